@@ -7,7 +7,7 @@ import numpy as np
 import relplot
 from scenario import Case
 
-from rightreasons.calibration.smooth import _error_at, _residuals, smooth_ece
+from rightreasons.calibration.smooth import _compute_smooth_error, _transform_residuals, smooth_ece
 
 BOUNDARY = (
     "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
@@ -38,7 +38,7 @@ def data(seed: int, *, at_the_ends: bool) -> tuple[np.ndarray, np.ndarray]:
 def cases() -> Iterator[Case]:
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=False)
-        ours = _error_at(sigma, _residuals(scores, events))
+        ours = _compute_smooth_error(sigma, _transform_residuals(scores, events))
         yield Case(
             "brute force, fixed bandwidth",
             f"{seed} {sigma}",
@@ -50,7 +50,7 @@ def cases() -> Iterator[Case]:
         yield Case("fixed bandwidth, inside (0, 1)", f"{seed} {sigma}", ours, peer, 0.002)
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=True)
-        ours = _error_at(sigma, _residuals(scores, events))
+        ours = _compute_smooth_error(sigma, _transform_residuals(scores, events))
         yield Case(
             "brute force, scores of 0 and 1",
             f"{seed} {sigma}",

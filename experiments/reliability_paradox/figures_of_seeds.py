@@ -178,7 +178,7 @@ def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
         np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types")
     )
     items = np.tile(np.arange(len(seeds[0].labels)), len(seeds))
-    place = assign_bins(confidence, make_uniform_edges(N_BINS), uniform=True)
+    place = assign_bins(confidence, make_uniform_edges(N_BINS), is_uniform=True)
     keys = ("confidence", "accuracy", "accuracy_low", "accuracy_high", "lexicon", "grammar")
     rows: list[dict[str, Any]] = [{"n": 0, **dict.fromkeys(keys, 0.0)} for _ in range(N_BINS)]
     for m in np.unique(place).tolist():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rightreasons.calibration.confidences import parse_top_label
+from rightreasons.calibration.norms import compute_binned_error
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.binning import BinSums, compute_binned_error
+from rightreasons.core.binning import BinSums
 from rightreasons.core.validation import check_count, check_one_of
 
 
@@ -56,5 +57,5 @@ def positive_vs_correctness_error(
         raise ValueError(
             "Expected two classes in `predictions` of a binary task, but got another number."
         )
-    sums = BinSums.of([(table[:, 1], top.correct)], n_bins, strategy)
-    return float(compute_binned_error(*sums.parts, norm=norm))
+    sums = BinSums.from_pairs([(table[:, 1], top.correct)], n_bins, strategy)
+    return float(compute_binned_error(sums.bins, norm=norm))

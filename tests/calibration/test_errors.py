@@ -16,12 +16,14 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from rightreasons.calibration.confidences import parse_top_label
+from rightreasons.calibration.error_interval import draw_calibrated_events, resample_bins
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     calibration_error,
     compute_calibration,
 )
-from rightreasons.core.binning import BinSums, bound_residual_bias
+from rightreasons.calibration.norms import bound_residual_bias
+from rightreasons.core.binning import BinSums
 from rightreasons.core.resampling import Resampling
 
 # METHODS toy: the confidences of six items and whether each is right, as two-class rows.
@@ -436,8 +438,8 @@ class TestInterval:
         power = 2 if norm == "l2" else 1
         ends = result.ece**power + debiased**power - np.quantile(drawn, [0.95, 0.05]) ** power
         if norm == "l1":  # gaps that noise may have made larger
-            sums = BinSums.of(parse_top_label(rows, labels).pairs(kind), 15)
-            ends[0] -= bound_residual_bias(*sums.parts, stats.norm.isf(0.05))
+            sums = BinSums.from_pairs(parse_top_label(rows, labels).select_pairs(kind), 15)
+            ends[0] -= bound_residual_bias(sums.bins, stats.norm.isf(0.05))
         low, high = np.clip(ends, 0, 1) ** (1 / power)
         # A few Monte Carlo errors of a 5 % quantile of 1,000 draws, each sd / sqrt(1000) * 2.1.
         tolerance = 4 * np.std(drawn) / math.sqrt(1000) * 2.1
@@ -495,7 +497,7 @@ class TestInterval:
         assert plain.interval == debiased.interval
 
     def test_groups_of_rows_are_as_wide_as_rows(self, monkeypatch):
-        import rightreasons.core.binning as module
+        import rightreasons.calibration.error_interval as module
 
         rows, labels = softmax_rows(4000, 3)
         grouped = calibration_error(
@@ -540,18 +542,19 @@ class TestInterval:
     def test_the_sum_of_a_cell_is_drawn_with_the_spread_of_its_mean(self):
         # One bin, two cells: events are 300 pairs of 0.3 and 100 of 0.7, the others 50 of 0.2 and 50 of 0.6.
         scores = np.repeat([0.3, 0.7, 0.2, 0.6], [300, 100, 50, 50])
-        sums = BinSums.of([(scores, np.arange(500) < 400)], 1)
-        count, total, _ = sums.resample(20_000, np.random.default_rng(0))
+        sums = BinSums.from_pairs([(scores, np.arange(500) < 400)], 1)
+        bins = resample_bins(sums, 20_000, np.random.default_rng(0))
+        count, total = bins.count, bins.score
         assert (count == 500).all()
         # A row bootstrap's sum of 500 scores has variance 500 var(score); its share within cells is that of the means.
         assert total.std() == pytest.approx(math.sqrt(500 * scores.var()), rel=0.02)
         assert total.mean() == pytest.approx(scores.sum(), abs=0.1)
 
     def test_a_calibrated_model_is_drawn_from_its_scores(self):
-        sums = BinSums.of(
+        sums = BinSums.from_pairs(
             [(np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]))], 2
         )
-        drawn = sums.calibrated_events(20_000, np.random.default_rng(0))
+        drawn = draw_calibrated_events(sums.bins, 20_000, np.random.default_rng(0))
         # Two pairs of mean score 0.2 and two of 0.8: 0.4 and 1.6 events; sd of the mean sqrt(.32 / 20,000) = .004.
         assert drawn.mean(axis=0)[0] == pytest.approx([0.4, 1.6], abs=0.016)
         assert set(np.unique(drawn)) == {0.0, 1.0, 2.0}

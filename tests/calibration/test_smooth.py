@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.calibration.smooth import (
-    CELLS,
-    _error_at,
-    _on_grid,
-    _residuals,
+    N_CELLS,
+    _compute_smooth_error,
+    _spread_on_grid,
+    _transform_residuals,
     ece_sweep,
     smooth_ece,
 )
@@ -40,17 +40,19 @@ class TestSmoothEce:
     def test_is_the_definition(self, sigma):
         rows, labels = calibrated(30)
         expected = reflected_error(rows[:, 0], labels == 0, sigma)
-        assert _error_at(sigma, _residuals(rows[:, 0], labels == 0)) == pytest.approx(
-            expected, rel=1e-4
-        )
+        assert _compute_smooth_error(
+            sigma, _transform_residuals(rows[:, 0], labels == 0)
+        ) == pytest.approx(expected, rel=1e-4)
 
     def test_mass_at_the_ends_is_reflected(self):
         scores, labels = np.array([0.0, 1.0, 1.0]), np.array([1, 1, 0])
         expected = reflected_error(scores, labels, 0.1)
-        assert _error_at(0.1, _residuals(scores, labels)) == pytest.approx(expected, rel=1e-4)
+        assert _compute_smooth_error(0.1, _transform_residuals(scores, labels)) == pytest.approx(
+            expected, rel=1e-4
+        )
 
     def test_weights_are_split_between_the_nodes_beside_a_value(self):
-        nodes = _on_grid(np.array([1.0, 0.25 / CELLS]), np.array([3.0, 1.0]))
+        nodes = _spread_on_grid(np.array([1.0, 0.25 / N_CELLS]), np.array([3.0, 1.0]))
         assert (nodes[0], nodes[1], nodes[-1], np.count_nonzero(nodes)) == (
             0.75 / 2,
             0.25 / 2,
@@ -62,9 +64,9 @@ class TestSmoothEce:
     def test_the_bandwidth_is_the_error(self, shift):
         rows, labels = calibrated(2000, shift)
         error = smooth_ece(rows, labels).smooth_ece
-        assert _error_at(error, _residuals(rows[:, 0], labels == 0)) == pytest.approx(
-            error, abs=1e-7
-        )
+        assert _compute_smooth_error(
+            error, _transform_residuals(rows[:, 0], labels == 0)
+        ) == pytest.approx(error, abs=1e-7)
 
     def test_finds_a_constant_gap(self):
         # A gap of one sign cancels nowhere: smECE_σ = 0.1 for every σ.

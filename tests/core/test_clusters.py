@@ -22,6 +22,17 @@ class TestNumbers:
         assert number_clusters(["b", "a", "b", "c"], 4).tolist() == [1, 0, 1, 2]
         assert number_clusters([7.5, -1, 7.5], 3).tolist() == [1, 0, 1]
 
+    @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+    @pytest.mark.parametrize("spread", [1, 3, 1000])
+    def test_whole_numbers_are_numbered_like_any_names(self, dtype, spread):
+        limits = np.iinfo(dtype)
+        rng = np.random.default_rng(spread)
+        for lowest in (int(limits.min), int(limits.max) - min(60 * spread, int(limits.max) // 2)):
+            highest = min(lowest + 60 * spread, int(limits.max))
+            names = rng.integers(lowest, highest, size=60, dtype=dtype, endpoint=True)
+            expected = np.unique(names, return_inverse=True)[1]
+            assert number_clusters(names, 60).tolist() == expected.tolist()
+
     def test_names_of_several_types_are_numbered_by_their_texts(self):
         assert number_clusters(np.array([2, "10", 2], dtype=object), 3).tolist() == [1, 0, 1]
 

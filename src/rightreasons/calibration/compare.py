@@ -17,14 +17,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import TopLabel, parse_top_label
+from rightreasons.calibration.error_interval import resample_rows
+from rightreasons.calibration.norms import bound_residual_bias, compute_raw_error
 from rightreasons.calibration.proper_scores import auroc
-from rightreasons.core.binning import (
-    BinSums,
-    bound_residual_bias,
-    compute_raw_error,
-    make_uniform_edges,
-    resample_rows,
-)
+from rightreasons.core.binning import BinnedPairs
 from rightreasons.core.bootstrap import compute_jackknife
 from rightreasons.core.clusters import count_units, number_clusters
 from rightreasons.core.intervals import Interval
@@ -254,19 +250,18 @@ def compare_ece(
     if n_units < 2:
         return None
     pairs = [(first.confidence, first.correct), (second.confidence, second.correct)]
-    sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
-    plain = [compute_raw_error(*parts, debias=False) for parts in sums]
-    debiased = [compute_raw_error(*parts, debias=True) for parts in sums]
+    sample = BinnedPairs(pairs, n_bins, clusters=clusters)
+    bins = [sample.sums.bins.select_class(k) for k in (0, 1)]
+    plain = [compute_raw_error(side, debias=False) for side in bins]
+    debiased = [compute_raw_error(side, debias=True) for side in bins]
     observed = float(plain[0] - plain[1])
     debiased_difference = float(debiased[0] - debiased[1])
 
     # Both confidences are resampled with the same items, which keeps their dependence.
-    edges = np.stack([make_uniform_edges(n_bins)] * 2)
-    resampled_errors = []
-    for count, score, event in resample_rows(pairs, edges, resampling, clusters=clusters):
-        error = compute_raw_error(count[:, None], score[:, None], event[:, None], debias=True)
-        resampled_errors.append(error)
-    resampled = resampled_errors[0] - resampled_errors[1]
+    resamples = resample_rows(sample, resampling)
+    first_errors = compute_raw_error(resamples.select_class(0), debias=True)
+    second_errors = compute_raw_error(resamples.select_class(1), debias=True)
+    resampled = first_errors - second_errors
 
     # The plain error of the items is the true error of their resamples. Their mean deviation from
     # it is therefore the bias that the noise of the bins leaves in the debiased error.
@@ -276,8 +271,8 @@ def compare_ece(
         observed=observed,
         center=center,
         standard_error=float(resampled.std(ddof=1)),
-        first_bias=float(bound_residual_bias(*sums[0], quantile)),
-        second_bias=float(bound_residual_bias(*sums[1], quantile)),
+        first_bias=float(bound_residual_bias(bins[0], quantile)),
+        second_bias=float(bound_residual_bias(bins[1], quantile)),
         method="bootstrap of the debiased errors",
         n_resamples=resampling.resamples,
     )

@@ -1,89 +1,171 @@
-"""The predicted class, its confidence and whether it is right: the input of most measures of confidence."""
+"""Parse predictions and labels into top labels, the input of most measures of confidence.
+
+`parse_top_label` is the entry point: it accepts any form of class scores or confidences, checks them
+once, and returns a `TopLabel` of plain arrays. `KINDS` lists what a calibration error may compare.
+`find_mistake` recognizes inputs that were mixed up.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, is_ragged, to_array_or_list, to_numpy
-from rightreasons.core.binning import BLOCK, BinSums, compute_binned_error
+from rightreasons.calibration.norms import compute_binned_error
+from rightreasons.core.arrays import Floats, Ragged, parse_rows, to_numpy
+from rightreasons.core.binning import Bins, BinSums, Flags, Pair
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import (
     SCORE_KINDS,
-    check_labels,
+    check_labels_of_rows,
     check_one_of,
-    check_ragged,
-    check_same_length,
-    check_scores,
+    find_largest,
+    to_probabilities,
 )
-
-ANSWER_KINDS = ("top_label", "confidence")
-"""Kinds of a measure that looks at the confidence in one answer alone."""
-
-FEW_CLASSES = 32
-"""Up to this number, a loop over the classes is faster than numpy's reduction over a short last axis."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TopLabel:
-    """The top label of N items.
+    """The predicted class of N items, with its confidence.
 
-    For kind="confidence" the answer itself is unknown: the two classes are "wrong" (0) and "right" (1), the predicted
-    class is always 1, the label is whether the answer was right, and `confidence` may be below one half.
+    For kind="confidence", the answers themselves are unknown. The two classes are then "incorrect" (0)
+    and "correct" (1), the predicted class is always 1, the label is the correctness of the answer,
+    and `confidence` may be below one half.
 
     Attributes:
-        confidence: (N,) the largest probability of each item.
-        predicted: (N,) its class; the first of equal ones. In one byte each where there are few classes.
-        correct: (N,) whether it is the label.
-        labels: (N,) the labels.
-        probabilities: (N, K), or `Ragged` where the number of choices differs.
+        confidence: (N,) largest probability of each item.
+        predicted: (N,) class with the largest probability, the first one of ties; int8 for few classes.
+        correct: (N,) whether the predicted class is the label.
+        labels: (N,) labels.
+        probabilities: (N, K) probabilities, or `Ragged` if the number of choices varies.
+        is_vector: Whether the predictions were one number per item. Default False.
     """
 
-    confidence: NDArray[np.float64]
+    confidence: Floats
     predicted: NDArray[np.integer[Any]]
-    correct: NDArray[np.bool_]
+    correct: Flags
     labels: NDArray[np.int64]
-    probabilities: NDArray[np.float64] | Ragged
+    probabilities: Floats | Ragged
+    is_vector: bool = False
 
     def __len__(self) -> int:
         return len(self.confidence)
 
-    def pairs(self, kind: str) -> list[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
-        """Return the pairs of scores and events, each (N,), that a kind of calibration compares.
+    def select_pairs(self, kind: str) -> list[Pair]:
+        """Return the scores and events that a kind of calibration error compares.
 
         Args:
-            kind: "top_label" (confidence, right), "confidence" (the same), "positive" (P(class 1), label is 1), for two
-                classes, or "classwise" (for each class: its probability, label is the class).
+            kind: Name of an entry of `KINDS`.
 
         Returns:
-            One pair; for "classwise" K pairs.
+            Pairs of (N,) scores and (N,) events: K pairs for kind="classwise", otherwise one.
 
         Raises:
-            ValueError: If the kind does not fit the number of classes, or rows of different lengths.
+            ValueError: If the kind does not apply to this number of classes, or to rows of different
+                lengths.
         """
-        table = self.probabilities
-        if kind in ANSWER_KINDS:
-            return [(self.confidence, self.correct)]
-        if isinstance(table, Ragged):
-            raise OptionError(
-                f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
-                "use kind='top_label'.",
-                option="kind",
-            )
-        if kind == "positive":
-            if table.shape[1] != 2:
-                raise OptionError(
-                    f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
-                    "use kind='top_label' or kind='classwise'.",
-                    option="kind",
-                )
-            return [(table[:, 1], self.labels == 1)]
-        return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
+        return KINDS[kind].select_pairs(self)
+
+
+# ------------------------------------------------------------ kinds: what a calibration error compares
+
+
+def _pair_answers(top: TopLabel) -> list[Pair]:
+    """Pair the confidence in each answer with its correctness."""
+    return [(top.confidence, top.correct)]
+
+
+def _pair_positive(top: TopLabel) -> list[Pair]:
+    """Pair P(class 1) of two classes with whether the label is 1."""
+    table = _get_table(top, "positive")
+    if table.shape[1] != 2:
+        raise OptionError(
+            f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
+            "use kind='top_label' or kind='classwise'.",
+            option="kind",
+        )
+    return [(table[:, 1], top.labels == 1)]
+
+
+def _pair_classes(top: TopLabel) -> list[Pair]:
+    """Pair the probability of each class with whether it is the label."""
+    table = _get_table(top, "classwise")
+    return [(table[:, k], top.labels == k) for k in range(table.shape[1])]
+
+
+def _get_table(top: TopLabel, kind: str) -> Floats:
+    if isinstance(top.probabilities, Ragged):
+        raise OptionError(
+            f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
+            "use kind='top_label'.",
+            option="kind",
+        )
+    return top.probabilities
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """The scores and events that a calibration error compares.
+
+    Attributes:
+        error_name: Name of the error, in words.
+        rate: Rate of events, in words.
+        mean: Mean score, in words.
+        select_pairs: Function of top labels that returns their pairs of scores and events.
+        class_index: Class that the scores belong to. If None, they belong to several classes.
+        is_classwise: Whether every item has a pair for each class. Its pairs are then dependent.
+    """
+
+    error_name: str
+    rate: str
+    mean: str
+    select_pairs: Callable[[TopLabel], list[Pair]]
+    class_index: int | None = None
+    is_classwise: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "top_label": Kind(
+        error_name="Top-label ECE",
+        rate="accuracy",
+        mean="mean confidence",
+        select_pairs=_pair_answers,
+    ),
+    "positive": Kind(
+        error_name="ECE of P(class 1)",
+        rate="frequency of class 1",
+        mean="mean P(class 1)",
+        select_pairs=_pair_positive,
+        class_index=1,
+    ),
+    "classwise": Kind(
+        error_name="Classwise ECE",
+        rate="frequency of the class",
+        mean="its mean probability",
+        select_pairs=_pair_classes,
+        is_classwise=True,
+    ),
+    "confidence": Kind(
+        error_name="ECE of the given confidences",
+        rate="accuracy",
+        mean="mean confidence",
+        select_pairs=_pair_answers,
+    ),
+}
+"""Every kind by its name."""
+
+TABLE_KINDS = ("top_label", "positive", "classwise")
+"""Kinds of calibration errors of class scores and labels."""
+
+ANSWER_KINDS = ("top_label", "confidence")
+"""Kinds that compare only the confidence in one answer with its correctness."""
+
+
+# ------------------------------------------------------------------------------------------- parsing
 
 
 def parse_top_label(
@@ -96,20 +178,22 @@ def parse_top_label(
     """Check predictions and labels, and find the top label of each item.
 
     Args:
-        predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths (multiple choice).
-            For kind="confidence": (N,) confidence in the given answer, in [0, 1]. Top labels that are at hand are
-            returned as they are, so that every measure takes them in place of its input.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right, as 0 and 1 or booleans.
-        scores: "probabilities", "logits" or "log_probabilities".
-        kind: "confidence" if the predictions are confidences in given answers; any other kind takes class scores.
+        predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths
+            (multiple choice). For kind="confidence": (N,) confidence in the given answer, in [0, 1].
+            A `TopLabel` is returned as it is, so that every measure takes it in place of its input.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct, as 0 and 1
+            or booleans.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
+        kind: "confidence" if the predictions are confidences in given answers. Any other kind takes
+            class scores.
 
     Returns:
         The top labels.
 
     Raises:
-        TypeError: If something is not numbers.
-        ValueError: If a value, a shape or a length is wrong; the first bad row is named. Whole numbers in one column
-            are refused: they are predicted classes, which do not say how sure the model is.
+        TypeError: If the values are not numbers.
+        ValueError: If a value, a shape or a length is wrong; the first bad row is named. Whole numbers
+            in one column are refused: they are predicted classes, without a confidence.
 
     Example:
         >>> top = parse_top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
@@ -121,209 +205,218 @@ def parse_top_label(
     if isinstance(predictions, TopLabel):
         return predictions
     check_one_of(scores, SCORE_KINDS, "scores")
-    predictions = to_array_or_list(predictions, "predictions")
-    if kind == "confidence":
-        return _answers(predictions, references, scores)
-    if is_vector(predictions) and to_numpy(references, "references").dtype == bool:
+    is_answer = kind == "confidence"
+    if is_answer and scores == "logits":
         raise OptionError(
-            "Expected class labels in `references`, but got True and False, as if they said whether each answer was "
-            "right: pass kind='confidence', or the labels as 0 and 1.",
+            "Expected scores='probabilities' or scores='log_probabilities' for kind='confidence', "
+            "but got scores='logits'.",
+            option=("scores", "kind"),
+        )
+
+    # Check that the form of the input fits the kind, before its values are checked.
+    rows = parse_rows(predictions, "predictions")
+    if is_answer and not rows.is_vector:
+        raise OptionError(
+            "Expected `predictions` of shape (N,), the confidence in each answer, for "
+            "kind='confidence', but got rows.",
             option="kind",
         )
-    if is_ragged(predictions):
-        rows = check_ragged(predictions, scores=scores)
-        labels = _labels(rows, references, rows.lengths)
-        choice = rows.argmax()
-        return TopLabel(rows.at(choice), choice, choice == labels, labels, rows)
-    array = to_numpy(predictions, "predictions")
-    if scores == "probabilities":
-        refuse_class_labels(array)
-    table = check_scores(array, scores=scores)
-    labels = _labels(table, references, table.shape[1])
-    confidence, predicted = largest(table)
-    return TopLabel(confidence, predicted, predicted == labels, labels, table)
+    # Booleans say whether an answer was correct; 0 and 1 may be either.
+    if not is_answer and rows.is_vector and _has_booleans(references):
+        raise OptionError(
+            "Expected class labels in `references`, but got True and False, as if they said whether "
+            "each answer was right: pass kind='confidence', or the labels as 0 and 1.",
+            option="kind",
+        )
+    if scores == "probabilities" and rows.is_vector and rows.is_whole:
+        raise _make_class_labels_error()
+
+    probabilities = to_probabilities(rows, scores=scores)
+    # Labels are whole numbers: booleans are refused, unless they say what they mean here.
+    if is_answer and _has_booleans(references):
+        references = to_numpy(references, "references").astype(np.int64)
+    labels = check_labels_of_rows(references, probabilities)
+    confidence, predicted = find_largest(probabilities)
+    if is_answer and not isinstance(probabilities, Ragged):
+        # The answer is class 1 ("correct"), even if its confidence is below one half.
+        confidence = probabilities[:, 1].copy()
+        predicted = np.ones_like(predicted)
+    return TopLabel(
+        confidence=confidence,
+        predicted=predicted,
+        correct=predicted == labels,
+        labels=labels,
+        probabilities=probabilities,
+        is_vector=rows.is_vector,
+    )
+
+
+def _has_booleans(references: Any) -> bool:
+    return to_numpy(references, "references").dtype == bool
+
+
+def _make_class_labels_error() -> OptionError:
+    return OptionError(
+        "Expected probabilities in `predictions`, but got whole numbers, as if they were predicted "
+        "classes; pass (N, K) class scores, (N,) P(class 1), or the confidence in each answer with "
+        "kind='confidence'.",
+        option="kind",
+    )
 
 
 def refuse_class_labels(predictions: Any) -> None:
-    """Refuse predicted classes in place of probabilities: an array or list of one dimension that holds whole numbers.
+    """Refuse predicted classes in place of probabilities: whole numbers in one dimension.
+
+    Args:
+        predictions: An array, or a list or tuple.
 
     Raises:
-        ValueError: If it is one.
+        ValueError: If there are only whole numbers in one dimension.
 
     Example:
         >>> refuse_class_labels([0.0, 1.0])
         >>> refuse_class_labels([0, 2, 1])
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole numbers, as if \
-they were predicted classes; pass (N, K) class scores, (N,) P(class 1), or the confidence in each \
-answer with kind='confidence'.
+        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole \
+numbers, as if they were predicted classes; pass (N, K) class scores, (N,) P(class 1), or the \
+confidence in each answer with kind='confidence'.
     """
-    kind = getattr(getattr(predictions, "dtype", None), "kind", None)
-    if kind is None and isinstance(predictions, (list, tuple)) and predictions:
-        # One float suffices to tell that a list holds no classes.
-        kind = "i" if all(isinstance(value, numbers.Integral) for value in predictions) else "f"
-    if kind in ("i", "u") and np.ndim(predictions) == 1 and len(predictions):
-        raise OptionError(
-            "Expected probabilities in `predictions`, but got whole numbers, as if they were predicted classes; "
-            "pass (N, K) class scores, (N,) P(class 1), or the confidence in each answer with kind='confidence'.",
-            option="kind",
-        )
+    if isinstance(predictions, (list, tuple)):
+        # Stop at the first float: a list with one holds no class labels.
+        is_whole = all(isinstance(value, numbers.Integral) for value in predictions)
+    else:
+        dtype = getattr(predictions, "dtype", None)
+        is_whole = getattr(dtype, "kind", None) in ("i", "u")
+    if is_whole and np.ndim(predictions) == 1 and len(predictions):
+        raise _make_class_labels_error()
 
 
-def is_vector(predictions: Any) -> bool:
-    """Tell whether predictions are one number per item."""
-    if hasattr(predictions, "shape"):
-        return len(predictions.shape) == 1
-    return (
-        isinstance(predictions, Sequence)
-        and len(predictions) > 0
-        and isinstance(predictions[0], numbers.Real)
-    )
+# ------------------------------------------------------------------- inputs that look like a mistake
 
+N_CHECK_BINS = 20
+"""Bins of P(class 1) in the check for mistakes: an even number, so that one half mirrors the other."""
 
-def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
-    """Read the confidence in given answers and whether they were right."""
-    if scores == "logits":
-        raise OptionError(
-            "Expected scores='probabilities' or scores='log_probabilities' for kind='confidence', but got "
-            "scores='logits'.",
-            option=("scores", "kind"),
-        )
-    predictions = predictions if is_ragged(predictions) else to_numpy(predictions, "predictions")
-    if not is_vector(predictions):
-        raise OptionError(
-            "Expected `predictions` of shape (N,), the confidence in each answer, for kind='confidence', but got rows.",
-            option="kind",
-        )
-    if scores == "probabilities":
-        refuse_class_labels(predictions)
-    table = check_scores(predictions, scores=scores)
-    right = to_numpy(references, "references")
-    labels = _labels(table, right.astype(np.int64) if right.dtype == bool else right, 2)
-    return TopLabel(
-        table[:, 1].copy(), np.ones(len(labels), dtype=np.int8), labels == 1, labels, table
-    )
+MIN_ITEMS_PER_SIDE = 10
+"""Minimum number of items on each side of 0.5 for a warning; twice as many if all are on one side."""
 
-
-def _labels(
-    rows: NDArray[np.float64] | Ragged, references: Any, n_classes: int | NDArray[np.int64]
-) -> NDArray[np.int64]:
-    # Check the length before the range: which classes are valid is known only once the rows pair up.
-    labels = check_labels(references, minimum=int(np.iinfo(np.int64).min))
-    check_same_length(predictions=rows, references=labels)
-    return check_labels(labels, n_classes)
-
-
-def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.integer[Any]]]:
-    """Return the largest value of each row of (N, K) and the first column that holds it."""
-    if table.shape[1] > FEW_CLASSES:
-        column = table.argmax(axis=1)
-        return np.take_along_axis(table, column[:, None], axis=1)[:, 0], column
-    value = np.empty(len(table))
-    column = np.zeros(len(table), dtype=np.int8)
-    for start in range(0, len(table), BLOCK):
-        block = table[start : start + BLOCK]
-        best = value[start : start + BLOCK]
-        best[:] = block[:, 0]
-        where = column[start : start + BLOCK]
-        for k in range(1, block.shape[1]):
-            scores = block[:, k].copy()
-            # A later class takes over only where it is larger; its index is then the largest so far.
-            np.maximum(where, (scores > best) * np.int8(k), out=where)
-            np.maximum(best, scores, out=best)
-    return value, column
-
-
-LINT_BINS = 20
-"""Bins of P(class 1) in the check: an even number, so that one half mirrors the other."""
-
-LINT_MINIMUM = 10
-"""Minimum number of items on each side of 0.5 for a warning; twice as many where all are on one side."""
-
-RARE = 3.09
+MIN_Z_SCORE = 3.09
 """Standard errors that chance exceeds, to one side, in 0.1 % of cases."""
 
 
 class PositiveVersusCorrectnessWarning(UserWarning):
-    """P(class 1) seems to be compared with whether the prediction is right, instead of with the label."""
+    """P(class 1) seems to be compared with the correctness of the prediction, not with the label."""
 
 
 class ConfidenceVersusLabelWarning(UserWarning):
-    """Confidence in the predicted class seems to be compared with the class label, instead of with correctness."""
+    """Confidence in the predicted class seems to be compared with the label, not with correctness."""
 
 
 MISTAKES: Mapping[type[UserWarning], str] = {
-    PositiveVersusCorrectnessWarning: 'The input looks like P(class 1) beside "was the prediction right": pass the '
-    "labels as references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the figure is no "
-    "calibration error.",
-    ConfidenceVersusLabelWarning: "The input looks like confidence in the predicted class beside class labels: none is "
-    "below 0.5, and they do not go with the references; pass class scores with labels, or kind='confidence' with "
-    "whether each was right, or the figure is no calibration error.",
+    PositiveVersusCorrectnessWarning: (
+        'The input looks like P(class 1) beside "was the prediction right": pass the labels as '
+        "references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the "
+        "figure is no calibration error."
+    ),
+    ConfidenceVersusLabelWarning: (
+        "The input looks like confidence in the predicted class beside class labels: none is below "
+        "0.5, and they do not go with the references; pass class scores with labels, or "
+        "kind='confidence' with whether each was right, or the figure is no calibration error."
+    ),
 }
-"""What an input may look like, by the warning that says so."""
+"""Sentence about each mistake, by its warning."""
 
 
-def positive_sums(top: TopLabel) -> BinSums | None:
-    """Return the bins of P(class 1) that the check uses; None unless there are two classes."""
-    table = top.probabilities
-    if isinstance(table, Ragged) or table.shape[1] != 2:
+def find_mistake(top: TopLabel, *, is_vector: bool) -> type[UserWarning] | None:
+    """Return the warning about the mistake that binary inputs look like; None if they look right.
+
+    Args:
+        top: The top labels.
+        is_vector: Whether the predictions were one number per item.
+    """
+    rows = top.probabilities
+    # Only with two classes may P(class 1), confidence and correctness look alike.
+    if isinstance(rows, Ragged) or rows.shape[1] != 2:
         return None
-    return BinSums.of([(table[:, 1], top.labels == 1)], LINT_BINS)
+    sums = BinSums.from_pairs([(rows[:, 1], top.labels == 1)], N_CHECK_BINS)
+    if _looks_like_correctness(sums.bins):
+        return PositiveVersusCorrectnessWarning
+    if is_vector and _looks_like_confidence(sums):
+        return ConfidenceVersusLabelWarning
+    return None
 
 
-def is_suspect(positive: BinSums) -> bool:
-    """Tell from the bins of P(class 1) whether the references look like "was the prediction right".
+def _looks_like_correctness(bins: Bins) -> bool:
+    """Return whether the references look like "was the prediction correct" instead of labels.
 
-    A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
-    answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (by over 3.09
-    standard errors, a one-sided chance of 0.1 %), items above 0.5 do as well, not all references are 1, and the
-    references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
+    Labels become more frequent as P(class 1) grows. Correctness does not: it is frequent at both
+    ends. The references look like correctness if
+
+    - there are at least ten items on each side of 0.5, and not all references are 1;
+    - below 0.5, more than half of the references are 1, by over 3.09 standard errors (a one-sided
+      probability of 0.1 %), and above 0.5 more than half are 1 as well;
+    - max(p, 1 - p) has at most half the calibration error of p.
     """
-    half = LINT_BINS // 2
-    count, score, event = positive.parts
-    below, above = count[0, :half].sum(), count[0, half:].sum()
-    if min(below, above) < LINT_MINIMUM or event.sum() == count.sum():
+    half = N_CHECK_BINS // 2
+    count = bins.count
+    score = bins.score
+    event = bins.event
+    n_below = count[0, :half].sum()
+    n_above = count[0, half:].sum()
+    if min(n_below, n_above) < MIN_ITEMS_PER_SIDE or event.sum() == count.sum():
         return False
-    if (
-        event[0, :half].sum() - below / 2 <= RARE * np.sqrt(below) / 2
-        or event[0, half:].sum() <= above / 2
-    ):
+    # With labels, at most half of the references below 0.5 would be 1.
+    excess_below = event[0, :half].sum() - n_below / 2
+    if excess_below <= MIN_Z_SCORE * np.sqrt(n_below) / 2:
         return False
-    # max(p, 1 - p) in bins: the lower half, mirrored, is added to the upper half.
-    folded_count = count[:, half:] + count[:, half - 1 :: -1]
-    folded_score = score[:, half:] + (count - score)[:, half - 1 :: -1]
-    folded_event = event[:, half:] + event[:, half - 1 :: -1]
-    as_labels = compute_binned_error(count, score, event)
-    as_correctness = compute_binned_error(folded_count, folded_score, folded_event)
-    return bool(as_correctness <= as_labels / 2)
+    # Above 0.5 no test is needed: labels are frequent there, too.
+    if event[0, half:].sum() <= n_above / 2:
+        return False
+
+    # Bins of max(p, 1 - p): the lower half, mirrored, is added to the upper half.
+    mirrored = slice(half - 1, None, -1)
+    folded = Bins(
+        count=count[:, half:] + count[:, mirrored],
+        score=score[:, half:] + (count - score)[:, mirrored],
+        event=event[:, half:] + event[:, mirrored],
+    )
+    return bool(compute_binned_error(folded) <= compute_binned_error(bins) / 2)
 
 
-def is_confidence_beside_labels(positive: BinSums) -> bool:
-    """Tell from the bins of one number per item whether they look like confidence beside class labels 0 and 1.
+def _looks_like_confidence(sums: BinSums) -> bool:
+    """Return whether one number per item looks like confidence, compared with labels 0 and 1.
 
-    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1) it promises many labels
-    1, and the more the higher it is; labels of both classes do neither. So the answer is True when no prediction is
-    below 0.5, the references are 1 less often than the predictions say (by over 3.09 standard errors, a one-sided
-    chance of 0.1 %), and rise with them at most a quarter as much as they should. It needs twenty items whose
-    predictions differ so much that the promised rise is over 3.09 standard errors. A model whose confidence is too high
-    and says nothing about its answers looks the same.
+    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1), it
+    predicts many labels 1, and more of them where it is higher. The numbers look like confidence if
+
+    - there are at least twenty items with both labels, and no prediction is below 0.5;
+    - labels 1 are less frequent than predicted, by over 3.09 standard errors;
+    - the predicted rise of the labels is significant, and the actual rise is at most a quarter of it.
+
+    A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
     """
-    half = LINT_BINS // 2
-    count, score, event = (part[0] for part in positive.parts)
-    n_items, n_events = count.sum(), event.sum()
-    # The lower half ends with 0.5 itself, which its bin holds.
-    if (
-        n_items < 2 * LINT_MINIMUM
-        or score[:half].sum() < count[:half].sum() / 2
-        or n_events in (0, n_items)
-    ):
+    half = N_CHECK_BINS // 2
+    bins = sums.bins.select_class(0)
+    count = bins.count[0]
+    score = bins.score[0]
+    event = bins.event[0]
+    n_items = count.sum()
+    n_events = event.sum()
+    if n_items < 2 * MIN_ITEMS_PER_SIDE or n_events in (0, n_items):
         return False
-    noise = np.sqrt(max(score.sum() - positive.square[0].sum(), 0.0))
-    if score.sum() - n_events <= RARE * noise:
+    # The last bin of the lower half contains 0.5 itself.
+    if score[:half].sum() < count[:half].sum() / 2:
         return False
-    rate, distance = n_events / n_items, score - count * (score.sum() / n_items)
-    center = np.divide(distance, count, out=np.zeros_like(distance), where=count > 0)
-    promised = (count * center**2).sum()
-    spread = np.sqrt(rate * (1 - rate) * promised)
-    return bool(promised > RARE * spread and (event * center).sum() <= promised / 4)
+    # The variance of a label 1 with probability p is p - p².
+    variance = max(score.sum() - sums.square[0].sum(), 0.0)
+    if score.sum() - n_events <= MIN_Z_SCORE * np.sqrt(variance):
+        return False
+
+    # The covariances with the score show how far labels rise: perfectly calibrated and actual ones.
+    deviation = score - count * (score.sum() / n_items)
+    center = np.divide(deviation, count, out=np.zeros_like(deviation), where=count > 0)
+    predicted_rise = (count * center**2).sum()
+    actual_rise = (event * center).sum()
+    rate = n_events / n_items
+    noise = np.sqrt(rate * (1 - rate) * predicted_rise)
+    return bool(predicted_rise > MIN_Z_SCORE * noise and actual_rise <= predicted_rise / 4)

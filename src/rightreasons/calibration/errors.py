@@ -1,43 +1,41 @@
-"""Binned calibration errors: does a model's confidence match its accuracy?"""
+"""Binned calibration errors: does a model's confidence match its accuracy?
+
+`calibration_error` is the entry point. It parses the input into top labels (`confidences.py`),
+selects the scores and events that the kind compares, sums them in bins (`core/binning.py`), and
+combines the gaps of the bins by the norm (`norms.py`). An interval resamples the bins
+(`error_interval.py`).
+
+A new kind is an entry of `KINDS` in `confidences.py`, a new norm one of `NORMS` in `norms.py`, and a
+new strategy one of `STRATEGIES` in `core/binning.py`. The options here take their names from these.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
 from rightreasons.calibration.confidences import (
     ANSWER_KINDS,
+    KINDS,
     MISTAKES,
-    ConfidenceVersusLabelWarning,
-    PositiveVersusCorrectnessWarning,
     TopLabel,
-    is_confidence_beside_labels,
-    is_suspect,
-    is_vector,
+    find_mistake,
     parse_top_label,
-    positive_sums,
 )
-from rightreasons.core.arrays import Floats
-from rightreasons.core.binning import (
-    BinSums,
-    assign_bins,
-    bound_residual_bias,
+from rightreasons.calibration.error_interval import Draws, make_error_interval
+from rightreasons.calibration.norms import (
+    NORMS,
     compute_binned_error,
-    compute_raw_error,
-    draw_calibrated_clusters,
-    finish_error,
-    resample_rows,
+    list_debiased_norms,
     split_error,
 )
-from rightreasons.core.clusters import number_clusters, select_clusters
+from rightreasons.core.arrays import Floats, Positions
+from rightreasons.core.binning import STRATEGIES, BinnedPairs, BinSums
+from rightreasons.core.clusters import number_clusters
 from rightreasons.core.errors import OptionError
-from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.extras import require_package
 from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.options import Options, accept_options_as_keywords, option
@@ -48,31 +46,22 @@ from rightreasons.core.validation import MAX_BINS, SCORE_KINDS, check_one_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TABLE_KINDS = ("top_label", "positive", "classwise")
-"""Kinds that need class scores and labels."""
-
-KINDS = (*TABLE_KINDS, "confidence")
-STRATEGIES = ("uniform", "quantile")
-
-NORMS = ("l1", "l2", "max")
-
-Pair = tuple[Floats, NDArray[np.bool_]]
-"""(N,) scores, and whether each came true."""
-
 
 class CalibrationErrorOptions(Options):
     """The options of `calibration_error`, checked."""
 
     n_bins: int = option(15, "Number of bins.", minimum=1, maximum=MAX_BINS)
     strategy: str = option(
-        "uniform", "Bins of equal width (uniform) or of equal mass (quantile).", choices=STRATEGIES
+        "uniform",
+        "Bins of equal width (uniform) or of equal mass (quantile).",
+        choices=tuple(STRATEGIES),
     )
     kind: str = option(
         "top_label",
         "What is compared: top_label, positive, classwise or confidence.",
-        choices=KINDS,
+        choices=tuple(KINDS),
     )
-    norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=NORMS)
+    norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=tuple(NORMS))
     scores: str = option("probabilities", "What the predictions are.", choices=SCORE_KINDS)
     debias: bool = option(False, "Remove the noise of the accuracies from l1 or l2.")
     threshold: float = option(
@@ -80,40 +69,39 @@ class CalibrationErrorOptions(Options):
     )
 
     def _check(self) -> None:
-        if self.debias and self.norm == "max":
+        if self.debias and not self.has_debiased_form:
             raise ValueError(
-                "Expected norm='l1' or norm='l2' with debias=True, but got norm='max'."
+                f"Expected {list_debiased_norms()} with debias=True, but got norm={self.norm!r}."
             )
 
-    def words(self, *, vector: bool = False) -> str:
-        """Say in words what is computed; `vector` where the predictions are one number per item."""
-        what, rate, mean = {
-            "top_label": ("Top-label ECE", "accuracy", "mean confidence"),
-            "positive": ("ECE of P(class 1)", "frequency of class 1", "mean P(class 1)"),
-            "classwise": ("Classwise ECE", "frequency of the class", "its mean probability"),
-            "confidence": ("ECE of the given confidences", "accuracy", "mean confidence"),
-        }[self.kind]
-        gap = f"|{rate} - {mean}|"
-        over = "items" if self.kind != "classwise" else "items and the classes"
-        how = {
-            "l1": f"mean over the {over} of {gap} of their bin",
-            "l2": f"root mean square over the {over} of {gap} of their bin",
-            "max": f"largest {gap} of a bin",
-        }[self.norm]
+    @property
+    def has_debiased_form(self) -> bool:
+        """Whether the error can be debiased, on which its interval rests."""
+        return NORMS[self.norm].debias is not None
+
+    def describe(self, *, is_vector: bool = False) -> str:
+        """Return the definition of the error in words.
+
+        Args:
+            is_vector: Whether the predictions are one number per item.
+        """
+        kind = KINDS[self.kind]
+        formula = NORMS[self.norm].description.format(
+            units="items and the classes" if kind.is_classwise else "items",
+            gap=f"|{kind.rate} - {kind.mean}|",
+        )
         bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
-        width = "width" if self.strategy == "uniform" else "mass"
-        tail = f"; {bins} of equal {width}" + (" a class" if self.kind == "classwise" else "")
+        # Everything that changes the figure is named, so that two reports can be compared.
+        details = [f"{bins} of equal {STRATEGIES[self.strategy].quantity}"]
+        if kind.is_classwise:
+            details[0] += " a class"
         if self.threshold > 0:
-            tail += f"; scores above {self.threshold:g} only"
+            details.append(f"scores above {self.threshold:g} only")
         if self.debias:
-            tail += "; debiased (Kumar et al. 2019)"
-        if vector and self.kind == "top_label":
-            tail += "; each prediction is P(class 1)"
-        return f"{what}: {how}{tail}."
-
-
-ROUNDING = 1e-6
-"""Errors of resamples that differ by no more are equal: the spread of equal scores is the root of a rounding error."""
+            details.append("debiased (Kumar et al. 2019)")
+        if is_vector and self.kind == "top_label":
+            details.append("each prediction is P(class 1)")
+        return f"{kind.error_name}: {formula}; {'; '.join(details)}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,12 +109,14 @@ class CalibrationBin(Result):
     """One bin (lower, upper] of the table behind a reliability diagram.
 
     Attributes:
-        lower: Its lower edge, which does not belong to it (except in the first bin).
-        upper: Its upper edge, which does.
-        count: How many scores it holds.
-        confidence: Their mean; None where it is empty.
-        accuracy: How often the event came true: the top label is right, or the label is the class; None where empty.
-        class_index: The class, for kind="classwise" and 1 for kind="positive"; None otherwise.
+        lower: Lower edge, which does not belong to the bin (except to the first one).
+        upper: Upper edge, which belongs to it.
+        count: Number of scores.
+        confidence: Mean score. None if the bin is empty.
+        accuracy: Rate of events: of correct top labels, or of labels that are the class. None if the
+            bin is empty.
+        class_index: Class of the scores, for kind="classwise" and kind="positive". None for the
+            other kinds.
     """
 
     lower: float
@@ -142,18 +132,19 @@ class CalibrationResult(Result):
     """A calibration error, its parts and the bins behind it. Fractions in [0, 1].
 
     Attributes:
-        ece: The calibration error that `definition` describes; 0 is best.
-        mce: The largest gap between mean confidence and accuracy of a bin that is not empty.
-        accuracy: How often the largest score is that of the label, over all items whatever the kind and the threshold.
+        ece: Calibration error as in `definition`; 0 is best.
+        mce: Largest gap between the mean score and the rate of events of a bin.
+        accuracy: Share of items whose largest score is that of the label, among all items, whatever
+            the kind and the threshold.
         mean_confidence: Mean of the largest probability of all items.
-        overconfidence: What bins with confidence above accuracy contribute to the plain l1 error.
-        underconfidence: What bins with accuracy above confidence contribute; the two add up to the plain l1 error.
+        overconfidence: Part of the plain l1 error from bins with confidence above accuracy.
+        underconfidence: Part of the plain l1 error from bins with accuracy above confidence.
         n_items: Number of items.
         n_bins: Number of bins requested (for each class).
-        definition: The definition used, in words.
-        bins: The bin table, empty bins included.
-        interval: Confidence interval of `ece`, or None when not requested.
-        warning: One sentence when the input looks like a known mistake, else None.
+        definition: Definition of the error in words.
+        bins: Bin table, with empty bins.
+        interval: Confidence interval of the true error. None if it was not requested.
+        warning: Sentence about a mistake that the input looks like. None if it looks right.
     """
 
     ece: float
@@ -184,66 +175,83 @@ def calibration_error(
     \[ ECE = \sum_{m=1}^{M} \frac{|B_m|}{n} \left| acc(B_m) - conf(B_m) \right|, \quad
        B_m = \{ i : \hat p_i \in (e_{m-1}, e_m] \} \]
 
-    A bin holds (lower, upper]; confidence 0 belongs to the first bin and 1 to the last. The figure lies in [0, 1] and
-    lower is better. It is biased upward, more so with fewer items per bin: even a perfectly calibrated model
-    scores above 0; `debias` corrects for most of it.
+    Confidence 0 belongs to the first bin and 1 to the last. The error lies in [0, 1]; lower is better.
+    It is biased upward, more so with fewer items per bin: even a perfectly calibrated model scores
+    above 0. `debias` corrects for most of the bias.
 
-    The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and
-    the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample
-    is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. For norm="l1" the low end is less by the bias that
-    θ̃ may have left (`bound_residual_bias`). The interval does not depend on `debias`. Its high end is at
-    least the plain error, and the largest gap between mean confidence and a rate of events within its Wilson interval,
-    below which no calibration error is (not for kind="classwise"). Where the plain error is 0, or no resample differs,
-    as where all items are alike, the share of items that so many may well show none of may have a gap of -1 or 1. The
-    low end is 0 also where a calibrated model with the same scores would have so large an error in more than a share (1
-    - confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
-    norm="l2" the same is done with the squares; norm="max" has no interval.
-    docs/calibration.md has the measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %. Resamples are
-    drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
-    multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
-    a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with
-    those of a row bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of
-    every class, rows are resampled, in 2,000 random groups of rows when there are more rows than that.
+    **Interval.** It is a seeded bootstrap for the true error. With the plain error θ̂, the debiased
+    error θ̃ and the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles,
+    truncated to [0, 1]: the sample is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ.
+    For norm="l2" the same is done with the squares. norm="max" has no interval. It does not depend on
+    `debias`, and is corrected in four cases:
+
+    - For norm="l1" the low end is lower by the bias that θ̃ may have left (`bound_residual_bias`).
+    - The low end is 0 if a calibrated model with the same scores would have so large an error in more
+      than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the labels of
+      the classes are dependent).
+    - The high end is at least the plain error, and at least the largest gap between mean confidence
+      and a rate of events within its Wilson interval, below which no calibration error is (not for
+      kind="classwise").
+    - If the plain error is 0 or no resample differs, as for equal items, the gap may be -1 or 1 in the
+      share of items of which so many items may well show none.
+
+    Resamples are drawn from the bins, not from the rows. The counts of correct and incorrect items in
+    the bins follow exactly the multinomial law of a bootstrap over rows with fixed edges. The sum of
+    the confidences in a cell, given its count, follows a normal law with the bootstrap's mean and
+    variance. On 1,000 items the ends agree with those of a row bootstrap within its Monte Carlo error.
+    For kind="classwise", where an item is in one bin of every class, rows are resampled, and for
+    clusters whole clusters; in 2,000 random groups if there are more. docs/calibration.md has the
+    measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %.
 
     Args:
-        predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
-            different lengths (multiple choice). float16, bfloat16 and float32 are accepted: a row of probabilities may
-            sum to 1 ± 0.01, and is not renormalized. For kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels from 0 to K - 1. For kind="confidence": (N,) whether the answer was right (0 and 1 or
-            booleans).
-        n_bins: Number of bins M.
-        strategy: "uniform" (bins of equal width) or "quantile" (bins of equal mass; equal scores share a bin).
-        kind: What is compared. "top_label": the largest probability with whether its class is the label (the first
-            class among equals). "positive": P(class 1) of a binary task with whether the label is 1. "classwise": for
-            each class, its probability with whether it is the label, averaged over the classes. "confidence": the
-            confidence in a given answer, in [0, 1], with whether it was right. For two classes the first three are
-            different figures: say which one you report.
-        norm: "l1" (the formula above), "l2" (root of the weighted mean square of the gaps) or "max" (the largest gap).
-        scores: What the predictions are: "probabilities", "logits" or "log_probabilities".
-        debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019).
-        threshold: Only scores above it are compared, unless it is 0. With kind="classwise" and strategy="quantile" the
-            figure is ACE (Nixon et al. 2019, eq. 4), and with threshold=0.01 as well it is TACE (section 3.4).
+        predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N
+            rows of different lengths (multiple choice). float16, bfloat16 and float32 are accepted: a
+            row of probabilities may sum to 1 ± 0.01, and is not renormalized. For kind="confidence":
+            (N,) confidence in the given answer.
+        references: (N,) labels from 0 to K - 1. For kind="confidence": (N,) whether the answer was
+            correct (0 and 1 or booleans).
+        n_bins: Number of bins M. Default 15.
+        strategy: "uniform" (bins of equal width, the default) or "quantile" (bins of equal mass; equal
+            scores share a bin).
+        kind: Scores and events that are compared. "top_label" (default): the largest probability, with
+            whether its class is the label (the first class among equals). "positive": P(class 1) of a
+            binary task, with whether the label is 1. "classwise": for each class, its probability, with
+            whether it is the label, averaged over the classes. "confidence": the confidence in a given
+            answer, in [0, 1], with whether it was correct. For two classes the first three are
+            different figures: state which one you report.
+        norm: "l1" (the formula above, the default), "l2" (root of the weighted mean square of the
+            gaps) or "max" (the largest gap).
+        scores: Scale of the predictions: "probabilities" (default), "logits" or "log_probabilities".
+        debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019). Default
+            False.
+        threshold: Bound above which scores are compared; 0 (default) compares all. With
+            kind="classwise" and strategy="quantile" the figure is ACE (Nixon et al. 2019, eq. 4), and
+            with threshold=0.01 as well it is TACE (section 3.4).
         options: A `CalibrationErrorOptions` in place of these keywords.
-        resampling: How the interval is resampled; None (default) gives none.
-        clusters: (N,) names of the clusters that items belong to, which are resampled whole; None for independent ones.
+        resampling: Level, number of resamples and seed of the interval. If None (default), there is
+            none.
+        clusters: (N,) names of the clusters that the items belong to, which are resampled as a whole.
+            If None (default), the items are independent.
 
     Returns:
-        A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts, counts, the definition
-        in words, the bin table, the interval and the warning.
+        A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts, counts,
+        the definition in words, the bin table, the interval and the warning.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If a value is wrong: rows that do not sum to 1, NaN, labels out of range, unequal lengths, empty
-            input, unknown options, a kind that does not fit the input.
+        TypeError: If an argument has the wrong type.
+        ValueError: If a value is wrong: rows that do not sum to 1, NaN, labels out of range, unequal
+            lengths, empty input, unknown options, a kind that does not fit the input.
 
     Warns:
-        PositiveVersusCorrectnessWarning: If a binary input looks like P(class 1) beside "was the prediction right".
-        ConfidenceVersusLabelWarning: If one number per item looks like confidence in the predicted class beside labels.
+        PositiveVersusCorrectnessWarning: If a binary input looks like P(class 1), compared with whether
+            the prediction was correct.
+        ConfidenceVersusLabelWarning: If one number per item looks like confidence in the predicted
+            class, compared with labels.
 
     References:
         Naeini, Cooper, Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian Binning.
         Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, eq. 3 and 5.
-        Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), Measuring Calibration in Deep Learning, eq. 3 to 5.
+        Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), Measuring Calibration in Deep Learning, eq. 3-5.
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5.
 
     Example:
@@ -255,17 +263,21 @@ def calibration_error(
         >>> result.definition.split("; ")[1:]
         ['10 bins of equal width', 'each prediction is P(class 1).']
     """
-    if resampling is not None and options.norm == "max":
+    # Refuse what has no interval before the input is read, which may take long.
+    if resampling is not None and not options.has_debiased_form:
         raise OptionError(
-            "Expected norm='l1' or norm='l2' for an interval, but got norm='max'.", option="norm"
+            f"Expected {list_debiased_norms()} for an interval, but got norm={options.norm!r}.",
+            option="norm",
         )
     top = parse_top_label(predictions, references, scores=options.scores, kind=options.kind)
     result = compute_calibration(
-        top, options, resampling, vector=is_vector(predictions), clusters=clusters
+        top, options, resampling, is_vector=top.is_vector, clusters=clusters
     )
-    if result.warning is not None:
-        kind = next(kind for kind, sentence in MISTAKES.items() if sentence == result.warning)
-        warnings.warn(result.warning, kind, stacklevel=3)
+    # Only this function warns. Callers of `compute_calibration` read the sentence from the result.
+    for mistake, sentence in MISTAKES.items():
+        if result.warning == sentence:
+            # Level 3 attributes the warning to the caller, past the decorator of this function.
+            warnings.warn(sentence, mistake, stacklevel=3)
     return result
 
 
@@ -274,198 +286,104 @@ def compute_calibration(
     options: CalibrationErrorOptions,
     resampling: Resampling | None = None,
     *,
-    vector: bool = False,
+    is_vector: bool = False,
     clusters: Any = None,
     draws: Draws | None = None,
 ) -> CalibrationResult:
-    """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set.
-
-    With `vector`, the predictions were one number per item, and may be confidence by mistake. `draws` are those of
-    `draw_resamples` for these items and options, where they are at hand.
-    """
-    codes = number_clusters(clusters, len(top))
-    kept, pairs = _kept(top.pairs(options.kind), options.threshold)
-    sums = BinSums.of(pairs, options.n_bins, options.strategy)
-    parts = sums.parts
-    if not parts[0].any():
-        raise ValueError(
-            f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
-        )
-    interval = None
-    if resampling is not None and options.norm != "max":
-        draws = draws or draw_resamples(top, options, resampling, codes)
-        units = select_clusters(codes, kept[0])
-        gap = bound_mean_gap(*pairs[0], units, resampling) if draws.calibrated is not None else 0.0
-        interval = _interval(parts, options, resampling, draws, gap)
-    over, under = split_error(*parts)
-    positive = positive_sums(top)
-    warning = None
-    if positive is not None and is_suspect(positive):
-        warning = MISTAKES[PositiveVersusCorrectnessWarning]
-    elif positive is not None and vector and is_confidence_beside_labels(positive):
-        warning = MISTAKES[ConfidenceVersusLabelWarning]
-    return CalibrationResult(
-        ece=float(compute_binned_error(*parts, norm=options.norm, debias=options.debias)),
-        mce=float(compute_binned_error(*parts, norm="max")),
-        accuracy=int(np.count_nonzero(top.correct)) / len(top),
-        mean_confidence=min(float(top.confidence.sum()) / len(top), 1.0),
-        overconfidence=float(over),
-        underconfidence=float(under),
-        n_items=len(top),
-        n_bins=options.n_bins,
-        definition=options.words(vector=vector),
-        bins=_table(sums, options),
-        interval=interval,
-        warning=warning,
-    )
-
-
-def bound_mean_gap(
-    scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling
-) -> float:
-    """Return how far the mean of (N,) scores may be from the rate of events, which lies in its Wilson interval.
-
-    Example:
-        >>> events = np.arange(10) < 8  # Wilson's interval of 8 of 10 is [0.490, 0.943]
-        >>> round(bound_mean_gap(np.full(10, 0.9), events, None, Resampling()), 3)
-        0.41
-    """
-    right = make_rate_interval(events, resampling, clusters)
-    return max(abs(float(scores.mean()) - end) for end in (right.low, right.high))
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Draws:
-    """What the interval of an error rests on, whatever its norm and its level.
-
-    Attributes:
-        sums: (R, C, M) counts, sums of scores and counts of events of resamples.
-        calibrated: (R, C, M) counts of events of a calibrated model; None for classes, which share their labels.
-        units: Clusters per item: the fewer, the more noise.
-    """
-
-    sums: tuple[Floats, ...]
-    calibrated: Floats | None
-    units: float
-
-
-def draw_resamples(
-    top: TopLabel,
-    options: CalibrationErrorOptions,
-    resampling: Resampling,
-    clusters: NDArray[np.intp] | None = None,
-) -> Draws:
-    """Draw resamples, and what a calibrated model would show, in the bins of the options.
+    """Compute `calibration_error` from top labels, without warning of mistakes.
 
     Args:
-        top: The top labels.
-        options: Kind, bins and threshold; the norm changes nothing.
-        resampling: Number of draws and seed; the level changes nothing.
-        clusters: (N,) the numbers of the clusters that are resampled whole; None for independent items.
+        top: Top labels of N items.
+        options: Options of the error.
+        resampling: Level and seed of the interval. If None, or if the norm has no interval, the result
+            has none.
+        is_vector: Whether the predictions were one number per item, and so may be confidence by
+            mistake.
+        clusters: (N,) names of the clusters that the items belong to. If None, they are independent.
+        draws: `draw_resamples` of `bin_pairs`, if they have been drawn already. An audit uses them for
+            several norms and levels.
+
+    Returns:
+        The result, with its `warning`.
     """
-    pairs, uniform = top.pairs(options.kind), options.strategy == "uniform"
-    kept, counted = _kept(pairs, options.threshold)
-    sums = BinSums.of(counted, options.n_bins, options.strategy)
-    if clusters is None and options.kind != "classwise":
-        rng = np.random.default_rng(resampling.seed)
-        return Draws(
-            sums.resample(resampling.resamples, rng),
-            sums.calibrated_events(resampling.resamples, rng),
-            1.0,
+    codes = None
+    if clusters is not None:
+        codes = number_clusters(clusters, len(top))
+    sample = bin_pairs(top, options, codes)
+    mistake = find_mistake(top, is_vector=is_vector)
+    bins = sample.sums.bins
+    # Only a threshold can leave no score: empty input was refused when it was parsed.
+    if not bins.count.any():
+        raise ValueError(
+            f"Expected at least one score above threshold={options.threshold:g} in `predictions`, "
+            "but there is none."
         )
-    how: dict[str, Any] = {"uniform": uniform, "threshold": options.threshold, "clusters": clusters}
-    drawn = resample_rows(pairs, sums.edges, resampling, **how)
-    stacked = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
-    units = 1.0 if clusters is None else (int(clusters.max()) + 1) / len(clusters)
-    if clusters is None or options.kind == "classwise":
-        return Draws(stacked, None, units)
-    scores = counted[0][0]
-    cells = assign_bins(scores, sums.edges[0], uniform=uniform)
-    calibrated = draw_calibrated_clusters(
-        scores, cells, options.n_bins, clusters[kept[0]], resampling
+    # The largest gap has no interval, but an audit lists it next to figures that have one.
+    interval = None
+    if resampling is not None and options.has_debiased_form:
+        interval = make_error_interval(sample, options.norm, resampling, draws)
+    overconfidence, underconfidence = split_error(bins)
+    return CalibrationResult(
+        ece=float(compute_binned_error(bins, norm=options.norm, debias=options.debias)),
+        mce=float(compute_binned_error(bins, norm="max")),
+        accuracy=int(np.count_nonzero(top.correct)) / len(top),
+        # Rounding may carry the mean of confidences of 1 above 1.
+        mean_confidence=min(float(top.confidence.sum()) / len(top), 1.0),
+        overconfidence=float(overconfidence),
+        underconfidence=float(underconfidence),
+        n_items=len(top),
+        n_bins=options.n_bins,
+        definition=options.describe(is_vector=is_vector),
+        bins=_make_table(sample.sums, options.kind),
+        interval=interval,
+        warning=None if mistake is None else MISTAKES[mistake],
     )
-    return Draws(stacked, calibrated[:, None], units)
 
 
-def _kept(pairs: Sequence[Pair], threshold: float) -> tuple[list[Any], list[Pair]]:
-    """Return for each class the rows whose scores are above the threshold, and their scores and events."""
-    rows = [scores > threshold if threshold > 0 else slice(None) for scores, _ in pairs]
-    return rows, [
-        (scores[kept], events[kept]) for (scores, events), kept in zip(pairs, rows, strict=True)
-    ]
+def bin_pairs(
+    top: TopLabel, options: CalibrationErrorOptions, clusters: Positions | None = None
+) -> BinnedPairs:
+    """Bin the scores and events that the options compare.
 
-
-def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
-    count, score, event = sums.parts
-    sizes = np.maximum(count, 1.0)
-    # Rounding of a long sum may carry the mean of equal scores past 1.
-    confidence, accuracy = np.clip(score / sizes, 0.0, 1.0), event / sizes
-    rows = []
-    for c, m in np.ndindex(*count.shape):
-        lower, upper = sums.edges[c, m : m + 2].tolist()
-        mean, rate = (
-            (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
-        )
-        class_index = (
-            c if options.kind == "classwise" else 1 if options.kind == "positive" else None
-        )
-        rows.append(CalibrationBin(lower, upper, int(count[c, m]), mean, rate, class_index))
-    return tuple(rows)
-
-
-def _interval(
-    parts: tuple[Floats, Floats, Floats],
-    options: CalibrationErrorOptions,
-    resampling: Resampling,
-    draws: Draws,
-    gap: float,
-) -> Interval:
-    """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
-
-    The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
-    resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
-    `gap` is how far the mean score may be from the rate of events.
+    Args:
+        top: Top labels of N items.
+        options: Kind, bins and threshold; the norm does not matter.
+        clusters: (N,) numbers of the clusters that the items belong to. If None, they are independent.
     """
-    tail = (1.0 - resampling.level) / 2.0
-    plain = compute_raw_error(*parts, norm=options.norm)
-    center = plain + compute_raw_error(*parts, norm=options.norm, debias=True)
-    drawn = compute_raw_error(*draws.sums, norm=options.norm, debias=True)
-    low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    bias = (
-        float(bound_residual_bias(*parts, float(-special.ndtri(tail))))
-        if options.norm == "l1"
-        else 0.0
+    return BinnedPairs(
+        pairs=top.select_pairs(options.kind),
+        n_bins=options.n_bins,
+        strategy=options.strategy,
+        threshold=options.threshold,
+        clusters=clusters,
     )
-    bias /= np.sqrt(draws.units)
-    ends = finish_error(np.array([center - high - bias, center - low]), norm=options.norm)
-    if draws.calibrated is not None:
-        # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
-        # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
-        errors = compute_raw_error(parts[0], parts[1], draws.calibrated, norm=options.norm)
-        if plain <= np.quantile(errors, 1.0 - tail):
-            ends[0] = 0.0
-        # Resamples of items that are all but always right show no more errors than these few. No calibration error is
-        # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
-        ends[1] = max(ends[1], gap)
-    # A sample that fits better than chance does would end below its own error, down to a width of zero.
-    shown = float(finish_error(np.asarray(plain), norm=options.norm))
-    ends[1] = max(ends[1], shown)
-    if shown == 0 or np.ptp(drawn) <= ROUNDING:
-        # In `tail` of the samples, so many items show none of this share of items (the rule of three).
-        unseen = 1.0 - tail ** (1.0 / (float(parts[0].sum(axis=1).max()) * draws.units))
-        ends = np.array(
-            [min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))]
+
+
+def _make_table(sums: BinSums, kind: str) -> tuple[CalibrationBin, ...]:
+    """Return the bin table, with empty bins: for each class, its bins from low to high."""
+    rule = KINDS[kind]
+    bins = sums.bins
+    # Rounding of a long sum may carry the mean of equal scores above 1.
+    confidence = np.clip(bins.score / bins.divisor, 0.0, 1.0)
+    accuracy = bins.rate
+    table = []
+    for k, m in np.ndindex(*bins.count.shape):
+        row = CalibrationBin(
+            lower=float(sums.edges[k, m]),
+            upper=float(sums.edges[k, m + 1]),
+            count=int(bins.count[k, m]),
+            confidence=float(confidence[k, m]),
+            accuracy=float(accuracy[k, m]),
+            class_index=k if rule.is_classwise else rule.class_index,
         )
-    low, high = np.clip(ends, 0.0, 1.0).tolist()
-    return Interval(
-        low, high, resampling.level, "debiased basic bootstrap over items", resampling.resamples
-    )
+        # An empty bin has no means; those above are 0.
+        if row.count == 0:
+            row = dataclasses.replace(row, confidence=None, accuracy=None)
+        table.append(row)
+    return tuple(table)
 
 
-# --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself
+# ---------------------------- MacroCE: calibration of correct and of incorrect predictions, separately
 
 
 @dataclasses.dataclass(frozen=True)
@@ -473,9 +391,10 @@ class MacroCalibrationResult(Result):
     """Instance-level calibration errors. Fractions in [0, 1], lower is better.
 
     Attributes:
-        macro_ce: Mean of the two errors below; None unless there are both right and wrong predictions.
-        ice_correct: Mean of 1 - confidence over the right predictions; None where there is none.
-        ice_wrong: Mean confidence over the wrong predictions; None where there is none.
+        macro_ce: Mean of the two errors below. None unless there are correct and incorrect
+            predictions.
+        ice_correct: Mean of 1 - confidence over the correct predictions. None if there are none.
+        ice_wrong: Mean confidence over the incorrect predictions. None if there are none.
         ice: Mean of |confidence - correct| over all items.
         n_items: Number of items.
     """
@@ -494,107 +413,123 @@ def macro_ce(
     kind: str = "top_label",
     scores: str = "probabilities",
 ) -> MacroCalibrationResult:
-    r"""Measure whether single predictions are confident when right and unsure when wrong.
+    r"""Measure whether single predictions are confident if correct and unsure if incorrect.
 
     \[ MacroCE = \tfrac12 \left( \frac{1}{n_+} \sum_{correct} (1 - \hat p_i)
-       + \frac{1}{n_-} \sum_{wrong} \hat p_i \right) \]
+       + \frac{1}{n_-} \sum_{incorrect} \hat p_i \right) \]
 
-    A binned error can be 0 for a model that gives every item the same confidence; this one cannot: over- and
-    underconfidence do not cancel, and the rarer group counts as much as the other.
+    A binned error can be 0 for a model that gives every item the same confidence; this one cannot:
+    over- and underconfidence do not cancel, and both groups count the same, however rare one is.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
-            kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label" (the predictions are class scores) or "confidence".
-        scores: "probabilities", "logits" or "log_probabilities".
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
+            lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1 or
+            booleans).
+        kind: "top_label" (default; the predictions are class scores) or "confidence".
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
         A `MacroCalibrationResult`: macro_ce, its two parts, the mean over all items and their number.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong.
 
     References:
-        Si, Zhao, Min, Boyd-Graber (2022), Re-Examining Calibration: The Case of Question Answering, section 4.
+        Si, Zhao, Min, Boyd-Graber (2022), Re-Examining Calibration: The Case of Question Answering,
+        section 4.
 
     Example:
-        Right with 0.9 and 0.7, wrong with 0.6: (0.2 + 0.6) / 2.
+        Correct with 0.9 and 0.7, incorrect with 0.6: (0.2 + 0.6) / 2.
 
         >>> round(macro_ce([[0.1, 0.9], [0.7, 0.3], [0.6, 0.4]], [1, 0, 1]).macro_ce, 6)
         0.4
     """
+    # The other kinds compare several scores of an item, of which none is its confidence.
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    right = 1.0 - top.confidence[top.correct]
-    wrong = top.confidence[~top.correct]
-    ice_correct = float(right.mean()) if right.size else None
-    ice_wrong = float(wrong.mean()) if wrong.size else None
-    macro = None if ice_correct is None or ice_wrong is None else (ice_correct + ice_wrong) / 2
-    ice = float(np.abs(top.confidence - top.correct).mean())
-    return MacroCalibrationResult(macro, ice_correct, ice_wrong, ice, len(top))
+    ice_correct = _compute_mean(1.0 - top.confidence[top.correct])
+    ice_wrong = _compute_mean(top.confidence[~top.correct])
+    # Both groups count the same, so that neither may be empty.
+    macro = None
+    if ice_correct is not None and ice_wrong is not None:
+        macro = (ice_correct + ice_wrong) / 2
+    return MacroCalibrationResult(
+        macro_ce=macro,
+        ice_correct=ice_correct,
+        ice_wrong=ice_wrong,
+        ice=float(np.abs(top.confidence - top.correct).mean()),
+        n_items=len(top),
+    )
 
 
-# ------------------------------------------------------------------------------ the reliability diagram, for a notebook
+def _compute_mean(values: Floats) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+# ----------------------------------------------------------- the reliability diagram, for a notebook
 
 
 def reliability_diagram(
     predictions: Any, references: Any, *, axes: Axes | None = None, **options: Any
 ) -> Axes:
-    """Draw accuracy against confidence by bin, with the bins' 95 % intervals (Wilson) and the error in the title.
+    """Draw the rate of events against the mean score by bin, with the error in the title.
+
+    Each bin has its 95 % interval (Wilson). For kind="classwise", the bins are those of class 0.
 
     Args:
-        predictions: (N, K) class scores, or what else `calibration_error` takes.
+        predictions: (N, K) class scores, or another form that `calibration_error` takes.
         references: (N,) labels.
-        axes: Where to draw; a new figure of matplotlib by default.
-        **options: Those of `calibration_error`, such as `n_bins`, `strategy` and `scores`.
+        axes: Axes of matplotlib to draw on. If None (default), a new figure is made.
+        **options: Options of `calibration_error`, such as `n_bins`, `strategy` and `scores`.
 
     Returns:
         The axes.
 
     Raises:
-        TypeError: If an input is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value is wrong; the message names the first bad row.
 
     References:
         Niculescu-Mizil, Caruana (2005), Predicting Good Probabilities With Supervised Learning.
 
     Example:
-        >>> axes = reliability_diagram([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1], n_bins=2)
-        >>> axes.get_xlabel(), axes.get_title()
-        ('confidence', 'ECE 0.100')
+        >>> rows = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+        >>> axes = reliability_diagram(rows, [0, 1, 1], n_bins=2)
+        >>> axes.get_xlabel(), axes.get_ylabel(), axes.get_title()
+        ('confidence', 'accuracy', 'ECE 0.100')
     """
     require_package("matplotlib")
     from matplotlib import pyplot
     from matplotlib.ticker import PercentFormatter
 
     result = calibration_error(predictions, references, **options)
-    rows = [row for row in result.bins if row.count and not row.class_index]
-    ends = [wilson(round((row.accuracy or 0.0) * row.count), row.count) for row in rows]
-    sure, accuracy = np.array([(row.confidence, row.accuracy) for row in rows], dtype=np.float64).T
-    whiskers = np.abs([[end.low for end in ends], [end.high for end in ends]] - accuracy)
-    axes = pyplot.subplots()[1] if axes is None else axes
+    # Every kind has one class or none, but for "classwise", which starts with class 0.
+    class_index = result.bins[0].class_index
+    bins = [row for row in result.bins if row.count and row.class_index == class_index]
+    lower = np.array([row.lower for row in bins])
+    width = np.array([row.upper for row in bins]) - lower
+    confidence = np.array([row.confidence for row in bins], dtype=np.float64)
+    accuracy = np.array([row.accuracy for row in bins], dtype=np.float64)
+    # Recover the number of events, which the table gives as a rate.
+    intervals = [wilson(round((row.accuracy or 0.0) * row.count), row.count) for row in bins]
+    ends = [[interval.low for interval in intervals], [interval.high for interval in intervals]]
+
+    if axes is None:
+        _, axes = pyplot.subplots()
     axes.plot([0, 1], [0, 1], "--", color="gray")
-    axes.bar(
-        [row.lower for row in rows],
-        accuracy,
-        [row.upper - row.lower for row in rows],
-        align="edge",
-        alpha=0.4,
-    )
-    axes.errorbar(sure, accuracy, yerr=whiskers, fmt="ko", capsize=2.5)
-    axes.set(
-        xlim=(0, 1),
-        ylim=(0, 1.02),
-        xlabel="confidence",
-        ylabel="accuracy",
-        title=f"ECE {result.ece:.3f}",
-    )
+    axes.bar(lower, accuracy, width, align="edge", alpha=0.4)
+    axes.errorbar(confidence, accuracy, yerr=np.abs(ends - accuracy), fmt="ko", capsize=2.5)
+    axes.set(xlim=(0, 1), ylim=(0, 1.02), title=f"ECE {result.ece:.3f}")
+    if class_index is None:
+        axes.set(xlabel="confidence", ylabel="accuracy")
+    else:
+        axes.set(xlabel=f"P(class {class_index})", ylabel=f"frequency of class {class_index}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     return axes
 
 
 ece = calibration_error
-"""The name by which people look for it."""
+"""Short alias."""

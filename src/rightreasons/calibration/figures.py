@@ -16,9 +16,10 @@ import yaml
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import TopLabel
-from rightreasons.calibration.errors import bound_mean_gap, macro_ce
+from rightreasons.calibration.error_interval import bound_mean_gap
+from rightreasons.calibration.errors import macro_ce
 from rightreasons.calibration.judged import JudgedItems
-from rightreasons.calibration.proper_scores import auroc, label_log_probability, ranked
+from rightreasons.calibration.proper_scores import auroc, compute_aurc, label_log_probability
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import bootstrap, intervals
 from rightreasons.core.arrays import Floats
@@ -76,7 +77,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "smooth_ece": lambda top: smooth_ece(top).smooth_ece,
     "ece_sweep": lambda top: ece_sweep(top).ece,
     "macro_ce": lambda top: macro_ce(top).macro_ce,
-    "aurc": lambda top: ranked(top.confidence, top.correct)[0],
+    "aurc": lambda top: compute_aurc(top.confidence, top.correct)[0],
     "auroc": lambda top: auroc(top.confidence, top.correct),
 }
 """Figures that depend only on the confidence and the correctness of each answer."""

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import TopLabel, parse_top_label
+from rightreasons.calibration.error_interval import Draws, draw_resamples
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
-    Draws,
+    bin_pairs,
     compute_calibration,
-    draw_resamples,
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
@@ -172,7 +172,7 @@ class JudgedItems:
         )
         if key not in self._cache:
             codes = number_clusters(self.clusters, len(self))
-            self._cache[key] = draw_resamples(self.top, options, resampling, codes)
+            self._cache[key] = draw_resamples(bin_pairs(self.top, options, codes), resampling)
         draws: Draws = self._cache[key]
         return draws
 

@@ -119,7 +119,7 @@ def _measure_bin_accuracies(
     items: JudgedItems, resampling: Resampling
 ) -> tuple[Estimate | None, ...]:
     """Return the accuracy of each bin; None if the bin is empty."""
-    bin_index = assign_bins(items.top.confidence, make_uniform_edges(items.n_bins), uniform=True)
+    bin_index = assign_bins(items.top.confidence, make_uniform_edges(items.n_bins), is_uniform=True)
     # Bins are masks of the items, because Wilson's interval of clusters needs the items themselves.
     accuracies = []
     for i in range(items.n_bins):

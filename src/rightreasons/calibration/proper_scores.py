@@ -1,6 +1,7 @@
-"""Proper scoring rules, the Brier score with its parts and the log loss; and risk under coverage, AURC, AUROC.
+"""Proper scoring rules, and how well confidence ranks correct answers above incorrect ones.
 
-The latter say whether confidence ranks right predictions above wrong ones.
+`brier_score` and `negative_log_likelihood` score the probabilities themselves. `selective_scores`
+(AURC and AUROC) depends only on the order of the confidences.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
 from rightreasons.core.arrays import Floats, Ragged, average_ties
-from rightreasons.core.binning import BinSums
+from rightreasons.core.binning import BinSums, Flags
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     MAX_BINS,
@@ -23,20 +24,27 @@ from rightreasons.core.validation import (
     check_one_of,
     check_same_length,
     check_vector,
+    reduce_rows,
 )
 
 BRIER_KINDS = ("multiclass", "positive", "top_label", "confidence")
 NLL_KINDS = ("multiclass", "confidence")
 
 
+# ---------------------------------------------------------------------------------- the Brier score
+
+
 @dataclasses.dataclass(frozen=True)
 class BrierResult(Result):
-    """The Brier score and its parts: brier = reliability - resolution + uncertainty + variance - covariance.
+    """The Brier score and its parts.
+
+    brier = reliability - resolution + uncertainty + within_bin_variance - within_bin_covariance
 
     Attributes:
-        brier: The score; 0 is best. In [0, 2] for kind="multiclass", otherwise in [0, 1].
+        brier: Brier score; 0 is best. In [0, 2] for kind="multiclass", otherwise in [0, 1].
         reliability: Mean squared gap between probability and frequency of the bins; lower is better.
-        resolution: Mean squared distance of the bins' frequencies from the base rate; higher is better.
+        resolution: Mean squared distance of the bins' frequencies from the base rate; higher is
+            better.
         uncertainty: Variance of the labels, which no model can change.
         within_bin_variance: Variance of the probabilities inside the bins.
         within_bin_covariance: Twice the covariance of probabilities and labels inside the bins.
@@ -54,22 +62,6 @@ class BrierResult(Result):
     n_bins: int
 
 
-@dataclasses.dataclass(frozen=True)
-class NllResult(Result):
-    """The log loss.
-
-    Attributes:
-        nll: Mean of -log P(label), in nats, at least 0; lower is better. None where some label has probability 0, for
-            which the mean is infinite.
-        n_impossible: Number of items whose label has probability 0.
-        n_items: Number of items.
-    """
-
-    nll: float | None
-    n_impossible: int
-    n_items: int
-
-
 def brier_score(
     predictions: Any,
     references: Any = None,
@@ -85,30 +77,33 @@ def brier_score(
     with, for each class and summed over the classes, \(w_m = n_m / n\):
     \(REL = \sum_m w_m (\bar p_m - \bar y_m)^2\), \(RES = \sum_m w_m (\bar y_m - \bar y)^2\),
     \(UNC = \bar y (1 - \bar y)\), \(WBV = \frac1n \sum_m \sum_{i \in m} (p_i - \bar p_m)^2\) and
-    \(WBC = \frac2n \sum_m \sum_{i \in m} (p_i - \bar p_m)(y_i - \bar y_m)\). The last two vanish when every item of a
-    bin has the same probability; that is Murphy's decomposition.
+    \(WBC = \frac2n \sum_m \sum_{i \in m} (p_i - \bar p_m)(y_i - \bar y_m)\). If every item of a bin
+    has the same probability, the last two are 0; that is Murphy's decomposition.
 
     Args:
-        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task; for kind="top_label", also N rows of
-            different lengths. For kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "multiclass" (sum over the classes, as Brier defined it), "positive" (class 1 of a binary task alone,
-            which is half of it), "top_label" (the largest probability with whether its class is the label) or
-            "confidence".
-        n_bins: Number of bins of equal width.
-        scores: "probabilities", "logits" or "log_probabilities".
+        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task; for kind="top_label",
+            also N rows of different lengths. For kind="confidence": (N,) confidence in the given
+            answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
+        kind: "multiclass" (default; the sum over the classes, as Brier defined it), "positive" (only
+            class 1 of a binary task, half of the former), "top_label" (the largest probability with
+            whether its class is the label) or "confidence".
+        n_bins: Number of bins of equal width. Default 15.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
         A `BrierResult`: brier, its five parts, number of items and bins.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong, or if rows have different lengths.
 
     References:
         Brier (1950), Verification of Forecasts Expressed in Terms of Probability.
         Murphy (1973), A New Vector Partition of the Probability Score.
-        Stephenson, Coelho, Jolliffe (2008), Two Extra Components in the Brier Score Decomposition, eq. 4.
+        Stephenson, Coelho, Jolliffe (2008), Two Extra Components in the Brier Score Decomposition,
+        eq. 4.
 
     Example:
         (0.3² + 0.3²), (0.4² + 0.4²): mean 0.25.
@@ -120,48 +115,86 @@ def brier_score(
     check_one_of(kind, BRIER_KINDS, "kind")
     n_bins = check_count(n_bins, "n_bins", maximum=MAX_BINS)
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins)
-    n, (count, score, event) = len(top), sums.parts
-    sizes = np.maximum(count, 1.0)
-    probability, frequency = score / sizes, event / sizes
-    base_rate = event.sum(axis=1, keepdims=True) / n
-    # (p - y)² = p² - 2 p y + y, summed; the sum over the events of p is the second row of the totals.
-    squares, products = sums.square.sum(axis=1), sums.total[:, 1]
-    brier = float((squares - 2 * products + event).sum() / n)
-    uncertainty = float((base_rate * (1 - base_rate)).sum())
+    n_items = len(top)
+    pairs = top.select_pairs("classwise" if kind == "multiclass" else kind)
+    sums = BinSums.from_pairs(pairs, n_bins)
+    bins = sums.bins
+
+    probability = bins.score / bins.divisor
+    frequency = bins.rate
+    base_rate = bins.event.sum(axis=1, keepdims=True) / n_items
+    # With y = 0 or 1, (p - y)² = p² - 2 p y + y. The sum of p y is that of p over the pairs with the
+    # event.
+    squares = sums.square.sum(axis=1)
+    products = sums.total[:, 1]
+    brier = float((squares - 2 * products + bins.event).sum() / n_items)
+
+    reliability = (bins.count * (probability - frequency) ** 2).sum()
+    resolution = (bins.count * (frequency - base_rate) ** 2).sum()
+    within_variance = (squares - bins.count * probability**2).sum()
+    within_covariance = (products - bins.count * probability * frequency).sum()
     return BrierResult(
+        # Rounding may carry a score of 0 below 0.
         brier=max(brier, 0.0),
-        reliability=float((count * (probability - frequency) ** 2).sum() / n),
-        resolution=float((count * (frequency - base_rate) ** 2).sum() / n),
-        uncertainty=uncertainty,
-        within_bin_variance=float((squares - count * probability**2).sum() / n),
-        within_bin_covariance=float(2 * (products - count * probability * frequency).sum() / n),
-        n_items=n,
+        reliability=float(reliability / n_items),
+        resolution=float(resolution / n_items),
+        uncertainty=float((base_rate * (1 - base_rate)).sum()),
+        within_bin_variance=float(within_variance / n_items),
+        within_bin_covariance=float(2 * within_covariance / n_items),
+        n_items=n_items,
         n_bins=n_bins,
     )
 
 
+brier = brier_score
+"""Short alias."""
+
+
+# -------------------------------------------------------------------------------------- the log loss
+
+
+@dataclasses.dataclass(frozen=True)
+class NllResult(Result):
+    """The log loss.
+
+    Attributes:
+        nll: Mean of -log P(label), in nats, at least 0; lower is better. None if a label has
+            probability 0, for which the mean is infinite.
+        n_impossible: Number of items whose label has probability 0.
+        n_items: Number of items.
+    """
+
+    nll: float | None
+    n_impossible: int
+    n_items: int
+
+
 def negative_log_likelihood(
-    predictions: Any, references: Any, *, kind: str = "multiclass", scores: str = "probabilities"
+    predictions: Any,
+    references: Any,
+    *,
+    kind: str = "multiclass",
+    scores: str = "probabilities",
 ) -> NllResult:
     r"""Compute the mean negative log-likelihood of the labels.
 
     \[ NLL = -\frac1n \sum_i \log p_{i, y_i} \]
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
-            kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "multiclass" (the formula above) or "confidence" (whether the given answer is right, with its
-            confidence and the rest to 1).
-        scores: "probabilities", "logits" (the softmax is taken in the logarithm, so that nothing underflows) or
-            "log_probabilities".
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
+            lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
+        kind: "multiclass" (default; the formula above) or "confidence" (the two outcomes are a
+            correct and an incorrect answer).
+        scores: "probabilities" (default), "logits" (the softmax is taken in the logarithm, so that
+            nothing underflows) or "log_probabilities".
 
     Returns:
         An `NllResult`: nll, number of items whose label has probability 0, number of items.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong.
 
     References:
@@ -175,58 +208,63 @@ def negative_log_likelihood(
     """
     check_one_of(kind, NLL_KINDS, "kind")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    if kind != "multiclass":
-        with np.errstate(divide="ignore"):
+    # The logarithm of 0 is minus infinity, and such items are counted below.
+    with np.errstate(divide="ignore"):
+        if kind == "confidence":
             logs = np.log(np.where(top.correct, top.confidence, 1.0 - top.confidence))
-    elif scores == "probabilities":
-        with np.errstate(divide="ignore"):
+        elif scores == "probabilities":
             logs = np.log(label_probability(top))
-    else:
-        logs = label_log_probability(check_logits(predictions, scores=scores), top.labels)
-    impossible = int(np.count_nonzero(np.isneginf(logs)))
-    # Rounding within the tolerance of a row sum may lift a probability above 1.
-    return NllResult(None if impossible else max(float(-logs.mean()), 0.0), impossible, len(top))
+        else:
+            logits = check_logits(predictions, scores=scores)
+            logs = label_log_probability(logits, top.labels)
+
+    n_impossible = int(np.count_nonzero(np.isneginf(logs)))
+    nll = None
+    if n_impossible == 0:
+        # Within the tolerance of a row sum, a probability may be above 1.
+        nll = max(float(-logs.mean()), 0.0)
+    return NllResult(nll, n_impossible, len(top))
 
 
 def label_probability(top: TopLabel) -> Floats:
-    """Return the probability (N,) that each item's label was given."""
-    table = top.probabilities
-    if isinstance(table, Ragged):
-        return table.at(top.labels)
-    return np.asarray(
-        np.take_along_axis(table, top.labels[:, None], axis=1)[:, 0], dtype=np.float64
-    )
+    """Return (N,) the probability of each item's label."""
+    rows = top.probabilities
+    if isinstance(rows, Ragged):
+        return rows.at(top.labels)
+    columns = top.labels[:, None]
+    return np.asarray(np.take_along_axis(rows, columns, axis=1)[:, 0], dtype=np.float64)
 
 
 def label_log_probability(
     logits: Floats | Ragged, labels: NDArray[np.int64], inverse_temperature: float = 1.0
 ) -> Floats:
-    """Return log softmax(inverse_temperature * logits) at the labels, (N,)."""
+    """Return (N,) log softmax(inverse_temperature * logits) at the labels."""
     if isinstance(logits, Ragged):
         rows = Ragged(logits.values * inverse_temperature, logits.offsets)
         return np.asarray(rows.at(labels) - rows.reduce(np.logaddexp), dtype=np.float64)
     table = logits * inverse_temperature
-    highest = table.max(axis=1)
+    # The largest power becomes 1, so that none overflows.
+    highest = reduce_rows(table, np.maximum)
+    powers = np.exp(table - highest[:, None])
     at_label = table[np.arange(len(table)), labels]
-    return np.asarray(
-        at_label - highest - np.log(np.exp(table - highest[:, None]).sum(axis=1)), dtype=np.float64
-    )
+    log_probability = at_label - highest - np.log(reduce_rows(powers, np.add))
+    return np.asarray(log_probability, dtype=np.float64)
 
 
-brier = brier_score
-"""The name by which people look for it."""
+# ----------------------------------------------------------------- ranking: selective classification
 
 
 @dataclasses.dataclass(frozen=True)
 class SelectiveResult(Result):
-    """How well confidence tells right from wrong predictions.
+    """How well confidence distinguishes correct from incorrect predictions.
 
     Attributes:
         aurc: Mean risk over all coverages, in [0, 1]; lower is better.
-        e_aurc: `aurc` less that of the best possible ranking with the same accuracy, in [0, 1]; lower is better.
-        auroc: Chance that a right prediction has more confidence than a wrong one, ties counting half, in [0, 1];
-            higher is better; None unless there are both right and wrong predictions.
-        accuracy: Share of right predictions.
+        e_aurc: `aurc` minus that of the best possible ranking with the same accuracy, in [0, 1];
+            lower is better.
+        auroc: Probability that a correct prediction has more confidence than an incorrect one, ties
+            counting half, in [0, 1]; higher is better. None unless there are both.
+        accuracy: Share of correct predictions.
         n_items: Number of items.
     """
 
@@ -244,86 +282,102 @@ def selective_scores(
     kind: str = "top_label",
     scores: str = "probabilities",
 ) -> SelectiveResult:
-    r"""Measure how well the confidence of a model ranks its right predictions above its wrong ones.
+    r"""Measure how well the confidence of a model ranks correct predictions above incorrect ones.
 
-    \[ AURC = \frac1n \sum_{j=1}^{n} \frac1j \sum_{i=1}^{j} wrong_{(i)}, \quad
+    \[ AURC = \frac1n \sum_{j=1}^{n} \frac1j \sum_{i=1}^{j} incorrect_{(i)}, \quad
        E\text{-}AURC = AURC - \min_{\text{rankings}} AURC \]
 
-    with the items in order of falling confidence. Items of equal confidence are taken in random order: what is computed
-    is the expectation over that order, so the figures do not depend on the order of the input.
+    with the items in order of decreasing confidence. Items of equal confidence are taken in random
+    order: the figures are the expectation over that order, and so do not depend on the input's.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
-            kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label" (the predictions are class scores) or "confidence".
-        scores: "probabilities", "logits" or "log_probabilities".
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
+            lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
+        kind: "top_label" (default; the predictions are class scores) or "confidence".
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
         A `SelectiveResult`: aurc, e_aurc, auroc, accuracy, number of items.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong.
 
     References:
         El-Yaniv, Wiener (2010), On the Foundations of Noise-free Selective Classification.
-        Geifman, Uziel, El-Yaniv (2019), Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers, section 3.
+        Geifman, Uziel, El-Yaniv (2019), Bias-Reduced Uncertainty Estimation for Deep Neural
+        Classifiers, section 3.
 
     Example:
         Risks at coverage 1/4 to 1: 0, 0, 1/3, 1/4; the best ranking has 0, 0, 0, 1/4.
 
-        >>> result = selective_scores([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]], [0, 0, 1, 0])
+        >>> rows = [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]]
+        >>> result = selective_scores(rows, [0, 0, 1, 0])
         >>> round(result.aurc, 6), round(result.e_aurc, 6), round(result.auroc, 6)
         (0.145833, 0.083333, 0.666667)
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    aurc, e_aurc = ranked(top.confidence, top.correct)
-    accuracy = int(np.count_nonzero(top.correct)) / len(top)
-    return SelectiveResult(aurc, e_aurc, auroc(top.confidence, top.correct), accuracy, len(top))
+    aurc, e_aurc = compute_aurc(top.confidence, top.correct)
+    return SelectiveResult(
+        aurc=aurc,
+        e_aurc=e_aurc,
+        auroc=auroc(top.confidence, top.correct),
+        accuracy=int(np.count_nonzero(top.correct)) / len(top),
+        n_items=len(top),
+    )
 
 
-def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return AURC and E-AURC."""
+def compute_aurc(confidence: Floats, correct: Flags) -> tuple[float, float]:
+    """Return the AURC and the E-AURC of (N,) confidences, with (N,) whether each is correct."""
     order = np.argsort(-confidence, kind="stable")
-    confidence = confidence[order]
-    wrong = average_ties(confidence, (~correct[order]).astype(np.float64))
-    rank = np.arange(1, len(order) + 1)
-    risk = np.cumsum(wrong) / rank
-    best = np.maximum(rank - np.count_nonzero(correct), 0) / rank
+    is_incorrect = (~correct[order]).astype(np.float64)
+    # An item of a tie is incorrect with the mean rate of the tie.
+    errors = average_ties(confidence[order], is_incorrect)
+    coverage = np.arange(1, len(order) + 1)
+    risk = np.cumsum(errors) / coverage
+    # The best ranking has all correct items first.
+    best_risk = np.maximum(coverage - np.count_nonzero(correct), 0) / coverage
     aurc = float(risk.mean())
     # Rounding may carry a perfect ranking below 0.
-    return aurc, max(aurc - float(best.mean()), 0.0)
+    return aurc, max(aurc - float(best_risk.mean()), 0.0)
 
 
 def auroc(scores: Any, events: Any) -> float | None:
-    """Compute the chance that an item with the event scores above one without it, ties counting half.
+    """Compute the probability that an item with the event scores above one without it.
+
+    Ties count half.
 
     Args:
         scores: (N,) finite scores.
         events: (N,) whether the event happened, as True and False or 1 and 0.
 
     Returns:
-        The area under the ROC curve, in [0, 1]; None unless both kinds of items occur.
+        The area under the ROC curve, in [0, 1]. None unless there are items with and without the
+        event.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If something is empty, has the wrong shape or is not finite, or the lengths differ.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the input is empty, has the wrong shape or is not finite, or the lengths
+            differ.
 
     Example:
         >>> auroc([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0])
         0.875
     """
-    scores, events = check_vector(scores, "scores"), check_flags(events, "events")
-    check_same_length(scores=scores, events=events)
-    n_events = int(np.count_nonzero(events))
-    n_others = len(events) - n_events
-    if n_events == 0 or n_others == 0:
+    values = check_vector(scores, "scores")
+    flags = check_flags(events, "events")
+    check_same_length(scores=values, events=flags)
+    n_positive = int(np.count_nonzero(flags))
+    n_negative = len(flags) - n_positive
+    if n_positive == 0 or n_negative == 0:
         return None
-    # Mann-Whitney: for each item with the event, count those without it that score below and those that tie.
-    others = np.sort(scores[~events])
-    with_event = np.sort(scores[events])  # in order, so that the search stays in the cache
-    below = np.searchsorted(others, with_event, side="left").sum(dtype=np.int64)
-    up_to = np.searchsorted(others, with_event, side="right").sum(dtype=np.int64)
-    return float((below + up_to) / (2 * n_events * n_others))
+    # Mann-Whitney: for each positive item, count the negative ones with a lower score, and ties.
+    negative = np.sort(values[~flags])
+    # In order, so that the search stays in the cache.
+    positive = np.sort(values[flags])
+    n_below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
+    n_up_to = np.searchsorted(negative, positive, side="right").sum(dtype=np.int64)
+    return float((n_below + n_up_to) / (2 * n_positive * n_negative))

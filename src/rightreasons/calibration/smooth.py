@@ -1,4 +1,8 @@
-"""Calibration errors without a choice of bins: smooth ECE and ECE-sweep."""
+"""Calibration errors that do not depend on a choice of bins, and the null model of those that do.
+
+`smooth_ece` replaces bins by a smoothing kernel, and `ece_sweep` takes as many bins as the items
+allow. `consistency` draws the binned error that a calibrated model would have by chance.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,23 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, parse_top_label
 from rightreasons.calibration.errors import CalibrationResult
 from rightreasons.core.arrays import Floats, average_ties
+from rightreasons.core.binning import Flags
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of
 
-CELLS = 2**14
-"""Cells of the grid on [0, 1] on which residuals are smoothed: bandwidths down to some 1e-4 are resolved."""
+# ----------------------------------------------------------------------------------------- smooth ECE
 
-NARROWEST = 1e-9
-"""The narrowest bandwidth tried, and how exactly the bandwidth that equals its error is found."""
+N_CELLS = 2**14
+"""Cells of the grid on [0, 1] on which residuals are smoothed: resolves bandwidths of about 1e-4."""
+
+MIN_BANDWIDTH = 1e-9
+"""Smallest bandwidth, and the tolerance of the bandwidth that equals its error."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,26 +34,11 @@ class SmoothResult(Result):
     """The smooth calibration error.
 
     Attributes:
-        smooth_ece: The error, in [0, 1]; lower is better.
+        smooth_ece: Smooth calibration error, in [0, 1]; lower is better.
         n_items: Number of items.
     """
 
     smooth_ece: float
-    n_items: int
-
-
-@dataclasses.dataclass(frozen=True)
-class SweepResult(Result):
-    """The calibration error in the largest number of bins whose accuracies rise.
-
-    Attributes:
-        ece: The error, in [0, 1]; lower is better.
-        n_bins: The number of bins chosen.
-        n_items: Number of items.
-    """
-
-    ece: float
-    n_bins: int
     n_items: int
 
 
@@ -62,33 +53,35 @@ def smooth_ece(
 
     \[ smECE_\sigma = \int_0^1 \left| \frac1n \sum_i \tilde K_\sigma(t, f_i) (y_i - f_i) \right| dt \]
 
-    with the Gaussian kernel reflected at 0 and 1. The error is the one value at which bandwidth and error agree,
-    smECE_σ* = σ*: it exists and is unique, as smECE_σ falls with σ. It lies in [0, 1]; lower is better. Unlike a binned
-    error it is continuous in the predictions.
+    with the Gaussian kernel reflected at 0 and 1. The error is the value at which bandwidth and error
+    agree, smECE_σ* = σ*. It exists and is unique, as smECE_σ decreases with σ. It lies in [0, 1];
+    lower is better. Unlike a binned error it is continuous in the predictions.
 
-    The reflected Gaussian is the heat kernel on [0, 1] with insulated ends, so smoothing multiplies the k-th cosine
-    coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid of 2^14 cells (each shared between
-    its two neighbors) and smoothed by one discrete cosine transform.
+    The reflected Gaussian is the heat kernel on [0, 1] with insulated ends, so smoothing multiplies
+    the k-th cosine coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid of
+    2^14 cells (each shared between its two neighbors) and smoothed by one discrete cosine transform.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
-            kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label" (confidence with whether it is right) or "confidence".
-        scores: "probabilities", "logits" or "log_probabilities".
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
+            lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
+        kind: "top_label" (default; confidence with whether it is correct) or "confidence".
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
         A `SmoothResult`: smooth_ece and the number of items.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong.
 
     References:
-        Błasiok, Nakkiran (2023), Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing, section 3.
+        Błasiok, Nakkiran (2023), Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing,
+        section 3.
 
     Example:
-        All items at 0.8, half of them right: every bandwidth gives the gap of 0.3, apart from what cancels.
+        All items have 0.8 and half of them are correct: nearly every bandwidth gives the gap of 0.3.
 
         >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
         >>> round(result.smooth_ece, 4)
@@ -96,7 +89,91 @@ def smooth_ece(
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    return SmoothResult(_fixed_point(_residuals(top.confidence, top.correct)), len(top))
+    coefficients = _transform_residuals(top.confidence, top.correct)
+    return SmoothResult(_find_fixed_point(coefficients), len(top))
+
+
+def _transform_residuals(scores: Floats, events: Flags) -> Floats:
+    r"""Return the cosine coefficients of the residuals events - scores on the grid.
+
+    Coefficient k is \(\sum_j r_j \cos(\pi k j / J)\) over the nodes j = 0 … J of J cells.
+    """
+    nodes = _spread_on_grid(scores, events - scores)
+    # A discrete cosine transform of type 1 counts every inner node twice.
+    multiplicity = np.full(N_CELLS + 1, 2.0)
+    multiplicity[[0, -1]] = 1.0
+    coefficients: Floats = fft.dct(nodes / multiplicity, type=1)
+    return coefficients
+
+
+def _spread_on_grid(positions: Floats, weights: Floats) -> Floats:
+    """Return (N_CELLS + 1,) weights / N at the grid nodes, each split between its two neighbors."""
+    n_nodes = N_CELLS + 1
+    place_on_grid = positions * N_CELLS
+    cell = place_on_grid.astype(np.intp)
+    # The last node closes the last cell.
+    below = np.minimum(cell, N_CELLS - 1)
+    share_above = place_on_grid - below
+    share_below = 1.0 - share_above
+    to_below = weights * share_below
+    to_above = weights * share_above
+    nodes = np.bincount(below, to_below, minlength=n_nodes)
+    nodes += np.bincount(below + 1, to_above, minlength=n_nodes)
+    mean: Floats = nodes / len(positions)
+    return mean
+
+
+def _compute_smooth_error(bandwidth: float, coefficients: Floats) -> float:
+    """Return the integral of the absolute smoothed residuals."""
+    indices = np.arange(len(coefficients))
+    frequencies = indices * np.pi
+    decay = (frequencies * bandwidth) ** 2
+    exponents = -0.5 * decay
+    damped = coefficients * np.exp(exponents)
+    # At the nodes, the smoothed residual is a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt).
+    smoothed = fft.dct(damped, type=1)
+    heights = np.abs(smoothed)
+    # The trapezoidal rule counts both end nodes half.
+    ends = heights[0] + heights[-1]
+    integral = heights.sum() - ends / 2.0
+    return float(integral / N_CELLS)
+
+
+def _find_fixed_point(coefficients: Floats) -> float:
+    """Return the bandwidth that equals its error."""
+    # The error decreases with the bandwidth, so that the fixed point is between these two.
+    smallest = _compute_smooth_error(1.0, coefficients)
+    largest = _compute_smooth_error(MIN_BANDWIDTH, coefficients)
+    if largest <= MIN_BANDWIDTH:
+        return 0.0
+    if smallest >= 1.0:
+        return 1.0
+    start = max(smallest - MIN_BANDWIDTH, MIN_BANDWIDTH)
+    end = min(largest + MIN_BANDWIDTH, 1.0)
+
+    def excess(bandwidth: float) -> float:
+        return _compute_smooth_error(bandwidth, coefficients) - bandwidth
+
+    bandwidth = optimize.brentq(excess, start, end, xtol=MIN_BANDWIDTH)
+    return float(bandwidth)
+
+
+# ------------------------------------------------------------------------------------------ ECE-sweep
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepResult(Result):
+    """The calibration error in the largest number of bins whose accuracies increase.
+
+    Attributes:
+        ece: Calibration error, in [0, 1]; lower is better.
+        n_bins: Number of bins.
+        n_items: Number of items.
+    """
+
+    ece: float
+    n_bins: int
+    n_items: int
 
 
 def ece_sweep(
@@ -107,27 +184,30 @@ def ece_sweep(
     norm: str = "l1",
     scores: str = "probabilities",
 ) -> SweepResult:
-    r"""Measure calibration in as many bins as keep the accuracies of the bins rising (ECE-sweep).
+    r"""Measure calibration in as many bins as keep the accuracies of the bins increasing (ECE-sweep).
 
-    The number of bins grows from 1 while the accuracies of the bins do not fall with confidence; the error is that of
-    the last number for which they did not: \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in
-    [0, 1]; lower is better, and its bias is smaller than that of a fixed number of bins.
+    The number of bins grows from 1 while the accuracies of the bins do not decrease with confidence;
+    the error is that of the last such number:
+    \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in [0, 1]; lower is better.
+    Its bias is smaller than that of a fixed number of bins.
 
-    Items of equal confidence share their mean accuracy, wherever a bin is cut, so the order of the input is irrelevant.
+    Items of equal confidence share their mean accuracy, wherever a bin ends, so that the order of the
+    input does not matter.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
-            kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label" or "confidence".
-        norm: "l1" or "l2".
-        scores: "probabilities", "logits" or "log_probabilities".
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
+            lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
+        kind: "top_label" (default) or "confidence".
+        norm: "l1" (default) or "l2".
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
         A `SweepResult`: ece, the number of bins and that of items.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If a value, a shape or a length is wrong.
 
     References:
@@ -144,92 +224,76 @@ def ece_sweep(
     check_one_of(kind, ANSWER_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    values, events = top.confidence, top.correct
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    rates = average_ties(ordered, events[order].astype(np.float64))
-    # Sums up to each place: the sums of any bin are one subtraction.
-    events_to = np.concatenate(([0.0], np.cumsum(rates)))
-    scores_to = np.concatenate(([0.0], np.cumsum(ordered)))
+    order = np.argsort(top.confidence, kind="stable")
+    ordered = top.confidence[order]
+    events_in_order = top.correct[order].astype(np.float64)
+    rates = average_ties(ordered, events_in_order)
+    # With cumulative sums, the sum of any bin is one subtraction.
+    cumulative_events = np.concatenate(([0.0], np.cumsum(rates)))
+    cumulative_scores = np.concatenate(([0.0], np.cumsum(ordered)))
+
     n_items = len(ordered)
-    n_bins = 1
-    if (np.diff(rates) >= 0).all():
-        # Rates that never fall along the whole order rise however they are cut, so every number of bins qualifies.
-        n_bins = n_items
-    else:
-        while n_bins < n_items:
-            cuts = np.arange(n_bins + 2) * n_items // (n_bins + 1)
-            if (np.diff(np.diff(events_to[cuts]) / np.diff(cuts)) < -1e-12).any():
-                break
-            n_bins += 1
-    best = np.arange(n_bins + 1) * n_items // n_bins
-    size = np.diff(best)
-    gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
+    n_bins = n_items
+    # Rates that never decrease increase in any bins, so that every number of bins qualifies.
+    if not (np.diff(rates) >= 0).all():
+        n_bins = _count_increasing_bins(cumulative_events)
+
+    edges = _split_evenly(n_items, n_bins)
+    sizes = np.diff(edges)
+    events = np.diff(cumulative_events[edges])
+    scores_in_bins = np.diff(cumulative_scores[edges])
+    gaps = np.abs(events - scores_in_bins) / sizes
+    weights = sizes / n_items
     power = 1 if norm == "l1" else 2
-    return SweepResult(float((size / n_items * gap**power).sum() ** (1 / power)), n_bins, n_items)
+    mean = (weights * gaps**power).sum()
+    error = mean ** (1 / power)
+    return SweepResult(float(error), n_bins, n_items)
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _count_increasing_bins(cumulative_events: Floats) -> int:
+    """Return the largest number of bins up to which the rates of the bins never decrease."""
+    n_items = len(cumulative_events) - 1
+    for n_bins in range(2, n_items + 1):
+        edges = _split_evenly(n_items, n_bins)
+        events = np.diff(cumulative_events[edges])
+        rates = events / np.diff(edges)
+        # Rounding must not make equal rates decrease.
+        if (np.diff(rates) < -1e-12).any():
+            return n_bins - 1
+    return n_items
 
 
-def _on_grid(values: Floats, weights: Floats) -> Floats:
-    """Put weights / N at the grid nodes j / CELLS, each split between its two neighbors; (CELLS + 1,)."""
-    place = values * CELLS
-    below = np.minimum(place.astype(np.intp), CELLS - 1)
-    share = place - below
-    nodes = np.bincount(below, weights * (1.0 - share), minlength=CELLS + 1)
-    nodes += np.bincount(below + 1, weights * share, minlength=CELLS + 1)
-    return np.asarray(nodes / len(values), dtype=np.float64)
+def _split_evenly(n_items: int, n_bins: int) -> Any:
+    """Return the (n_bins + 1,) positions at which bins of about equal numbers of items end."""
+    return np.arange(n_bins + 1) * n_items // n_bins
 
 
-def _residuals(values: Floats, events: NDArray[np.bool_]) -> Floats:
-    """Return a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS: a DCT-I counts every inner term twice."""
-    nodes = _on_grid(values, events - values)
-    return np.asarray(fft.dct(nodes / ([1.0] + [2.0] * (CELLS - 1) + [1.0]), type=1))
+# --------------------------------------------- consistency: the binned error of a calibrated model
 
-
-def _error_at(sigma: float, residuals: Floats) -> float:
-    # The smoothed density at the nodes: a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt).
-    damped = residuals * np.exp(-0.5 * (np.arange(len(residuals)) * np.pi * sigma) ** 2)
-    height = np.abs(fft.dct(damped, type=1))
-    return float((height.sum() - (height[0] + height[-1]) / 2.0) / CELLS)
-
-
-def _fixed_point(residuals: Floats) -> float:
-    """Return the bandwidth that is its own error: the error falls with it, so it is between the errors at both ends."""
-    low, high = _error_at(1.0, residuals), _error_at(NARROWEST, residuals)
-    if high <= NARROWEST:
-        return 0.0
-    if low >= 1.0:
-        return 1.0
-    start, end = max(low - NARROWEST, NARROWEST), min(high + NARROWEST, 1.0)
-    return float(
-        optimize.brentq(
-            lambda sigma: _error_at(sigma, residuals) - sigma, start, end, xtol=NARROWEST
-        )
-    )
-
-
-# ---------------------- What a perfectly calibrated model shows in the same bins: the null model of a calibration error
+Bar = tuple[float, float]
+"""Lower and upper end of an accuracy."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ConsistencyResult(Result):
-    """What chance alone does to a calibrated model with these confidences. Fractions in [0, 1].
+    """Calibration errors that a calibrated model with these confidences has by chance.
+
+    Fractions in [0, 1].
 
     Attributes:
-        expected: Mean calibration error of the calibrated model: what the estimator's upward bias amounts to.
-        upper: The error that it stays below with the chance of `confidence_level`.
-        p_value: How often its error is at least the observed one.
-        bars: For each bin, the (low, high) accuracy between which it falls with that chance; None for an empty bin.
-        confidence_level: Such as 0.95.
+        expected: Mean calibration error of the calibrated model: the upward bias of the estimator.
+        upper: Quantile of its error at `confidence_level`.
+        p_value: Probability that its error is at least the observed one.
+        bars: (low, high) interval of the accuracy of each bin at `confidence_level`; None for an empty
+            bin.
+        confidence_level: Level of the bars and of `upper`, such as 0.95.
         n_resamples: Number of draws.
     """
 
     expected: float
     upper: float
     p_value: float
-    bars: tuple[tuple[float, float] | None, ...]
+    bars: tuple[Bar | None, ...]
     confidence_level: float
     n_resamples: int
 
@@ -240,21 +304,20 @@ def consistency(
     calibrated: Floats | None = None,
     resampling: Resampling = Resampling(),
 ) -> ConsistencyResult:
-    r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
+    r"""Draw the errors of a model whose confidences come true exactly as often as they predict.
 
-    In each bin, the number of right answers is drawn from a binomial law,
+    In each bin, the number of correct answers is drawn from a binomial law,
 
     \[ k_m \sim \mathrm{Bin}(n_m, \bar p_m), \quad
        ECE^* = \sum_m \frac{n_m}{n} \left| \frac{k_m}{n_m} - \bar p_m \right| \]
 
-    which has the mean of the exact law (a sum of coins of different weight) and at most a
-    quarter of the squared bin width more variance per coin; so the p-value errs, if at all, towards "calibrated".
+    which has the mean of the exact law (a sum of coins of different weight) and at most a quarter of
+    the squared bin width more variance per coin. If the p-value errs, it errs towards "calibrated".
 
     Args:
-        result: The plain (l1, not debiased) error of `calibration_error`, of any kind but
-            "classwise".
-        calibrated: (R, M) counts of events of a calibrated model in each bin, of items in clusters; None (default) to
-            draw them.
+        result: Plain error (l1, not debiased) from `calibration_error`, of any kind but "classwise".
+        calibrated: (R, M) numbers of events of a calibrated model in each bin, if the items come in
+            clusters. If None (default), they are drawn.
         resampling: Level of the bars and of `upper`, number of draws and their seed.
 
     Returns:
@@ -264,47 +327,76 @@ def consistency(
         ValueError: If the error is not the l1 error of its bins.
 
     References:
-        Bröcker, Smith (2007), Increasing the Reliability of Reliability Diagrams, section 3 (consistency bars).
-        Vaicenavicius et al. (2019), Evaluating Model Calibration in Classification, section 4 (consistency resampling).
+        Bröcker, Smith (2007), Increasing the Reliability of Reliability Diagrams, section 3
+        (consistency bars).
+        Vaicenavicius et al. (2019), Evaluating Model Calibration in Classification, section 4
+        (consistency resampling).
 
     Example:
         >>> from rightreasons.calibration.errors import calibration_error
-        >>> null = consistency(calibration_error([0.9] * 100, [1] * 80 + [0] * 20, kind="confidence"))
+        >>> labels = [1] * 80 + [0] * 20
+        >>> null = consistency(calibration_error([0.9] * 100, labels, kind="confidence"))
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
-    level, draws = resampling.level, resampling.resamples
-    filled = [row for row in result.bins if row.count]
-    counts = np.array([row.count for row in filled])
+    all_counts = np.array([row.count for row in result.bins])
+    is_filled = all_counts > 0
+    counts = all_counts[is_filled]
+    filled = [row for row in result.bins if row.count > 0]
+    # Filled bins have both means.
     confidence = np.array([row.confidence for row in filled], dtype=np.float64)
     accuracy = np.array([row.accuracy for row in filled], dtype=np.float64)
     weight = counts / counts.sum()
-    observed = float((weight * np.abs(accuracy - confidence)).sum())
+    gaps = np.abs(accuracy - confidence)
+    observed = float((weight * gaps).sum())
     if abs(observed - result.ece) > 1e-9:
         raise ValueError(
-            f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}."
+            f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got "
+            f"{result.ece:.6g}."
         )
-    tail = (1 - level) / 2
+
+    tail = (1 - resampling.level) / 2
     if calibrated is None:
         rng = np.random.default_rng(resampling.seed)
-        rates = rng.binomial(counts, confidence, size=(draws, len(counts))) / counts
-        # Quantiles of the binomial, as `scipy.stats` has them, which takes a second to load.
-        ends = np.array([[tail], [1 - tail]])
-        above = np.nan_to_num(
-            np.ceil(special.bdtrik(ends, counts, confidence))
-        )  # NaN for a confidence of 0
-        below = np.maximum(above - 1, 0)
-        low, high = np.where(special.bdtr(below, counts, confidence) >= ends, below, above) / counts
+        shape = (resampling.resamples, len(counts))
+        events = rng.binomial(counts, confidence, size=shape)
+        rates = events / counts
+        fewest = _compute_binomial_quantile(tail, counts, confidence)
+        most_events = _compute_binomial_quantile(1 - tail, counts, confidence)
+        low = fewest / counts
+        high = most_events / counts
     else:
-        rates = calibrated[:, [row.count > 0 for row in result.bins]] / counts
-        low, high = np.quantile(rates, (tail, 1 - tail), axis=0)
-    errors = (np.abs(rates - confidence) * weight).sum(axis=1)
-    bars = iter(zip(low.tolist(), high.tolist(), strict=True))
+        rates = calibrated[:, is_filled] / counts
+        levels = (tail, 1 - tail)
+        low, high = np.quantile(rates, levels, axis=0)
+    drawn_gaps = np.abs(rates - confidence)
+    errors = (drawn_gaps * weight).sum(axis=1)
+    # The observed error counts as a draw, and rounding must not tell equal errors apart.
+    n_as_large = np.count_nonzero(errors >= observed - 1e-12)
+
+    upper = np.quantile(errors, resampling.level)
+    p_value = (1 + n_as_large) / (resampling.resamples + 1)
+
+    bars: list[Bar | None] = [None] * len(result.bins)
+    positions = np.flatnonzero(is_filled)
+    for m, start, end in zip(positions, low, high, strict=True):
+        bars[m] = (float(start), float(end))
     return ConsistencyResult(
         expected=float(errors.mean()),
-        upper=float(np.quantile(errors, level)),
-        p_value=float((1 + np.count_nonzero(errors >= observed - 1e-12)) / (draws + 1)),
-        bars=tuple(next(bars) if row.count else None for row in result.bins),
-        confidence_level=level,
-        n_resamples=draws,
+        upper=float(upper),
+        p_value=float(p_value),
+        bars=tuple(bars),
+        confidence_level=resampling.level,
+        n_resamples=resampling.resamples,
     )
+
+
+def _compute_binomial_quantile(level: float, counts: Any, probabilities: Floats) -> Floats:
+    """Return the quantiles of binomial laws, like `scipy.stats`, which takes a second to load."""
+    # The inverse is a real number. It is NaN if a probability is 0, as is the quantile.
+    inverse = special.bdtrik(level, counts, probabilities)
+    above = np.nan_to_num(np.ceil(inverse))
+    # Rounding may carry the inverse above a whole number that has the level already.
+    below = np.maximum(above - 1, 0)
+    has_level = special.bdtr(below, counts, probabilities) >= level
+    return np.where(has_level, below, above)

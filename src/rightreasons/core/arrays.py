@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
 
+BLOCK_SIZE = 32_768
+"""Number of rows processed at once: a block of them stays in the processor's cache."""
+
 _UNSUPPORTED_TYPES = (str, bytes, bytearray, Mapping, Set, type)
 """Types that can be iterated over, but are no column: texts, and what is keyed or has no order."""
 

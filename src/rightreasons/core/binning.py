@@ -1,89 +1,185 @@
-"""Bins of (score, event) pairs: their edges, their sums, the errors that follow from the sums, and resamples of them.
+"""Bins of (score, event) pairs: where their edges are, and what each of them adds up to.
 
-A pair is a score in [0, 1] and whether the event that it predicts came true: (confidence, correct) for the top label,
-(P(class k), label is k) for a class. Every binned measure of calibration is a function of three sums per bin, so bins
-can be resampled without going back to the rows.
+A pair is a score in [0, 1] and whether the event that it predicts came true: (confidence, correct)
+for the top label, (P(class k), label is k) for a class. Every binned measure of calibration is a
+function of the sums in the bins, so that the items are read only once.
+
+`BinSums.from_pairs` is the entry point. A further strategy is one more entry of `STRATEGIES`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from rightreasons.core.arrays import Floats, argsort_canonical
-from rightreasons.core.resampling import Resampling
+from rightreasons.core.arrays import BLOCK_SIZE, Floats, Positions
 
-BLOCK = 32_768
-"""Rows handled at once: a block of scores and its bin indices stay in the processor's cache."""
+Flags = NDArray[np.bool_]
 
-BOOTSTRAP_GROUPS = 2_000
-"""Groups of rows that a bootstrap of all classes resamples; with fewer rows than this, it resamples rows."""
+Pair = tuple[Floats, Flags]
+"""(N,) scores, and whether the event of each came true."""
+
+
+# ------------------------------------------------------------------------------------------- edges
 
 
 def make_uniform_edges(n_bins: int) -> Floats:
-    """Return the M + 1 edges of M bins of equal width on [0, 1]."""
+    """Return the (M + 1,) edges of M bins of equal width on [0, 1]."""
     return np.linspace(0.0, 1.0, n_bins + 1)
 
 
 def make_quantile_edges(scores: Floats, n_bins: int) -> Floats:
-    """Return the M + 1 edges of M bins of equal mass: the quantiles m / M of the scores, interpolated linearly.
+    """Return the (M + 1,) edges of M bins of equal mass: the quantiles m / M of the scores.
 
-    Edges that collapse on tied scores leave bins of no width, which stay empty: equal scores always share a bin, so the
-    bins do not depend on the order of the items.
+    Quantiles are interpolated linearly. Tied scores may give several equal edges. The bins between
+    them have no width and stay empty, so that equal scores always share a bin and the bins do not
+    depend on the order of the items. Without scores, the bins have equal width.
     """
+    if not len(scores):
+        return make_uniform_edges(n_bins)
     # numpy sorts floats several times faster than np.quantile partitions them around many quantiles.
     ordered = np.sort(scores)
-    position = np.arange(n_bins + 1) * (len(ordered) - 1) / n_bins
+    highest = len(ordered) - 1
+    position = np.arange(n_bins + 1) * highest / n_bins
     below = np.floor(position).astype(np.intp)
-    above = np.minimum(below + 1, len(ordered) - 1)
-    edges = ordered[below] + (position - below) * (ordered[above] - ordered[below])
+    above = np.minimum(below + 1, highest)
+    share = position - below
+    step = ordered[above] - ordered[below]
+    edges = ordered[below] + share * step
     # Rounding of an interpolated edge must not lift it above the next one.
-    return np.asarray(np.maximum.accumulate(edges), dtype=np.float64)
+    increasing = np.maximum.accumulate(edges)
+    return np.asarray(increasing, dtype=np.float64)
 
 
-def assign_bins(scores: Floats, edges: Floats, *, uniform: bool = False) -> NDArray[np.intp]:
-    """Return the bin (lo, hi] of each score; scores at or below the first edge belong to the first bin.
+@dataclasses.dataclass(frozen=True)
+class Strategy:
+    """A rule that places the edges of bins.
+
+    Attributes:
+        quantity: What all bins have an equal amount of, in words.
+        make_edges: Function of (N,) scores and the number of bins M. It returns (M + 1,) edges, none
+            below the one before it.
+        is_uniform: Whether the edges are those of `make_uniform_edges`, so that the bin of a score
+            is found without a search.
+    """
+
+    quantity: str
+    make_edges: Callable[[Floats, int], Floats]
+    is_uniform: bool = False
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "uniform": Strategy(
+        quantity="width",
+        make_edges=lambda scores, n_bins: make_uniform_edges(n_bins),
+        is_uniform=True,
+    ),
+    "quantile": Strategy(quantity="mass", make_edges=make_quantile_edges),
+}
+"""Every strategy by its name."""
+
+
+def assign_bins(scores: Floats, edges: Floats, *, is_uniform: bool = False) -> Positions:
+    """Return the index of the bin (lower, upper] of each score.
+
+    Scores at or below the first edge belong to the first bin.
 
     Args:
         scores: (N,) scores.
-        edges: (M + 1,) edges, not decreasing.
-        uniform: Whether the edges are `uniform_edges(M)`, for which no search is needed.
+        edges: (M + 1,) edges, none below the one before it.
+        is_uniform: Whether the edges are `make_uniform_edges(M)`, which need no search.
 
     Returns:
         (N,) indices from 0 to M - 1.
 
     Example:
-        >>> assign_bins(np.array([0.0, 0.2, 0.21, 1.0]), make_uniform_edges(5), uniform=True)
+        >>> scores = np.array([0.0, 0.2, 0.21, 1.0])
+        >>> assign_bins(scores, make_uniform_edges(5), is_uniform=True)
         array([0, 0, 1, 4])
     """
-    if not uniform:
-        # The inner edges alone: whatever lies above the last of them is in the last bin.
+    if not is_uniform:
+        # Only the inner edges: whatever lies above the last of them is in the last bin.
         return np.searchsorted(edges[1:-1], scores, side="left")
     n_bins = len(edges) - 1
-    # The nearest edge j is found by arithmetic; one comparison with it tells bin j - 1 from bin j, so that rounding in
-    # the product cannot move a score across an edge.
-    nearest = np.rint(scores * n_bins).astype(np.intp)
-    below = np.concatenate(([-1.0], edges[1:]))
-    nearest -= scores <= below[nearest]
-    return nearest
+    # Arithmetic finds the nearest edge j. One comparison with it decides between the bins j - 1 and
+    # j, so that rounding in the product cannot move a score across an edge.
+    bins = np.rint(scores * n_bins).astype(np.intp)
+    highest_below = np.concatenate(([-1.0], edges[1:]))
+    bins -= scores <= highest_below[bins]
+    return bins
+
+
+# -------------------------------------------------------------------------------------------- sums
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bins:
+    """The sums of M bins for each of C classes: all that a calibration error depends on.
+
+    Leading axes, such as one of resamples, are allowed.
+
+    Attributes:
+        count: (..., C, M) number of pairs.
+        score: (..., C, M) sum of the scores.
+        event: (..., C, M) number of events.
+    """
+
+    count: Floats
+    score: Floats
+    event: Floats
+
+    @property
+    def divisor(self) -> Floats:
+        """(..., C, M) number of pairs, but 1 for an empty bin, so that its means are 0."""
+        return np.maximum(self.count, 1.0)
+
+    @property
+    def rate(self) -> Floats:
+        """(..., C, M) share of the pairs of each bin whose event came true."""
+        return self.event / self.divisor
+
+    @property
+    def gap(self) -> Floats:
+        """(..., C, M) mean score minus rate of events."""
+        return (self.score - self.event) / self.divisor
+
+    @property
+    def size(self) -> Floats:
+        """(..., C, 1) number of pairs of each class."""
+        size = self.count.sum(axis=-1, keepdims=True)
+        return np.asarray(size)
+
+    @property
+    def weight(self) -> Floats:
+        """(..., C, M) share of the pairs of the class; 0 for a class without pairs."""
+        return self.count / np.maximum(self.size, 1.0)
+
+    def select_class(self, k: int) -> Bins:
+        """Return (..., 1, M) the bins of class k."""
+        columns = slice(k, k + 1)
+        return Bins(
+            count=self.count[..., columns, :],
+            score=self.score[..., columns, :],
+            event=self.event[..., columns, :],
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BinSums:
-    """Sums of (score, event) pairs in bins, for one or several classes.
+    """Sums of (score, event) pairs in bins, separately for pairs without and with the event.
 
-    Every array has the axes (class, event, bin), where event 0 is "did not happen" (wrong) and 1 "happened" (right).
+    The axes of each sum are (class, event, bin). Event 0 means that the event did not happen (an
+    incorrect answer), event 1 that it did.
 
     Attributes:
-        edges: (C, M + 1) bin edges.
+        edges: (C, M + 1) edges of the bins.
         count: (C, 2, M) number of pairs.
         total: (C, 2, M) sum of the scores.
-        square: (C, 2, M) sum of the squared scores; used by `resample` and the Brier score.
+        square: (C, 2, M) sum of the squared scores, for resamples and for the Brier score.
     """
 
     edges: Floats
@@ -92,315 +188,96 @@ class BinSums:
     square: Floats
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
-        pairs: Sequence[tuple[Floats, NDArray[np.bool_]]],
+        pairs: Sequence[Pair],
         n_bins: int,
         strategy: str = "uniform",
+        *,
+        threshold: float = 0.0,
     ) -> BinSums:
         """Bin the scores and events of each class.
 
         Args:
-            pairs: For each class (N,) scores and (N,) events.
+            pairs: For each of C classes, (N,) scores and (N,) events.
             n_bins: Number of bins M.
-            strategy: "uniform" (bins of equal width) or "quantile" (of equal mass; of equal width without scores).
+            strategy: Name of an entry of `STRATEGIES`.
+            threshold: Bound above which scores count; 0 (default) if all count.
         """
-        uniform = strategy == "uniform"
-        edges = np.stack(
-            [
-                make_uniform_edges(n_bins)
-                if uniform or not len(p)
-                else make_quantile_edges(p, n_bins)
-                for p, _ in pairs
-            ]
-        )
+        rule = STRATEGIES[strategy]
+        edges = np.empty((len(pairs), n_bins + 1))
         count, total, square = np.zeros((3, len(pairs), 2, n_bins))
-        for row, (scores, events) in enumerate(pairs):
-            for start in range(0, len(scores), BLOCK):
-                block = np.ascontiguousarray(scores[start : start + BLOCK])
-                cells = assign_bins(block, edges[row], uniform=uniform)
-                cells += n_bins * events[start : start + BLOCK]
-                for sums, weights in ((count, None), (total, block), (square, block * block)):
-                    sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(
-                        2, n_bins
-                    )
+        for k, (class_scores, class_events) in enumerate(pairs):
+            rows = _select_above(class_scores, threshold)
+            scores = class_scores[rows]
+            events = class_events[rows]
+            edges[k] = rule.make_edges(scores, n_bins)
+            for start in range(0, len(scores), BLOCK_SIZE):
+                block = slice(start, start + BLOCK_SIZE)
+                # A column of a table becomes contiguous, and so faster to compute with.
+                values = np.ascontiguousarray(scores[block])
+                cells = assign_bins(values, edges[k], is_uniform=rule.is_uniform)
+                # The M cells of pairs with the event follow those of pairs without it.
+                cells += n_bins * events[block]
+                count[k] += _sum_cells(cells, None, n_bins)
+                total[k] += _sum_cells(cells, values, n_bins)
+                square[k] += _sum_cells(cells, values * values, n_bins)
         return cls(edges, count, total, square)
 
     @property
-    def parts(self) -> tuple[Floats, Floats, Floats]:
-        """(C, M) number of pairs in each bin, sum of their scores, and number of events."""
-        return self.count.sum(axis=1), self.total.sum(axis=1), self.count[:, 1]
-
-    def resample(self, n_resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-        """Draw what a bootstrap over the pairs would give, from the sums alone.
-
-        The counts of the 2M cells (event × bin) of a row bootstrap follow a multinomial distribution with the observed
-        shares: they are drawn from it, which is exact. The sum of the scores in a cell, given its count, is drawn from
-        the normal distribution with the mean and the variance that the bootstrap has; only its shape is approximate,
-        and within a bin of width 1/M its standard deviation is at most 1/(2M) per pair.
-
-        Args:
-            n_resamples: How many resamples R.
-            rng: The source of randomness.
-
-        Returns:
-            (R, C, M) counts, sums of scores and counts of events.
-        """
-        classes, _, n_bins = self.count.shape
-        counts = np.empty((n_resamples, classes, 2, n_bins))
-        for row in range(classes):
-            cells = self.count[row].reshape(-1)
-            size = cells.sum()
-            shares = cells / max(size, 1.0)
-            counts[:, row] = rng.multinomial(int(size), shares, size=n_resamples).reshape(
-                n_resamples, 2, n_bins
-            )
-        sizes = np.maximum(self.count, 1.0)
-        mean = self.total / sizes
-        spread = np.sqrt(np.maximum(self.square / sizes - mean**2, 0.0))
-        means = mean + spread * rng.standard_normal(counts.shape) / np.sqrt(np.maximum(counts, 1.0))
-        # A mean of scores cannot leave its bin.
-        means = np.clip(means, self.edges[:, None, :-1], self.edges[:, None, 1:])
-        return counts.sum(axis=2), (counts * means).sum(axis=2), counts[:, :, 1]
-
-    def calibrated_events(self, n_resamples: int, rng: np.random.Generator) -> Floats:
-        """Draw the counts of events that a perfectly calibrated model would have with the same scores.
-
-        A bin's events are drawn as coins of its mean score. Where the scores of a bin differ, the true law scatters a
-        little less: the variance of a pair is smaller by the variance of the scores, at most 1/(4M²) in M equal bins.
-
-        Args:
-            n_resamples: How many draws R.
-            rng: The source of randomness.
-
-        Returns:
-            (R, C, M) counts of events.
-        """
-        counts, scores, _ = self.parts
-        mean = np.clip(scores / np.maximum(counts, 1.0), 0.0, 1.0)
-        means = rng.binomial(counts.astype(np.int64), mean, size=(n_resamples, *counts.shape))
-        return np.asarray(means, dtype=np.float64)
+    def bins(self) -> Bins:
+        """Sums of each bin over the pairs with and without the event."""
+        return Bins(
+            count=self.count.sum(axis=1),
+            score=self.total.sum(axis=1),
+            event=self.count[:, 1],
+        )
 
 
-def resample_rows(
-    pairs: Sequence[tuple[Floats, NDArray[np.bool_]]],
-    edges: Floats,
-    resampling: Resampling,
-    *,
-    uniform: bool = True,
-    threshold: float = 0.0,
-    clusters: NDArray[np.intp] | None = None,
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Resample rows whose pairs belong together, as those of the classes do, or random groups of many rows.
-
-    Args:
-        pairs: For each of C classes (N,) scores and (N,) events of the same rows.
-        edges: (C, M + 1) edges.
-        resampling: Number of resamples R and seed.
-        uniform: As in `assign_bins`.
-        threshold: Only scores above it count, unless it is 0.
-        clusters: (N,) the numbers of the clusters that are resampled in the place of rows; None for rows.
-
-    Yields:
-        For each class, (R, M) counts, sums of scores and counts of events.
-    """
-    rng, n_rows, n_bins = (
-        np.random.default_rng(resampling.seed),
-        len(pairs[0][0]),
-        edges.shape[1] - 1,
-    )
-    # The places of the rows in an order of their own.
-    unit = _rank_rows(pairs) if clusters is None else clusters
-    n_units = int(unit.max()) + 1
-    n_groups = min(n_units, BOOTSTRAP_GROUPS)
-    group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]
-    weights = rng.multinomial(
-        n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples
-    ).astype(float)
-    for (scores, events), edges_of in zip(pairs, edges, strict=True):
-        kept = scores > threshold if threshold > 0 else np.ones(n_rows, bool)
-        cells = group[kept] * n_bins + assign_bins(scores[kept], edges_of, uniform=uniform)
-
-        def drawn(values: Floats | None, cells: NDArray[np.intp] = cells) -> Floats:
-            grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(
-                n_groups, n_bins
-            )
-            return np.asarray(weights @ grouped, dtype=np.float64)
-
-        yield drawn(None), drawn(scores[kept]), drawn(events[kept].astype(np.float64))
+def _sum_cells(cells: Positions, values: Floats | None, n_bins: int) -> Floats:
+    """Return (2, M) sums of the values of each cell; their number if the values are None."""
+    sums = np.bincount(cells, values, minlength=2 * n_bins)
+    return np.asarray(sums.reshape(2, n_bins), dtype=np.float64)
 
 
-def _rank_rows(pairs: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> NDArray[np.intp]:
-    """Return (N,) the position of each row in an order that depends on the values alone."""
-    order = argsort_canonical(*itertools.chain(*pairs))
-    # The inverse of a permutation; to sort it would take ten times as long.
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank
+def _select_above(scores: Floats, threshold: float) -> Flags | slice:
+    """Return an index of the scores above the threshold; of all scores if it is 0."""
+    return scores > threshold if threshold > 0 else slice(None)
 
 
-def draw_calibrated_clusters(
-    scores: Floats,
-    cells: NDArray[np.intp],
-    n_bins: int,
-    clusters: NDArray[np.intp],
-    resampling: Resampling,
-) -> Floats:
-    """Draw the counts of events in bins that a calibrated model would have if the items of a cluster were one item.
+# -------------------------------------------------------------------------- pairs with their bins
 
-    All events of a cluster follow one uniform number u: those whose scores are above u come true.
 
-    Args:
-        scores: (N,) scores.
-        cells: (N,) the bin of each.
+@dataclasses.dataclass(frozen=True, eq=False)
+class BinnedPairs:
+    """The pairs of N items and their bins: what an error and its interval are made of.
+
+    Attributes:
+        pairs: For each of C classes, (N,) scores and (N,) events of the same items.
         n_bins: Number of bins M.
-        clusters: (N,) the numbers of the clusters.
-        resampling: Number of draws R and seed.
-
-    Returns:
-        (R, M) counts of events.
+        strategy: Name of an entry of `STRATEGIES`.
+        threshold: Bound above which scores count; 0 (default) if all count.
+        clusters: (N,) numbers of the clusters that the items belong to, from 0 without gaps. If None
+            (default), the items are independent.
     """
-    rng, n_units = np.random.default_rng([resampling.seed, 6]), int(clusters.max()) + 1
-    filled = np.eye(n_bins)[cells]
-    return np.concatenate(
-        [
-            (rng.random((part, n_units))[:, clusters] < scores) @ filled
-            for part in resampling.split_into_blocks(len(scores))
-        ]
-    )
 
+    pairs: Sequence[Pair]
+    n_bins: int
+    strategy: str = "uniform"
+    threshold: float = 0.0
+    clusters: Positions | None = None
 
-def compute_binned_error(
-    count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
-) -> Floats:
-    r"""Compute the calibration error from sums in bins.
+    @functools.cached_property
+    def sums(self) -> BinSums:
+        """Sums of the pairs in bins."""
+        return BinSums.from_pairs(self.pairs, self.n_bins, self.strategy, threshold=self.threshold)
 
-    With \(w_m = n_m / n\), mean score \(\bar p_m\) and event rate \(\bar y_m\):
+    def select_rows(self, k: int) -> Flags | slice:
+        """Return an index of the items whose score of class k counts."""
+        scores, _ = self.pairs[k]
+        return _select_above(scores, self.threshold)
 
-    - l1: \(\sum_m w_m |\bar p_m - \bar y_m|\), averaged over the classes; debiased: twice that, minus its expectation
-      when \(\bar y_m\) is redrawn from \(N(\bar y_m, \bar y_m (1 - \bar y_m) / n_m)\), which has a closed form;
-    - l2: \(\sqrt{\sum_m w_m (\bar p_m - \bar y_m)^2}\), the squares averaged over the classes; debiased: each square
-      less \(\bar y_m (1 - \bar y_m) / (n_m - 1)\), bins with one pair contributing 0;
-    - max: \(\max_m |\bar p_m - \bar y_m|\) over the bins and the classes.
-
-    Args:
-        count: (..., C, M) number of pairs.
-        score: (..., C, M) sums of scores.
-        event: (..., C, M) counts of events.
-        norm: "l1", "l2" or "max".
-        debias: Whether to correct l1 or l2 for the noise of \(\bar y_m\).
-
-    Returns:
-        (...) errors, not below 0. Classes without a pair are left out.
-
-    References:
-        Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, Definition 5.1 and section 5.
-
-    Example:
-        >>> float(compute_binned_error(np.array([[4.0]]), np.array([[1.0]]), np.array([[2.0]])))  # |1 / 4 - 2 / 4|
-        0.25
-    """
-    return finish_error(compute_raw_error(count, score, event, norm=norm, debias=debias), norm=norm)
-
-
-def compute_raw_error(
-    count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
-) -> Floats:
-    """Compute `compute_binned_error` before the last step: not cut at 0, and the mean square in place of its root for l2.
-
-    On this scale the corrections of `debias` are sums, so that their noise can be studied by resampling.
-    """
-    sizes = np.maximum(count, 1.0)
-    gap = (score - event) / sizes
-    if norm == "max":
-        return np.asarray(np.abs(gap).max(axis=(-2, -1)), dtype=np.float64)
-    size = count.sum(axis=-1, keepdims=True)
-    weight = count / np.maximum(size, 1.0)
-    rate = event / sizes
-    noise = rate * (1.0 - rate)
-    if norm == "l1":
-        error = (weight * np.abs(gap)).sum(axis=-1)
-        if debias:
-            error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / sizes))).sum(
-                axis=-1
-            )
-        return _mean_over_live(error, size)
-    squares = gap**2
-    if debias:
-        squares = np.where(count >= 2, squares - noise / np.maximum(count - 1.0, 1.0), 0.0)
-    return _mean_over_live((weight * squares).sum(axis=-1), size)
-
-
-def finish_error(raw: Floats, *, norm: str) -> Floats:
-    """Turn `compute_raw_error` into the error itself."""
-    cut = np.maximum(raw, 0.0)
-    return np.asarray(np.sqrt(cut) if norm == "l2" else cut, dtype=np.float64)
-
-
-def bound_residual_bias(count: Floats, score: Floats, event: Floats, deviations: float) -> Floats:
-    r"""Bound by how much the debiased l1 error is still too large on average, as small gaps are known from noise alone.
-
-    With the gap \(g\) of a bin, \(\hat g \sim N(g, \sigma^2)\) and the mean \(F(g, \sigma)\) of a folded normal
-    distribution, its debiased gap \(2 |\hat g| - F(\hat g, \sigma)\) has the mean
-    \(2 F(g, \sigma) - F(g, \sqrt 2 \sigma)\): 0.47 standard deviations too much where the gap is 0, and hardly any
-    where it is above two. The gaps are taken as small as the items let them be.
-
-    Args:
-        count: (..., C, M) number of pairs.
-        score: (..., C, M) sums of scores.
-        event: (..., C, M) counts of events.
-        deviations: By how many standard deviations a gap may be smaller than that of the items.
-
-    Returns:
-        (...) the bias, averaged over the classes.
-
-    Example:
-        >>> one_bin = np.array([[100.0]]), np.array([[50.0]]), np.array([[50.0]])  # 0.467 * sqrt(0.25 / 100)
-        >>> round(float(bound_residual_bias(*one_bin, deviations=2.0)), 4)
-        0.0234
-    """
-    sizes, size = np.maximum(count, 1.0), count.sum(axis=-1, keepdims=True)
-    rate = (event + 0.5) / (count + 1.0)
-    spread = np.sqrt(rate * (1.0 - rate) / sizes)
-    gap = np.maximum(np.abs(score - event) / sizes - deviations * spread, 0.0)
-    bias = (
-        2.0 * _mean_absolute_normal(gap, spread)
-        - _mean_absolute_normal(gap, np.sqrt(2.0) * spread)
-        - gap
-    )
-    return _mean_over_live((count / np.maximum(size, 1.0) * bias).sum(axis=-1), size)
-
-
-def split_error(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Floats]:
-    r"""Split the l1 error into \(\sum_m w_m (\bar p_m - \bar y_m)^+\) and \(\sum_m w_m (\bar y_m - \bar p_m)^+\).
-
-    Args:
-        count: (..., C, M) number of pairs.
-        score: (..., C, M) sums of scores.
-        event: (..., C, M) counts of events.
-
-    Returns:
-        (...) what overconfident bins contribute and what underconfident bins do; they add up to the l1 error.
-    """
-    size = count.sum(axis=-1, keepdims=True)
-    weighted = (score - event) / np.maximum(size, 1.0)
-    over = np.maximum(weighted, 0.0).sum(axis=-1)
-    under = np.maximum(-weighted, 0.0).sum(axis=-1)
-    return _mean_over_live(over, size), _mean_over_live(under, size)
-
-
-def _mean_over_live(error: Floats, size: Floats) -> Floats:
-    live = size[..., 0] > 0
-    return np.asarray(
-        (error * live).sum(axis=-1) / np.maximum(live.sum(axis=-1), 1), dtype=np.float64
-    )
-
-
-def _mean_absolute_normal(mean: Floats, spread: Floats) -> Floats:
-    """Return E|X| of X ~ N(mean, spread²): the mean of the folded normal distribution."""
-    certain = spread == 0
-    ratio = mean / np.where(certain, 1.0, spread)
-    folded = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2) + mean * (
-        1.0 - 2.0 * special.ndtr(-ratio)
-    )
-    return np.where(certain, np.abs(mean), folded)
+    def find_bins(self, k: int, scores: Floats) -> Positions:
+        """Return (N,) the bin of each of (N,) scores of class k."""
+        is_uniform = STRATEGIES[self.strategy].is_uniform
+        return assign_bins(scores, self.sums.edges[k], is_uniform=is_uniform)

@@ -78,8 +78,21 @@ def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     # Objects of several types cannot be sorted, but their texts can.
     if names.dtype == object:
         names = names.astype(np.str_)
-    _, codes = np.unique(names, return_inverse=True)
-    return np.asarray(codes, dtype=np.intp)
+    return _number_names(names)
+
+
+def _number_names(names: NDArray[Any]) -> NDArray[np.intp]:
+    """Number (N,) names from 0 in their sorted order."""
+    # An unsigned number of 64 bits may not fit into a signed one.
+    if names.dtype.kind in "iu" and names.dtype != np.uint64 and names.size:
+        lowest = int(names.min())
+        span = int(names.max()) - lowest + 1
+        # Counting is several times as fast as sorting, if there are few gaps between the numbers.
+        if span <= 2 * len(names):
+            offsets = names.astype(np.intp) - lowest
+            is_present = np.bincount(offsets, minlength=span) > 0
+            return (np.cumsum(is_present) - 1)[offsets]
+    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
 
 
 def select_clusters(clusters: Any, rows: Any) -> Any:

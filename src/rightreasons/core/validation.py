@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import (
+    BLOCK_SIZE,
     Floats,
     Integers,
     LazyArrowColumn,
@@ -642,13 +643,80 @@ RANGE_TOLERANCE = 1e-6
 """Largest distance of a probability from [0, 1] by rounding; it is clipped to the range."""
 
 
+MAX_LOOP_COLUMNS = 7
+"""Largest number of columns that a loop reduces faster than numpy does, and in the same order."""
+
+
+def reduce_rows(table: NDArray[Any], ufunc: np.ufunc) -> NDArray[Any]:
+    """Reduce each row of an (N, C) table by a ufunc, such as `np.add` or `np.maximum`.
+
+    Returns:
+        (N,) one value per row.
+
+    Example:
+        >>> reduce_rows(np.array([[0.25, 0.5], [1.0, 3.0]]), np.add)
+        array([0.75, 4.  ])
+    """
+    if table.shape[1] > MAX_LOOP_COLUMNS:
+        reduced = ufunc.reduce(table, axis=1)
+        return np.asarray(reduced)
+    # numpy needs several times as long for rows that are so short.
+    reduced = np.empty(len(table), dtype=table.dtype)
+    for start in range(0, len(table), BLOCK_SIZE):
+        block = table[start : start + BLOCK_SIZE]
+        result = reduced[start : start + BLOCK_SIZE]
+        result[:] = block[:, 0]
+        for column in range(1, block.shape[1]):
+            ufunc(result, block[:, column], out=result)
+    return reduced
+
+
+MAX_ARGMAX_COLUMNS = 32
+"""Largest number of columns in which a loop finds the largest value faster than numpy does."""
+
+
+def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]]]:
+    """Return (N,) the largest value of each row, and (N,) the first column that contains it."""
+    if isinstance(rows, Ragged):
+        column = rows.argmax()
+        return rows.at(column), column
+    if rows.shape[1] > MAX_ARGMAX_COLUMNS:
+        column = rows.argmax(axis=1)
+        values = np.take_along_axis(rows, column[:, None], axis=1)
+        return values[:, 0], column
+
+    largest = np.empty(len(rows))
+    column = np.zeros(len(rows), dtype=np.int8)
+    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop passes
+    # over their columns.
+    for start in range(0, len(rows), BLOCK_SIZE):
+        block = rows[start : start + BLOCK_SIZE]
+        block_largest = largest[start : start + BLOCK_SIZE]
+        block_column = column[start : start + BLOCK_SIZE]
+        block_largest[:] = block[:, 0]
+        for k in range(1, block.shape[1]):
+            # A copy is contiguous, and so faster to compare.
+            scores = block[:, k].copy()
+            # A later column replaces an earlier one only if it is strictly larger. Its index is then
+            # the largest so far, so that a maximum of indices selects it.
+            is_larger = scores > block_largest
+            index = is_larger * np.int8(k)
+            np.maximum(block_column, index, out=block_column)
+            np.maximum(block_largest, scores, out=block_largest)
+    return largest, column
+
+
 def softmax(logits: Floats) -> Floats:
     """Return the softmax over the last axis without overflow; (…, K) to (…, K)."""
+    rows = logits.reshape(-1, logits.shape[-1])
     # Subtracting the largest logit changes nothing, but prevents an overflow.
-    shifted = logits - logits.max(axis=-1, keepdims=True)
+    highest = reduce_rows(rows, np.maximum)
+    shifted = rows - highest[:, None]
     powers = np.exp(shifted)
-    sums = powers.sum(axis=-1, keepdims=True)
-    return np.asarray(powers / sums, dtype=np.float64)
+    sums = reduce_rows(powers, np.add)
+    shares = powers / sums[:, None]
+    shares = shares.reshape(logits.shape)
+    return np.asarray(shares, dtype=np.float64)
 
 
 def to_probabilities(
@@ -816,10 +884,10 @@ def _table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vect
     # Minus infinity is the logit of a choice that is masked out.
     if scores == "logits":
         _check_finite(table, name, allow_minus_infinity=True)
-        _check_has_finite_logits(table.max(axis=1), name)
+        _check_has_finite_logits(reduce_rows(table, np.maximum), name)
         return softmax(table)
     probabilities = _to_unit_interval(table, scores, name)
-    _check_row_sums(probabilities.sum(axis=1), name)
+    _check_row_sums(reduce_rows(probabilities, np.add), name)
     return probabilities
 
 

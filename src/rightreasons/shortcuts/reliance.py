@@ -626,7 +626,7 @@ def _bins(
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
     edges, bins = make_uniform_edges(n_bins), []
-    place = assign_bins(confidences, edges, uniform=True)
+    place = assign_bins(confidences, edges, is_uniform=True)
     for number, (lower, upper) in enumerate(itertools.pairwise(edges.tolist())):
         rows = np.flatnonzero(place == number)
         if not len(rows):
