@@ -101,10 +101,14 @@ MIRRORS = {
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("core/test_options.py", "cli/test_declared.py", "cli/test_mistakes.py"),
     "evaluate_module/": (
-        "modules/test_contract.py",
         "modules/test_kernel_options.py",
-        "modules/test_forms.py",
+        "modules/test_batches.py",
+        "modules/test_class_names.py",
+        "modules/test_inputs_of_modules.py",
+        "modules/test_wordings.py",
+        "modules/test_loading.py",
     ),
+    "training/metrics.py": ("training/test_trainer_metrics.py",),
     "models/gradients/inputs.py": (
         "models/gradients/test_attribution_units.py",
         "models/gradients/test_readers.py",

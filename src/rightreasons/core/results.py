@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 
 NOT_SERIALIZED = {"told": False}
 """Metadata of a field that `to_dict` leaves out, such as the pixels of a picture."""
+
+_PLAIN_TYPES = frozenset((type(None), bool, int, str))
+"""Types whose values are plain as they are. A float must also be finite."""
 
 
 class Result:
@@ -33,7 +37,12 @@ class Result:
         values: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             if field.metadata != NOT_SERIALIZED:
-                values[field.name] = to_plain_python(getattr(self, field.name))
+                value = getattr(self, field.name)
+                # Most fields are plain already, and a call for each field of a long table is slow.
+                is_plain = type(value) in _PLAIN_TYPES
+                if type(value) is float:
+                    is_plain = math.isfinite(value)
+                values[field.name] = value if is_plain else to_plain_python(value)
         return values
 
 
@@ -60,5 +69,7 @@ def to_plain_python(value: Any) -> Any:
             members[str(key)] = to_plain_python(member)
         return members
     if isinstance(value, Sequence):
+        if set(map(type, value)) <= _PLAIN_TYPES:
+            return list(value)
         return [to_plain_python(member) for member in value]
     raise TypeError(f"Expected a plain value in a result, but got {type(value).__name__}.")

@@ -79,6 +79,7 @@ class KernelModule:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
+        self._declared_types = self._read_declared_types()
         let_combine_omit_inputs()
 
     def __len__(self) -> int:
@@ -132,7 +133,7 @@ class KernelModule:
         Returns:
             An array of numbers, or a list of texts or rows.
         """
-        return parse_column(values, self._list_types(name), name)
+        return parse_column(values, self._declared_types[name], name)
 
     def read_class_names(
         self, options: Mapping[str, Any], input_names: ClassNames | None
@@ -217,24 +218,27 @@ class KernelModule:
     def _convert(self, name: str, value: Any) -> Any:
         """Convert an input of any accepted form to an array or a list that is not empty."""
         expected = "an array or a list"
-        if self._list_types(name)[0] == DeclaredType(has_rows=False, dtype="string"):
+        if self._declared_types[name][0] == DeclaredType(has_rows=False, dtype="string"):
             expected = "a sequence of texts"
         values = to_array_or_list(value, name, expected)
         if len(values) == 0:
             raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
         return values
 
-    def _list_types(self, name: str) -> list[DeclaredType]:
-        """List the declared types of an input."""
-        features = self.features if isinstance(self.features, list) else [self.features]
-        return [read_declared_type(feature[name]) for feature in features]
+    def _read_declared_types(self) -> dict[str, list[DeclaredType]]:
+        """Return the declared types of each input, one per alternative of the features."""
+        alternatives = self.features if isinstance(self.features, list) else [self.features]
+        types: dict[str, list[DeclaredType]] = {}
+        for name in self._feature_names():
+            types[name] = [read_declared_type(features[name]) for features in alternatives]
+        return types
 
     def _read_class_column(self, name: str, value: Any, values: Any) -> ClassColumn:
         """Return an input with the class names that it contains."""
         return ClassColumn(
             name=name,
             values=values,
-            types=self._list_types(name),
+            types=self._declared_types[name],
             table_names=find_column_classes(value) or (),
             label_names=read_label_names(value),
         )
