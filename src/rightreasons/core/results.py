@@ -42,7 +42,9 @@ class Result:
                 is_plain = type(value) in _PLAIN_TYPES
                 if type(value) is float:
                     is_plain = math.isfinite(value)
-                values[field.name] = value if is_plain else to_plain_python(value)
+                if not is_plain:
+                    value = to_plain_python(value)
+                values[field.name] = value
         return values
 
 
@@ -69,7 +71,8 @@ def to_plain_python(value: Any) -> Any:
             members[str(key)] = to_plain_python(member)
         return members
     if isinstance(value, Sequence):
-        if set(map(type, value)) <= _PLAIN_TYPES:
+        types = set(map(type, value))
+        if types <= _PLAIN_TYPES:
             return list(value)
         return [to_plain_python(member) for member in value]
     raise TypeError(f"Expected a plain value in a result, but got {type(value).__name__}.")

@@ -141,6 +141,7 @@ def prior_bias(
     """
     # The inputs are converted and checked here; the functions below take plain arrays.
     rows = check_ragged(predictions, scores=scores)
+    picks = rows.argmax()
     labels = None
     if references is not None:
         labels = check_labels_of_rows(references, rows, minimum=-1)
@@ -153,7 +154,7 @@ def prior_bias(
     one_sided_wilcoxon = wilcoxon_p_value(unit_variances, "greater")
     pseudo_correct = None
     if labels is not None:
-        pseudo_correct = _measure_pseudo_correct(rows, labels, units)
+        pseudo_correct = _measure_pseudo_correct(rows, picks, labels, units)
 
     interval = None
     if resampling is not None:
@@ -235,13 +236,13 @@ def _measure_items(rows: Ragged) -> _ItemFigures:
 
 
 def _measure_pseudo_correct(
-    rows: Ragged, labels: NDArray[np.int64], units: Codes
+    rows: Ragged, picks: NDArray[np.int64], labels: NDArray[np.int64], units: Codes
 ) -> PseudoCorrect | None:
     """Compare how often the pseudo-correct choice is picked with chance; None without labels."""
     has_label = labels >= 0
     if not has_label.any():
         return None
-    is_hit = (rows.argmax() == labels)[has_label]
+    is_hit = (picks == labels)[has_label]
     chances = 1.0 / rows.lengths[has_label]
     positions = rows.starts[has_label] + labels[has_label]
     excess = rows.values[positions] - chances
