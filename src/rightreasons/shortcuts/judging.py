@@ -1,13 +1,15 @@
-"""Is what decides a reason? What the data says, what the user says, and a list for the tasks that it is written for."""
+"""Judge whether what decides is a reason for a label, and draw the conclusion of the question.
+
+Only evidence about this model and these data makes a feature spurious: the data declares its words as planted, the user
+calls them no reasons, or they do not predict their label in another split. Everything else that decides is open: only a
+person can tell whether it is a reason. `conclude` is the entry point.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import json
 from collections.abc import Mapping, Sequence
-from importlib import resources
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,176 +17,163 @@ from numpy.typing import NDArray
 from rightreasons.core.decisions import MARGINS
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.tokens import split_words as tokenize
-from rightreasons.shortcuts.families.training import kind_of
-from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
+from rightreasons.core.tokens import split_words
+from rightreasons.shortcuts.measure_deciding import FeatureEffect, SwapMeasurement
 
 Judgment = Literal["reason", "spurious", "open"]
 
-
-@functools.cache
-def no_reasons() -> Mapping[str, Any]:
-    """Return `not_reasons.json`: what is no reason for a label in which tasks."""
-    listed: Mapping[str, Any] = json.loads(
-        resources.files(__package__).joinpath("not_reasons.json").read_text("utf-8")
-    )
-    return listed
+REQUIRED_TESTS = frozenset({"all listed words", "a word per text"})
+"""Tests without which no verdict is green. Others may lack anything to exchange, which is harmless."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Judge:
-    """What is known about the words and features that may decide.
+    """Evidence on the words and features that may decide.
 
     Attributes:
-        label_names: The names of the classes, which may tell the task.
-        reasons: Words and families that the user calls reasons.
-        not_reasons: Words and families that the user calls none.
-        planted: Words that the data calls planted.
-        vanishing: Words that do not go with their label in a split that the user names.
+        reasons: Words and features that the user calls reasons.
+        not_reasons: Words and features that the user calls no reasons.
+        planted: Words that the data declares as planted.
+        vanishing: Words that do not predict their label in a split that the user names.
     """
 
-    label_names: Sequence[str] = ()
     reasons: frozenset[str] = frozenset()
     not_reasons: frozenset[str] = frozenset()
     planted: frozenset[str] = frozenset()
     vanishing: frozenset[str] = frozenset()
 
-    @functools.cached_property
-    def task(self) -> str:
-        """The task that the labels belong to; "" where they do not tell."""
-        names = {name.strip().lower() for name in self.label_names}
-        known = no_reasons()
-        tasks = {task: set(known["tasks"][task]) for task in known["tasks_of_words"]}
-        return next((task for task, labels in tasks.items() if names and names <= labels), "")
+    @property
+    def declared(self) -> frozenset[str]:
+        """Words that are known to be no reasons."""
+        return self.planted | self.vanishing | self.not_reasons
 
-    def judge(self, row: FamilyEffect) -> Judgment:
-        """Say whether what decides is a reason: spurious if the data, the user or the list says so of it."""
-        if self.source(row):
+    def judge(self, row: FeatureEffect) -> Judgment:
+        """Return whether a feature is a reason, spurious, or open."""
+        if self.find_source(row):
             return "spurious"
-        words = set(row.words) or {row.family}
-        return "reason" if words <= self.reasons or row.family in self.reasons else "open"
+        names = set(row.words) if row.test == "words" else {row.name, row.test}
+        is_reason = names <= self.reasons if row.test == "words" else bool(names & self.reasons)
+        return "reason" if is_reason else "open"
 
-    def source(self, row: FamilyEffect) -> Literal["", "planted", "vanishing", "named", "listed"]:
-        """Say who calls what decides no reason; "" where nobody does."""
-        names = {*row.words, row.family} if row.family != "words" else set(row.words)
-        none = self.planted | self.vanishing | self.not_reasons
-        # Of a pair of words of which one alone is no reason, the other one may decide.
-        if names <= none if row.family == "words" else names & none:
-            return (
-                "planted"
-                if names & self.planted
-                else "vanishing"
-                if names & self.vanishing
-                else "named"
-            )
-        if not self.task or names & self.reasons:
+    def find_source(self, row: FeatureEffect) -> Literal["", "planted", "vanishing", "named"]:
+        """Return what shows that a feature is no reason; "" if nothing does."""
+        if row.test in ("words", "declared words"):
+            names = set(row.words)
+            # Of a pair with one word that is no reason, the other word may decide.
+            is_spurious = bool(names) and names <= self.declared
+        else:
+            names = {row.name, row.test}
+            is_spurious = bool(names & self.not_reasons)
+        if not is_spurious:
             return ""
-        known, is_listed = no_reasons(), row.family in no_reasons()["families"]
-        if row.family == "words":
-            is_listed = all(
-                kind_of(word) == "mark" or word in known["words"].split() for word in row.words
-            )
-        return "listed" if is_listed else ""
+        if names & self.planted:
+            return "planted"
+        return "vanishing" if names & self.vanishing else "named"
 
 
-def vanishing_words(
+def find_vanishing_words(
     words: Sequence[str],
     train: tuple[Sequence[str], NDArray[np.int64]],
     other: tuple[Sequence[str], NDArray[np.int64]],
     resampling: Resampling,
 ) -> frozenset[str]:
-    """Return the words that go with a label in the training texts, and surely less than half as far in other texts.
+    """Return the words whose association with a label in the training texts vanishes in other texts.
 
     Args:
-        words: The words.
+        words: Words to compare.
         train: Training texts, and their labels.
-        other: Other texts, and theirs; -1 for none.
-        resampling: Level of the intervals, divided among the words.
+        other: Other texts, and their labels; -1 for unlabeled texts.
+        resampling: Level of the intervals, which is divided among the words.
 
     Returns:
-        Those whose share of their label, beyond that of all texts, is surely below half of what it is in training.
+        Words whose share of their label, beyond that of all texts, is significantly less than half as large in the
+        other texts.
     """
-    level = resampling.correct_for_tests(len(words)).level
-    (here, labels), (there, others) = (_words_and_labels(*part) for part in (train, other))
-    priors = np.bincount(labels) / len(labels)
-    found = set()
+    level = resampling.of_family(max(len(words), 1)).level
+    train_words, train_labels = _split_labeled(*train)
+    other_words, other_labels = _split_labeled(*other)
+    priors = np.bincount(train_labels) / len(train_labels)
+    vanishing = set()
     for word in words:
-        inside, elsewhere = ([word in held for held in texts] for texts in (here, there))
-        if any(inside) and any(elsewhere):
-            rises = np.bincount(labels[inside], minlength=len(priors)) / sum(inside) - priors
-            label = int(rises.argmax())
-            hits, prior = int((others[elsewhere] == label).sum()), float((others == label).mean())
-            if wilson(hits, sum(elsewhere), confidence_level=level).high - prior < rises[label] / 2:
-                found.add(word)
-    return frozenset(found)
+        is_in_train = np.array([word in text for text in train_words], dtype=bool)
+        is_in_other = np.array([word in text for text in other_words], dtype=bool)
+        if not is_in_train.any() or not is_in_other.any():
+            continue
+        shares = np.bincount(train_labels[is_in_train], minlength=len(priors)) / is_in_train.sum()
+        label = int((shares - priors).argmax())
+        n_hits = int((other_labels[is_in_other] == label).sum())
+        interval = wilson(n_hits, int(is_in_other.sum()), confidence_level=level)
+        prior = float((other_labels == label).mean())
+        if interval.high - prior < (shares - priors)[label] / 2:
+            vanishing.add(word)
+    return frozenset(vanishing)
 
 
-def considered(swaps: SwapMeasurement, judge: Judge) -> list[FamilyEffect]:
-    """Return what a conclusion is about: beside pairs of words that are reasons, pairs count one by one.
-
-    Words that are reasons decide as members of several pairs, too, and hide there what else decides.
-    """
-    known = {word for row in swaps.rows if _is_reason(row, judge) for word in row.words}
-    if not known:
-        return list(swaps.rows)
-    rows = [
-        row
-        for row in (*swaps.rows, *swaps.pairs)
-        if _is_reason(row, judge) or not known & set(row.words)
-    ]
-    return list(dict.fromkeys(rows))
+def _split_labeled(
+    texts: Sequence[str], labels: NDArray[np.int64]
+) -> tuple[list[set[str]], NDArray[np.int64]]:
+    """Return the words of each labeled text, and its label."""
+    rows = np.flatnonzero(labels >= 0)
+    return [set(split_words(texts[row])) for row in rows.tolist()], labels[rows]
 
 
-def _is_reason(row: FamilyEffect, judge: Judge) -> bool:
-    return row.decision.level == "large" and judge.judge(row) == "reason"
+def list_effects(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
+    """Return the effects on which a conclusion rests: all tests and all pairs, but those that are reasons."""
+    rows = list(dict.fromkeys([*swaps.rows, *swaps.pairs]))
+    return [row for row in rows if judge.judge(row) != "reason"]
 
 
-def conclude(swaps: SwapMeasurement, judge: Judge) -> str:
-    """Conclude from what decides, as the verdict of the question names it.
+def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True) -> str:
+    """Return the conclusion, which names the verdict of the question.
+
+    Args:
+        swaps: Effects of all features.
+        judge: Evidence on what is no reason.
+        has_training: Whether the training texts of the model are known.
 
     Returns:
-        "followed" if a feature that is no reason surely decides more than a quarter of all predictions; "named" if one
-        does of which that is not known; "rare" if other labels than the most frequent one are fewer than what a small
-        share allows; "no_skill" if the model may be no better than that label; "open" if some family is not decided,
-        or there is none; "reasons" if what decides is called a reason, and nothing else decides; "spread" if no family
-        decides a tenth.
+        "followed" if a spurious feature decides more than a quarter of all predictions; "named" if a feature decides
+        more than its margin; "inserted" if a word makes its label wherever it is put in; "rare" if all labels but the
+        most frequent one are too few; "no_skill" if the model may be no better than that label; "untrained" without
+        training texts; "open" if a test is undecided or could not be made; "reasons" if nothing decides besides what
+        the user calls reasons; "spread" if nothing decides.
     """
-    rows = considered(swaps, judge)
-    reasons = [row for row in rows if _is_reason(row, judge)]
-    judged = [judge.judge(row) for row in rows if row.decision.level == "large"]
-    if "spurious" in judged:
+    rows = list_effects(swaps, judge)
+    decisive = [row for row in rows if row.is_decisive]
+    if any(row.decision.level == "large" and judge.judge(row) == "spurious" for row in decisive):
         return "followed"
-    if "open" in judged:
+    if decisive:
         return "named"
+    if list_followed_insertions(swaps, judge):
+        return "inserted"
     if 1 - swaps.most_frequent < MARGINS["decides"].small:
         return "rare"
     accuracy = swaps.accuracy
     if accuracy is not None and accuracy.low is not None and accuracy.low <= swaps.most_frequent:
         return "no_skill"
-    if (
-        any(row.decision.level != "small" for row in rows if row not in reasons)
-        or swaps.untested
-        or not rows
-    ):
+    if not has_training:
+        return "untrained"
+    is_open = any(row.decision.level != "small" for row in rows)
+    if is_open or not rows or REQUIRED_TESTS & swaps.untested.keys():
         return "open"
-    return "reasons" if reasons else "spread"
+    return "reasons" if judge.reasons else "spread"
+
+
+def list_followed_insertions(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
+    """Return the words that make their label nearly wherever they are put in."""
+    rows = [row for row in swaps.insertions if row.decision.level == "large"]
+    return [row for row in rows if not set(row.words) <= judge.reasons]
 
 
 TONES: Mapping[str, Literal["good", "warn", "bad", "neutral"]] = {
     "followed": "bad",
     "named": "warn",
+    "inserted": "warn",
     "rare": "neutral",
     "no_skill": "neutral",
+    "untrained": "neutral",
     "open": "neutral",
     "reasons": "good",
     "spread": "good",
 }
 """Conclusion -> the tone of the verdict."""
-
-
-def _words_and_labels(
-    texts: Sequence[str], labels: NDArray[np.int64]
-) -> tuple[list[set[str]], NDArray[np.int64]]:
-    """Return the words of each text with a label, and its label."""
-    rows = np.flatnonzero(labels >= 0)
-    return [set(tokenize(texts[row])) for row in rows.tolist()], labels[rows]

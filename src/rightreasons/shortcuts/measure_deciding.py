@@ -1,490 +1,662 @@
-"""Which features decide a model's predictions: every family that the training texts offer, until each is decided."""
+"""Measure what decides a model's predictions: single words, lists of words, and everything besides words.
+
+Two sources offer words: the labels of the training texts, and the model itself, which loses confidence when a word that
+it relies on is left out. Single pairs of words are swapped one at a time. Residual tests then ask whether anything else
+decides: all listed words at once, the strongest word of each text, the form, the length, a third of the text, rare
+words. Each effect is the share of predictions that change, minus the share that change under a matched control.
+
+`measure_swaps` is the entry point. The number of items follows from the data and the budget in passes alone, so that
+the same audit gives the same result on any machine.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import itertools
 import os
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.clusters import count_units, select_clusters
-from rightreasons.core.decisions import MARGINS, Decision, Margin, decide, decide_above
+from rightreasons.core.clusters import count_units
+from rightreasons.core.decisions import MARGINS, Decision, Margin, decide_above
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_value
 from rightreasons.models.classes import predict
-from rightreasons.shortcuts.families import FAMILIES, candidates
-from rightreasons.shortcuts.families.training import (
-    Candidate,
-    Edits,
-    Text,
-    Training,
+from rightreasons.shortcuts.experiment import (
+    MAX_LEARNING_ITEMS,
+    MAX_LEFT_OUT,
+    ONE_TEXT,
+    THIRD_EXCHANGES,
+    Experiment,
+    Outcome,
+    encode_clusters,
 )
-from rightreasons.shortcuts.families.words import (
-    WORST_MATCH,
-    Pair,
-    apply,
-    swap,
-    without_words,
-    word_pairs,
-)
-from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
+from rightreasons.shortcuts.swapping import forms
+from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates
+from rightreasons.shortcuts.swapping.edits import Pair
+from rightreasons.shortcuts.swapping.naming import name_form_parts
+from rightreasons.shortcuts.swapping.segments import Text
+from rightreasons.shortcuts.swapping.training import TrainingTexts, WordList
+from rightreasons.shortcuts.swaps import DecidingShare
 
 Labels = NDArray[np.int64]
 
-FIRST_LOOK = 100
-"""Items before the first look at the figures; each further look is at twice as many."""
+BUDGET = 30_000
+"""Budget in passes of one item through the model."""
 
-SCREENED = 200
-"""Items that are asked about every candidate, so that the strongest can be chosen; further ones only about those."""
+PASSES_PER_ITEM = 24
+"""Number of edited items that an item needs, apart from those that leave out one token."""
 
-JOINT = {2: 6, 3: 5}
-"""How many of the strongest pairs of words are swapped two and three at a time."""
+PASSES_PER_SECOND = 100
+"""What a second of the former option `seconds` is worth."""
 
-REDUNDANT = Margin(0.25, 0.25)
-"""What several pairs of words decide beyond the sum of each by itself: words that stand for one another."""
+MIN_BUDGET_ITEMS = 100
+"""Number of items that are measured even if the budget is smaller."""
 
-SEVERAL = Margin(0.5, 0.5)
-"""What two or three pairs of words decide of the predictions of the labels that they point at: where half of these hang
-on a handful, each may decide less than a quarter of all."""
+N_REPEATED = 50
+"""Number of unchanged items that the model is asked about again, to see whether it answers alike."""
+
+TEST_MARGINS: Mapping[str, Margin] = {
+    "words": MARGINS["decides"],
+    "declared words": MARGINS["decides"],
+    "one text alone": MARGINS["decides"],
+    # A reader loses up to .08 of its predictions with one neutral word; exact repetitions and hashes lose more.
+    "any word": Margin(small=0.25, large=0.15),
+    # A reader's words decide up to .48 together, and up to .32 one per text; followers of a cue that decides .6 are
+    # above .55 and .44. In between, "half" is neither shown nor ruled out.
+    "all listed words": Margin(small=0.5, large=0.45),
+    "a word per text": Margin(small=0.4, large=0.4),
+    # Rare words carry meaning: readers reach .31.
+    "rare words": Margin(small=0.5, large=0.5),
+    # Readers are below .05, apart from questions, whose first word is meaning.
+    "form": Margin(small=0.25, large=0.25),
+    "place": Margin(small=0.25, large=0.25),
+    "length": Margin(small=0.25, large=0.25),
+    "overlap": Margin(small=0.25, large=0.25),
+    "insertion": Margin(small=0.75, large=0.75),
+}
+"""Test -> margins of the share that it measures.
+
+All but those of `MARGINS` are chosen on models of known truth; docs/shortcuts.md has the table.
+"""
+
+WORD_TESTS = frozenset(
+    {"words", "declared words", "all listed words", "a word per text", "rare words", "insertion"}
+)
+"""Tests whose features are words, which a person can accept or reject."""
 
 
 @dataclasses.dataclass(frozen=True)
-class FamilyEffect(Result):
-    """What the strongest candidate of a family decides.
+class FeatureEffect(Result):
+    """The effect of a feature.
 
     Attributes:
-        family: The family; "words" has a row for each number of pairs that are swapped at once.
-        name: The candidate, in words.
-        words: The words that it is about.
-        association: How well the feature tells a label in the training texts.
-        match: The largest ratio of training frequencies of words and their controls; None where a control is missing.
-        effect: What it decides; its intervals are those of one family at one look.
-        decision: The same beside the margin; for several pairs of words, whether they decide half of all predictions,
-            or else what they decide beyond the sum of each.
-        level: The level of the intervals of all families and looks together.
-        n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
+        test: Name of the test, a key of `TEST_MARGINS`.
+        name: Description of the feature.
+        words: Words that the feature consists of, the most effective first; () if it does not consist of words.
+        effect: Share of predictions that the feature decides. Its intervals hold for all tests simultaneously.
+        decision: Verdict on the share.
+        level: Confidence level of the intervals over all tests.
+        label: Label that an inserted word makes; -1 for other tests.
     """
 
-    family: str
+    test: str
     name: str
     words: tuple[str, ...]
-    association: float
-    match: float | None
     effect: DecidingShare
     decision: Decision
     level: float = 0.95
-    n_pairs: int = 1
+    label: int = -1
+
+    @property
+    def key(self) -> str:
+        """Name under which the edited items of the feature are listed."""
+        return self.name if self.test in ("words", "place", "one text alone") else self.test
+
+    @property
+    def is_decisive(self) -> bool:
+        """Whether the feature surely decides more than its margin allows."""
+        return self.decision.level in ("large", "some")
 
     @property
     def estimate(self) -> Estimate:
-        """The share that it decides, with the interval that holds for all families together."""
-        return dataclasses.replace(
-            self.effect.estimate, level=self.level, method=self.effect.interval.method
-        )
+        """The deciding share, with an interval that holds for all tests simultaneously."""
+        method = self.effect.interval.method
+        return dataclasses.replace(self.effect.estimate, level=self.level, method=method)
 
     @property
     def follow_rate(self) -> Estimate | None:
-        """How often a prediction becomes the label of what is put in; None where nothing points at one."""
-        low_high = self.effect.follow_interval
-        if low_high is None:
+        """The share of swaps whose prediction becomes the label of the new feature, or None."""
+        interval = self.effect.follow_interval
+        if interval is None:
             return None
-        return Estimate(
-            self.effect.follow_rate, low_high.low, low_high.high, self.level, low_high.method
-        )
+        rate = self.effect.follow_rate
+        return Estimate(rate, interval.low, interval.high, self.level, interval.method)
+
+
+class SwappedItem(NamedTuple):
+    """An edited item and the label that the model predicts for it.
+
+    Attributes:
+        row: Row of the original item.
+        feature: Name of the feature that was swapped.
+        text: The edited item.
+        label: Predicted label of the edited item.
+    """
+
+    row: int
+    feature: str
+    text: Text
+    label: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SwapMeasurement:
-    """What decides the predictions of a model.
+    """The features that decide a model's predictions.
 
     Attributes:
-        rows: The families that were tested, those that decide most first.
-        untested: Family -> why it could not be tested, although the training texts offer it.
-        absent: Families that the training texts do not offer.
-        pairs: What each pair of words decides by itself, on the items that were asked about all.
-        accuracy: Accuracy of the labeled items that were measured; None where none has a label.
-        most_frequent: The share of their most frequent label.
-        accuracy_without: The same where every word that points at a label gives way to a neutral one.
-        n_items: Items that were measured.
-        n_available: Items that there are.
-        n_passes: Texts that the model was asked about.
-        asked: (row, feature, changed item, its label) of items with a feature swapped: each pair of words, the one that
-            changes most first, and the strongest feature of every other family.
-        decided: Row of an item -> whether the strongest feature changes its prediction.
+        rows: Effects of all tests, largest first; of the pairs of words, the strongest.
+        untested: Test -> reason why it could not be made.
+        pairs: Effect of each pair of words, largest first.
+        insertions: For each label, the effect of inserting the word that makes it most often.
+        strongest_pair: Effect of the strongest pair, selected and measured on different halves of the items; None
+            without pairs.
+        accuracy: Accuracy on the labeled items that were measured; None if there are none.
+        most_frequent: Share of the most frequent gold label among them.
+        accuracy_without: Accuracy with every word that predicts a label replaced by a neutral one.
+        n_items: Number of items measured.
+        n_available: Number of items in the data.
+        n_passes: Number of edited items that the model was asked about.
+        n_duplicates: Number of measured items that nearly repeat an earlier one.
+        n_unstable: Number of unchanged items, of `N_REPEATED`, that the model answered differently.
+        swapped_items: Edited items of each pair of words, strongest first, and of the other tests.
+        prediction_changes: Row of an item -> whether the strongest feature changes its prediction.
     """
 
-    rows: tuple[FamilyEffect, ...]
+    rows: tuple[FeatureEffect, ...]
     untested: Mapping[str, str]
-    absent: tuple[str, ...]
-    pairs: tuple[FamilyEffect, ...]
+    pairs: tuple[FeatureEffect, ...]
+    insertions: tuple[FeatureEffect, ...]
+    strongest_pair: FeatureEffect | None
     accuracy: Estimate | None
     most_frequent: float
     accuracy_without: Estimate | None
     n_items: int
     n_available: int
     n_passes: int
-    asked: tuple[tuple[int, str, Text, int], ...] = ()
-    decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
+    n_duplicates: int = 0
+    n_unstable: int = 0
+    swapped_items: tuple[SwappedItem, ...] = ()
+    prediction_changes: Mapping[int, bool] = dataclasses.field(default_factory=dict)
 
 
 def measure_swaps(
     source: Any,
     columns: Sequence[Sequence[str]],
     predictions: Labels,
-    training: Training,
+    training: TrainingTexts,
     *,
     ids: Sequence[str],
     labels: Labels | None = None,
     clusters: Sequence[Any] | None = None,
     resampling: Resampling = Resampling(),
-    seconds: float = 120.0,
+    budget: int = BUDGET,
     limit: int | None = None,
+    seconds: float | None = None,
+    declared: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> SwapMeasurement:
-    r"""Measure what decides a model's predictions, family by family, until each is decided or the time is up.
+    """Measure which features decide a model's predictions.
 
-    The figures are looked at after 100, 200, 400, … items. The error of a look is what \(\alpha t^2\) grows by
-    from the look before, at the share t of the items. It is divided among the families, so that all verdicts together
-    keep the level.
+    All effects are measured on the same items. Their intervals hold simultaneously at the level of `resampling`.
 
     Args:
-        source: A classifier or a scorer of classes.
-        columns: One list of N texts, or two.
-        predictions: (N,) what the model predicts for them.
-        training: The training texts.
-        ids: N unique ids, which decide the random choices with the seed.
-        labels: (N,) gold labels, -1 for none, for accuracies; None for none.
-        clusters: (N,) what each item belongs to; None where each stands for itself.
-        resampling: Level and seed.
-        seconds: After about this time no further look is begun, where there is no limit.
-        limit: The most items that are asked about, however long that takes; None for all that the time allows.
-        out: A folder that keeps what the model says, so that a killed run goes on.
+        source: A classifier or a class scorer.
+        columns: One or two lists of N texts.
+        predictions: (N,) labels that the model predicts for the unchanged items.
+        training: Labeled texts that offer words.
+        ids: N unique ids. With the seed, they determine all random choices.
+        labels: (N,) gold labels for the accuracies, -1 for unlabeled items; None for no labels.
+        clusters: (N,) cluster of each item; None for clusters of near duplicates.
+        resampling: Confidence level and seed.
+        budget: Budget in passes of one item through the model, which determines the number of items.
+        limit: Number of items, whatever the budget; None (default) for as many as the budget allows.
+        seconds: Deprecated: a budget in seconds, now read as 100 passes each.
+        declared: Words that are known to be no reasons for a label; they are also swapped together.
+        out: Folder that caches the model's answers, so that an interrupted run can resume.
         **options: Further options of `predict`.
 
     Returns:
-        `SwapMeasurement`.
+        A `SwapMeasurement`.
     """
-    shuffled = np.argsort(
-        [item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable"
-    )
-    order = shuffled[:limit]
+    if seconds is not None:
+        budget = convert_seconds(seconds)
+    n_items = limit or plan_items(columns, training, budget)
+    order = _shuffle_items(ids, resampling.seed)[:n_items]
+    items = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
+    n_duplicates = 0
+    if clusters is None:
+        codes = cluster_duplicates([" ".join(item) for item in items])
+        n_duplicates = int((codes != np.arange(len(items))).sum())
+        clusters = codes.tolist() if n_duplicates else None
+    else:
+        clusters = [str(clusters[row]) for row in order.tolist()]
 
-    def predicted(texts: Sequence[Text]) -> list[int]:
-        """Return what the model says of changed items; -1 where it says nothing."""
-        names = [f"{place}" for place in range(len(texts))]
-        folder = None if out is None else Path(out) / digest_value([list(text) for text in texts])
-        pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
-        scores = predict(
-            source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options
-        )
-        return list(scores.answers(names).tolist())
-
-    trial = _Trial(
-        predicted,
+    experiment = Experiment(
+        _CachedScorer(source, out, options),
         training,
-        resampling.seed,
-        order=order,
-        items=[tuple(str(column[row]) for column in columns) for row in order.tolist()],
+        items=items,
         predictions=np.asarray(predictions, dtype=np.int64)[order],
         ids=[str(ids[row]) for row in order.tolist()],
-        clusters=None if clusters is None else np.array(clusters, dtype=str)[order],
+        clusters=encode_clusters(clusters, len(items)),
+        seed=resampling.seed,
     )
-    spent, began, n_done = 0.0, time.perf_counter(), 0
-    rows: tuple[FamilyEffect, ...] = ()
-    while n_done < len(order):
-        n_items = min(2 * n_done or FIRST_LOOK, len(order))
-        took = time.perf_counter() - began
-        if limit is None and n_done and took * n_items / n_done > seconds:
-            break
-        spending = (n_items / len(order)) ** 2
-        error, spent = (1 - resampling.level) * (spending - spent), spending
-        trial.ask(n_items)
-        n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
-        level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
-        found = [
-            trial.row(*group, chosen, level) for group, chosen in trial.chosen(n_items).items()
-        ]
-        rows = tuple(
-            dataclasses.replace(row, level=resampling.level) for row in found if row is not None
+    gold = np.full(len(items), -1)
+    if labels is not None:
+        gold = np.asarray(labels)[order]
+    suite = _TestSuite(experiment, resampling, declared=[word.lower() for word in declared])
+    return suite.summarize(order, gold, n_available=len(ids), n_duplicates=n_duplicates)
+
+
+def convert_seconds(seconds: float) -> int:
+    """Return the budget in passes for the former budget in seconds, and warn."""
+    budget = round(seconds * PASSES_PER_SECOND)
+    warnings.warn(
+        f"`seconds` is deprecated: `budget` is a number of passes, so that results do not depend on the clock. "
+        f"Got {seconds:g} seconds, which are read as budget={budget}.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return budget
+
+
+def plan_items(columns: Sequence[Sequence[str]], training: TrainingTexts, budget: int) -> int:
+    """Return the number of items that a budget allows; it depends on the texts and the budget alone."""
+    # The length of an item is that of the first ones: enough for a plan, and the same on any machine.
+    sample = [
+        tuple(str(column[row]) for column in columns) for row in range(min(len(columns[0]), 200))
+    ]
+    lengths = [min(len(training.segmenter.split(item)), MAX_LEFT_OUT) for item in sample]
+    mean_length = float(np.mean(lengths)) if lengths else 0.0
+    # Tokens are left out one at a time on half of the items, up to a number of them.
+    n_items = budget / (PASSES_PER_ITEM + mean_length / 2)
+    if n_items > 2 * MAX_LEARNING_ITEMS:
+        n_items = (budget - MAX_LEARNING_ITEMS * mean_length) / PASSES_PER_ITEM
+    return max(MIN_BUDGET_ITEMS, int(n_items))
+
+
+def _shuffle_items(ids: Sequence[str], seed: int) -> NDArray[np.intp]:
+    """Return a random order of the items that depends on their ids and the seed alone."""
+    keys = [item_rng(seed, f"swaps {item_id}").random() for item_id in ids]
+    return np.argsort(keys, kind="stable")
+
+
+@dataclasses.dataclass(frozen=True)
+class _CachedScorer:
+    """Asks the model about items, and keeps its answers in a folder.
+
+    Attributes:
+        source: A classifier or a class scorer.
+        out: Folder of the answers; None to keep none.
+        options: Further options of `predict`.
+    """
+
+    source: Any
+    out: str | os.PathLike[str] | None
+    options: Mapping[str, Any]
+
+    def __call__(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return (M, K) scores; a row of NaN for an item that the model could not score."""
+        names = [str(index) for index in range(len(texts))]
+        folder = None
+        if self.out is not None:
+            folder = Path(self.out) / digest_value([list(text) for text in texts])
+        pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
+        scores = predict(
+            self.source,
+            [text[0] for text in texts],
+            text_pairs=pairs,
+            ids=names,
+            out=folder,
+            **self.options,
         )
-        n_done = n_items
-        # What surely decides settles the verdict; so does that nothing decides.
-        levels = {row.decision.level for row in rows}
-        if "large" in levels or levels <= {"small"}:
-            break
-    gold = np.full(n_done, -1) if labels is None else np.asarray(labels)[order[:n_done]]
-    right, without = trial.right(gold)
-    return SwapMeasurement(
-        rows=tuple(sorted(rows, key=lambda row: -row.effect.deciding_share)),
-        untested=trial.untested(n_done),
-        absent=tuple(family for family in FAMILIES if family not in trial.offered),
-        pairs=tuple(trial.single_pairs(n_done, resampling)),
-        accuracy=estimate_share(int(right.sum()), len(right), resampling),
-        most_frequent=float(np.bincount(gold[gold >= 0]).max() / len(right)) if len(right) else 0.0,
-        accuracy_without=estimate_share(int(without.sum()), len(without), resampling),
-        n_items=n_done,
-        n_available=len(shuffled),
-        n_passes=len(trial.known),
-        asked=tuple(trial.asked(n_done)),
-        decided=trial.decided(n_done),
-    )
+        logits = np.asarray(scores.logits, dtype=np.float64)
+        values = np.full((len(texts), logits.shape[1]), np.nan)
+        rows = [int(name) for name in scores.ids]
+        # A score of minus infinity, the logarithm of 0, would make margins undefined.
+        values[rows] = np.clip(logits, -1e6, 1e6)
+        return values
 
 
 @dataclasses.dataclass(eq=False)
-class _Trial:
-    """The edits of all candidates, and what the model says of them; items are in the order in which they are asked."""
+class _TestSuite:
+    """Runs all tests of an experiment, and decides about their effects."""
 
-    predicted: Callable[[Sequence[Text]], list[int]]
-    training: Training
-    seed: int
-    _: dataclasses.KW_ONLY
-    order: NDArray[np.intp]
-    items: Sequence[Text]
-    predictions: Labels
-    ids: Sequence[str]
-    clusters: NDArray[np.str_] | None
+    experiment: Experiment
+    resampling: Resampling
+    declared: Sequence[str]
 
     def __post_init__(self) -> None:
-        # Kept as long as the trial: a cache of the class would keep every trial of the process.
-        self.joint = functools.cache(functools.partial(swap, self.training))
-        self.edits, self.chosen = functools.cache(self._edits), functools.cache(self._chosen)
-        self.word_pairs: list[Pair] = word_pairs(self.training)
-        found = {family: candidates(self.training, family) for family in FAMILIES}
-        # Each pair of words is one candidate, alone or among several.
-        found["words"] = [self.joint((pair,)) for pair in self.word_pairs]
-        self.offered = {family: listed for family, listed in found.items() if listed}
-        self.known: dict[Text, int] = {}
-        self.n_screened = 0
+        experiment = self.experiment
+        self.label_list = experiment.training.list_by_labels()
+        self.own_list = experiment.learn_own_list()
+        self.outcomes: dict[str, Outcome] = {}
+        self.names: dict[str, tuple[str, ...]] = {}
+        self.untested: dict[str, str] = {}
+        self._swap_pairs()
+        self._swap_lists()
+        self._exchange_forms()
+        self._exchange_texts()
+        self._insert_words()
 
-    # ------------------------------------------------------------------ candidates and their edits
+    # ------------------------------------------------------------------ tests
 
-    def _edits(self, candidate: Candidate, row: int) -> Edits:
-        rng = item_rng(self.seed, f"{candidate.name} {self.ids[row]}")
-        return candidate.edit(self.items[row], int(self.predictions[row]), rng)
+    def _swap_pairs(self) -> None:
+        """Swap the pairs of both lists one at a time.
 
-    def label(self, text: Text | None) -> int:
-        """Return what the model says of a text that it was asked about; -1 for none."""
-        return -1 if text is None else self.known.get(text, -1)
+        The model's own list was learned on some items, and so its pairs are measured on the others.
+        """
+        experiment = self.experiment
+        self.pairs: dict[Pair, Outcome] = {}
+        for pair in experiment.pair_words(self.label_list):
+            self.pairs[pair] = experiment.swap_pair(pair, experiment.all_rows)
+        tested = {frozenset(pair.named) for pair in self.pairs}
+        for pair in experiment.pair_words(self.own_list):
+            if frozenset(pair.named) not in tested:
+                self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
-    def groups(self) -> dict[tuple[str, int], list[Candidate]]:
-        """Return the candidates of each family, and of each number of pairs of words, among which one is chosen."""
-        groups = {
-            (family, 1): listed
-            for family, listed in self.offered.items()
-            if family != "one text alone"
-        }
-        # Each text alone is a question of its own.
-        for place, candidate in enumerate(self.offered.get("one text alone", ())):
-            groups["one text alone", -place] = [candidate]
-        for n_pairs, most in JOINT.items():
-            strong = sorted(self.word_pairs[:most], key=lambda pair: (pair.column, pair.words))
-            joined = [self.joint(pairs) for pairs in itertools.combinations(strong, n_pairs)]
-            if joined and len(self.word_pairs) >= n_pairs:
-                groups["words", n_pairs] = joined
-        return groups
-
-    # ------------------------------------------------------------------ asking
-
-    def ask(self, n_items: int) -> None:
-        """Ask about every candidate for the items that choose, then about the chosen ones and their controls."""
-        self.n_screened = min(n_items, SCREENED)
-        every = [candidate for listed in self.groups().values() for candidate in listed]
-        self._ask(
-            self.edits(candidate, row).treated
-            for candidate in every
-            for row in range(self.n_screened)
-        )
-        wanted: list[Text | None] = []
-        for chosen in self.chosen(n_items).values():
-            for row, candidate in enumerate(chosen):
-                edits = self.edits(candidate, row)
-                wanted += [edits.treated, edits.control]
-                # Beside several pairs at once, each by itself.
-                wanted += [
-                    self.edits(self.joint((pair,)), row).treated
-                    for pair in candidate.pairs[1:] and candidate.pairs
-                ]
-        self._ask(wanted)
-
-    def _ask(self, texts: Iterable[Text | None]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text is not None and text not in self.known]
-        # A text that is left without words is none.
-        new = [text for text in new if all(column.strip() for column in text)]
-        if new:
-            self.known.update(zip(new, self.predicted(new), strict=True))
-
-    # ------------------------------------------------------------------ choosing and measuring
-
-    def _chosen(self, n_items: int) -> dict[tuple[str, int], list[Candidate]]:
-        """Return the candidates of each group that items are measured by, once those that choose were asked about."""
-        return {group: self.choice(listed, n_items) for group, listed in self.groups().items()}
-
-    def choice(self, listed: Sequence[Candidate], n_items: int) -> list[Candidate]:
-        """Return the candidate that each item is measured by: the strongest of the other half of those that choose."""
-        if len(listed) == 1:
-            return [listed[0]] * n_items
-        changes = np.array(
-            [
-                [self.changes(candidate, row) for row in range(self.n_screened)]
-                for candidate in listed
-            ]
-        )
-        even, odd = (listed[int(changes[:, start::2].mean(axis=1).argmax())] for start in (0, 1))
-        best = listed[int(changes.mean(axis=1).argmax())]
-        chosen = [odd if row % 2 == 0 else even for row in range(self.n_screened)]
-        return [*chosen, *[best] * (n_items - self.n_screened)]
-
-    def changes(self, candidate: Candidate, row: int) -> bool:
-        """Return whether a prediction changes by the swap."""
-        after = self.label(self.edits(candidate, row).treated)
-        return after >= 0 and after != int(self.predictions[row])
-
-    def row(
-        self, family: str, n_pairs: int, chosen: Sequence[Candidate], resampling: Resampling
-    ) -> FamilyEffect | None:
-        """Return what the chosen candidates decide; None where no item has anything to change."""
-        n_items, edits = (
-            len(chosen),
-            [self.edits(candidate, row) for row, candidate in enumerate(chosen)],
-        )
-        swapped = np.array([self.label(each.treated) for each in edits], dtype=np.int64)
-        if (swapped >= 0).sum() == 0:
-            return None
-        before = self.predictions[:n_items]
-        named = max(
-            chosen,
-            key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name),
-        )
-        clusters = select_clusters(self.clusters, slice(n_items))
-        n_units = count_units(clusters, n_items)
-        control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
-        how: dict[str, Any] = {"clusters": clusters, "resampling": resampling}
-        if named.fixes:
-            effect = fixed_share(before, swapped, **how)
+    def _swap_lists(self) -> None:
+        """Swap all listed words, the strongest word of each text, and the words that are declared no reasons."""
+        experiment = self.experiment
+        self._swap_list("all listed words", self.label_list)
+        if len(self.own_list):
+            outcome = experiment.swap_strongest(self.own_list, experiment.testing_rows)
+            self._record("a word per text", outcome, experiment.name_words(outcome, self.own_list))
         else:
-            effect = deciding_share(
-                before, swapped, control, goals=np.array([each.goal for each in edits]), **how
-            )
-        if named.pairs[1:]:
-            decision = self.of_several(chosen, swapped, control, resampling)
-            if decision.level != "large":
-                decision = decide_above(
-                    self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units
-                )
+            self.untested["a word per text"] = "the model loses no confidence with any word"
+        keys = [key for key in self.label_list.labels if key[1] in self.declared]
+        if keys:
+            self._swap_list("declared words", _restrict_list(self.label_list, keys))
+
+    def _swap_list(self, test: str, words: WordList) -> None:
+        experiment = self.experiment
+        if not len(words):
+            self.untested[test] = "the labeled texts offer no word that predicts a label"
+            return
+        outcome = experiment.swap_list(words, experiment.all_rows, test)
+        self._record(test, outcome, experiment.name_words(outcome, words))
+
+    def _record(self, test: str, outcome: Outcome, words: tuple[str, ...] = ()) -> None:
+        if (outcome.treated >= 0).any():
+            self.outcomes[test] = outcome
+            self.names[test] = words
         else:
-            decision = decide(effect.estimate, MARGINS["decides"], n_items, n_units)
-        has_control = named.match is not None and named.match <= WORST_MATCH
-        # Where the control changes surely more than the swap, it is none.
-        if (decision.level != "small" and effect.interval.high < 0) or (
-            decision.level == "small" and not has_control
-        ):
-            decision = dataclasses.replace(decision, level="unknown")
-        about = named.name, named.words, named.association, named.match
-        return FamilyEffect(family, *about, effect, decision, n_pairs=max(n_pairs, 1))
+            self.untested[test] = "no item has anything to exchange"
 
-    def of_several(
-        self,
-        chosen: Sequence[Candidate],
-        swapped: Labels,
-        control: Labels,
-        resampling: Resampling,
-    ) -> Decision:
-        """Decide about several pairs of words, among the predictions of the labels that they point at."""
-        before = self.predictions[: len(chosen)]
-        able = np.array(
-            [label in each.labels for label, each in zip(before.tolist(), chosen, strict=True)]
-        )
-        if not able.any():
-            return Decision("small", 0)
-        among = select_clusters(self.clusters, np.flatnonzero(able))
-        effect = deciding_share(
-            before[able], swapped[able], control[able], clusters=among, resampling=resampling
-        )
-        return decide_above(
-            effect.estimate, SEVERAL, effect.n_items, count_units(among, effect.n_items)
-        )
+    def _exchange_forms(self) -> None:
+        """Exchange everything besides words: the form, the length, each third, and the rare words."""
+        experiment = self.experiment
+        self._record("form", experiment.exchange("form", forms.take_form))
+        self._record("length", experiment.exchange("length", forms.take_length))
+        self._record("rare words", experiment.swap_rare_words())
+        self._record("any word", experiment.replace_neutral_words())
+        self.thirds: dict[str, Outcome] = {}
+        for name, exchange in THIRD_EXCHANGES.items():
+            outcome = experiment.exchange(name, exchange)
+            if (outcome.treated >= 0).any():
+                self.thirds[name] = outcome
+        if len(self.thirds) < len(THIRD_EXCHANGES):
+            self.untested["place"] = "no item has three words"
 
-    def beyond_singles(self, chosen: Sequence[Candidate], resampling: Resampling) -> Estimate:
-        """Return how many predictions pairs of words change together, minus those that each changes by itself."""
-        values = []
-        for row, candidate in enumerate(chosen):
-            together = self.changes(candidate, row)
-            values.append(
-                float(together)
-                - sum(self.changes(self.joint((pair,)), row) for pair in candidate.pairs)
-            )
-        low = -float(max(len(candidate.pairs) for candidate in chosen))
+    def _exchange_texts(self) -> None:
+        """Exchange one text of a pair, and what its two texts share."""
+        experiment = self.experiment
+        if len(experiment.items[0]) < 2:
+            return
+        self._record("overlap", experiment.exchange_overlap())
+        for name, column in zip(ONE_TEXT, (1, 0), strict=True):
+            self._record(name, experiment.exchange_text(column))
+
+    def _insert_words(self) -> None:
+        """Insert, for each label, the word that makes it most often."""
+        self.inserted: dict[int, tuple[str, Outcome]] = {}
+        for label in range(self.experiment.training.n_classes):
+            inserted = self.experiment.insert_strongest(label, (self.own_list, self.label_list))
+            if inserted is not None:
+                key, outcome = inserted
+                self.inserted[label] = key[1], outcome
+
+    # ------------------------------------------------------------------ effects
+
+    def list_effects(self) -> list[FeatureEffect]:
+        """Return the effects of all tests, with the error split evenly among them."""
+        n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted) + bool(self.thirds)
+        self.corrected = self.resampling.of_family(max(n_tests, 1))
+        effects = [self._measure_test(test) for test in self.outcomes]
+        if len(self.thirds) == len(THIRD_EXCHANGES):
+            effects.append(self._measure_place())
+        return effects
+
+    def _measure_test(self, test: str) -> FeatureEffect:
+        outcome = self.outcomes[test]
+        words = self.names[test]
+        if test in ONE_TEXT:
+            effect = self.experiment.measure_fixed(outcome, self.corrected)
+            return self._decide("one text alone", test, (), effect, outcome)
+        effect = self.experiment.measure(outcome, self.corrected)
+        row = self._decide(test, test, words, effect, outcome)
+        if test == "form" and row.is_decisive:
+            # Only a form that decides is worth the passes that find out which part of it does.
+            name, marks = name_form_parts(self.experiment)
+            row = dataclasses.replace(row, name=name, words=marks)
+        return row
+
+    def _measure_place(self) -> FeatureEffect:
+        """Return the effect of the most effective third beyond that of the second most effective one.
+
+        Every third of a text carries meaning, so that exchanging it changes predictions. A model that relies on what
+        stands in one place depends on one third much more than on the others.
+        """
+        experiment = self.experiment
+        differences = {}
+        for name, outcome in self.thirds.items():
+            changes = experiment.is_changed(outcome).astype(np.float64)
+            differences[name] = changes - experiment.is_control_changed(outcome)
+        ordered = sorted(differences, key=lambda name: -differences[name].mean())
+        largest, second = ordered[:2]
+        outcome = self.thirds[largest]
+        excess = differences[largest] - differences[second]
         interval = bounded_mean_interval(
-            values, low=low, high=1.0, confidence_level=resampling.level
+            excess,
+            low=-2.0,
+            high=2.0,
+            clusters=experiment.get_clusters(outcome.rows),
+            confidence_level=self.corrected.level,
         )
-        return Estimate(float(np.mean(values)), interval.low, interval.high)
-
-    def single_pairs(self, n_items: int, resampling: Resampling) -> Iterable[FamilyEffect]:
-        """Return what each pair of words decides by itself, on the items that were asked about all; by size."""
-        n = min(n_items, self.n_screened)
-        listed = self.offered.get("words", [])
-        self._ask(self.edits(candidate, row).control for candidate in listed for row in range(n))
-        found = [self.row("words", 1, [candidate] * n, resampling) for candidate in listed]
-        return sorted(
-            (row for row in found if row is not None), key=lambda row: -row.effect.deciding_share
+        effect = dataclasses.replace(
+            experiment.measure(outcome, self.corrected),
+            deciding_share=float(excess.mean()),
+            interval=interval,
         )
+        return self._decide("place", largest, (), effect, outcome)
 
-    def untested(self, n_items: int) -> dict[str, str]:
-        """Say which families the training texts offer and no item has."""
-        return {
-            family: "no item has anything to change"
-            for family, listed in self.offered.items()
-            if not any(
-                self.edits(candidate, row).treated for candidate in listed for row in range(n_items)
+    def list_pairs(self) -> list[FeatureEffect]:
+        """Return the effect of each pair of words that any item has."""
+        effects = []
+        for pair, outcome in self.pairs.items():
+            if (outcome.treated >= 0).any():
+                effects.append(self._measure_pair(pair, outcome))
+        return effects
+
+    def _measure_pair(self, pair: Pair, outcome: Outcome) -> FeatureEffect:
+        effect = self.experiment.measure(outcome, self.corrected)
+        name = " / ".join(pair.words)
+        return self._decide("words", name, pair.named, effect, outcome)
+
+    def measure_strongest_pair(self) -> FeatureEffect | None:
+        """Return the effect of the strongest pair without selection bias.
+
+        Even items are measured by the pair that changes most predictions of odd ones, and vice versa. If both halves
+        agree, this is the effect of the pair on all items.
+        """
+        testing = self.experiment.testing_rows
+        if not self.pairs or len(testing) < 2:
+            return None
+        changes = []
+        for outcome in self.pairs.values():
+            net = self.experiment.is_changed(outcome).astype(
+                float
+            ) - self.experiment.is_control_changed(outcome)
+            changes.append(net[-len(testing) :])
+        table = np.array(changes)
+        even = int(table[:, 0::2].mean(axis=1).argmax())
+        odd = int(table[:, 1::2].mean(axis=1).argmax())
+        pairs = list(self.pairs)
+        if even == odd:
+            outcome = self.pairs[pairs[even]]
+            return (
+                self._measure_pair(pairs[even], outcome) if (outcome.treated >= 0).any() else None
             )
-        }
-
-    def right(self, gold: Labels) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which labeled items are right, and which are with neutral words for all that point at a label."""
-        rows = np.flatnonzero(gold >= 0)
-        mappings = without_words(self.training, self.word_pairs)
-        neutral = {row: apply(self.items[row], mappings) for row in rows.tolist()}
-        self._ask(neutral.values())
-        before = self.predictions[rows]
-        after = [
-            before[place] if text is None else self.label(text)
-            for place, text in enumerate(neutral.values())
-        ]
-        return before == gold[rows], np.array(after, dtype=np.int64) == gold[rows]
-
-    def asked(self, n_items: int) -> Iterable[tuple[int, str, Text, int]]:
-        """Return what the model says of items with a feature swapped: pairs of words first, as they change most."""
-        rows = range(min(n_items, self.n_screened))
-        most = sorted(
-            self.offered.get("words", []),
-            key=lambda each: -sum(self.changes(each, row) for row in rows),
+        strongest = int(table.mean(axis=1).argmax())
+        indices = np.arange(len(testing))
+        mixed = self.pairs[pairs[odd]].take(indices - len(testing))
+        partner = self.pairs[pairs[even]].take(indices - len(testing))
+        is_odd = indices % 2 == 1
+        mixed = dataclasses.replace(
+            mixed,
+            treated=np.where(is_odd, partner.treated, mixed.treated),
+            control=np.where(is_odd, partner.control, mixed.control),
+            goals=np.where(is_odd, partner.goals, mixed.goals),
         )
-        others = [
-            chosen for (family, _), chosen in self.chosen(n_items).items() if family != "words"
-        ]
-        for candidates_of_rows in [*([each] * len(rows) for each in most), *others]:
-            for row, candidate in enumerate(candidates_of_rows):
-                text = self.edits(candidate, row).treated
-                if text is not None and self.label(text) >= 0:
-                    yield int(self.order[row]), candidate.name, text, self.label(text)
+        if not (mixed.treated >= 0).any():
+            return None
+        return self._measure_pair(pairs[strongest], mixed)
 
-    def decided(self, n_items: int) -> dict[int, bool]:
-        """Return which predictions the feature that changes most of them changes."""
-        flags = [
-            [self.changes(candidate, row) for row, candidate in enumerate(chosen)]
-            for (_, n_pairs), chosen in self.chosen(n_items).items()
-            if n_pairs == 1
-        ]
-        most = max(flags, key=sum, default=[])
-        return dict(zip(self.order[: len(most)].tolist(), most, strict=True))
+    def list_insertions(self) -> list[FeatureEffect]:
+        """Return how often the inserted word of each label makes it."""
+        effects = []
+        for label, (word, outcome) in self.inserted.items():
+            # A change to any other label than that of the word is not what the test asks for.
+            follows = np.where(
+                outcome.treated == label, label, self.experiment.predictions[outcome.rows]
+            )
+            control = np.where(
+                outcome.control == label, label, self.experiment.predictions[outcome.rows]
+            )
+            has_edit = outcome.treated >= 0
+            if has_edit.any():
+                kept = outcome.take(np.flatnonzero(has_edit))
+                kept = dataclasses.replace(
+                    kept, treated=follows[has_edit], control=control[has_edit]
+                )
+                effect = self.experiment.measure(kept, self.corrected)
+                row = self._decide("insertion", word, (word,), effect, kept)
+                effects.append(dataclasses.replace(row, label=label))
+        return effects
+
+    def _decide(
+        self, test: str, name: str, words: tuple[str, ...], effect: DecidingShare, outcome: Outcome
+    ) -> FeatureEffect:
+        margin = TEST_MARGINS[test]
+        n_items = len(outcome.rows)
+        n_units = count_units(self.experiment.get_clusters(outcome.rows), n_items)
+        decision = decide_above(effect.estimate, margin, n_items, n_units)
+        return FeatureEffect(test, name, words, effect, decision, level=self.resampling.level)
+
+    # ------------------------------------------------------------------ summary
+
+    def summarize(
+        self, order: NDArray[np.intp], gold: Labels, *, n_available: int, n_duplicates: int
+    ) -> SwapMeasurement:
+        """Return the measurement of all tests."""
+        experiment = self.experiment
+        effects = self.list_effects()
+        pairs = _sort_by_effect(self.list_pairs())
+        if not pairs:
+            self.untested["words"] = "no item has a word that predicts a label"
+        labeled = np.flatnonzero(gold >= 0)
+        correct = experiment.predictions[labeled] == gold[labeled]
+        correct_without = self._predict_neutral(labeled) == gold[labeled]
+        most_frequent = 0.0
+        if len(labeled):
+            most_frequent = float(np.bincount(gold[labeled]).max() / len(labeled))
+        return SwapMeasurement(
+            rows=tuple(_sort_by_effect([*effects, *pairs[:1]])),
+            untested=self.untested,
+            pairs=tuple(pairs),
+            insertions=tuple(_sort_by_effect(self.list_insertions())),
+            strongest_pair=self.measure_strongest_pair(),
+            accuracy=estimate_share(int(correct.sum()), len(labeled), self.resampling),
+            most_frequent=most_frequent,
+            accuracy_without=estimate_share(
+                int(correct_without.sum()), len(labeled), self.resampling
+            ),
+            n_items=len(order),
+            n_available=n_available,
+            n_passes=experiment.n_asked,
+            n_duplicates=n_duplicates,
+            n_unstable=self._count_unstable(),
+            swapped_items=tuple(self._list_swapped_items(order)),
+            prediction_changes=self._list_prediction_changes(order),
+        )
+
+    def _predict_neutral(self, rows: NDArray[np.intp]) -> Labels:
+        """Return the predictions with every listed word replaced by a neutral one."""
+        outcome = self.experiment.neutralize(self.label_list, rows)
+        # An item without listed words keeps its prediction.
+        return np.where(outcome.treated >= 0, outcome.treated, self.experiment.predictions[rows])
+
+    def _count_unstable(self) -> int:
+        """Return how many unchanged items, asked about again, get another label."""
+        rows = self.experiment.learning_rows[:N_REPEATED]
+        if not len(rows):
+            return 0
+        again = [self.experiment.get_label(self.experiment.items[row]) for row in rows.tolist()]
+        answers = np.array(again)
+        return int(((answers >= 0) & (answers != self.experiment.predictions[rows])).sum())
+
+    def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
+        """Yield the edited items with their predictions, those of the strongest word pairs first."""
+        pairs = sorted(
+            self.pairs.items(), key=lambda item: -int(self.experiment.is_changed(item[1]).sum())
+        )
+        features = [(" / ".join(pair.words), outcome) for pair, outcome in pairs]
+        features += [*self.outcomes.items(), *self.thirds.items()]
+        for name, outcome in features:
+            for index, row in enumerate(outcome.rows.tolist()):
+                text = outcome.texts[index]
+                if text is not None and outcome.treated[index] >= 0:
+                    yield SwappedItem(int(order[row]), name, text, int(outcome.treated[index]))
+
+    def _list_prediction_changes(self, order: NDArray[np.intp]) -> dict[int, bool]:
+        """Return row -> whether the pair of words that changes most predictions changes this one."""
+        strongest: dict[int, bool] = {}
+        n_changes = -1
+        for outcome in self.pairs.values():
+            changes = self.experiment.is_changed(outcome)
+            if int(changes.sum()) > n_changes:
+                n_changes = int(changes.sum())
+                rows = order[outcome.rows].tolist()
+                strongest = dict(zip(rows, changes.tolist(), strict=True))
+        return strongest
+
+
+def _restrict_list(words: WordList, keys: Sequence[tuple[int, str]]) -> WordList:
+    """Return the part of a list that holds some of its words."""
+    return WordList(
+        labels={key: words.labels[key] for key in keys},
+        strengths={key: words.strengths[key] for key in keys},
+        weights={key: words.weights[key] for key in keys},
+    )
+
+
+def _sort_by_effect(effects: Sequence[FeatureEffect]) -> list[FeatureEffect]:
+    return sorted(effects, key=lambda row: -row.effect.deciding_share)

@@ -20,8 +20,13 @@ from rightreasons.core.sentences import format_value
 from rightreasons.core.store import digest_value
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
-from rightreasons.shortcuts.families.training import Training, near_duplicates
-from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
+from rightreasons.shortcuts.judging import (
+    Judge,
+    conclude,
+    find_vanishing_words,
+    list_effects,
+    list_followed_insertions,
+)
 from rightreasons.shortcuts.measure import (
     ShortcutMeasurement,
     WithheldError,
@@ -29,10 +34,17 @@ from rightreasons.shortcuts.measure import (
     training_heads,
     with_pairs,
 )
-from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement, measure_swaps
+from rightreasons.shortcuts.measure_deciding import (
+    FeatureEffect,
+    SwapMeasurement,
+    convert_seconds,
+    measure_swaps,
+)
 from rightreasons.shortcuts.options import MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol, protocol_of
 from rightreasons.shortcuts.reliance import NullModel
+from rightreasons.shortcuts.swapping.duplicates import near_duplicates
+from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 if TYPE_CHECKING:
     import datasets
@@ -46,21 +58,25 @@ RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
 
 
+MAX_REMEMBERED = 20_000
+"""Number of items, and of training texts, that are searched for near duplicates of each other."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutAnswers:
     """What the predictions of a model rest on, and whether that decides.
 
     Attributes:
         context: The audit.
-        swaps: What decides, by swaps.
-        judge: What is known about the reasons of the task.
+        swaps: Effects of all features, by swaps.
+        judge: Evidence on what is no reason for a label.
         protocol: How shortcuts were found.
-        items: The items of the primary split whose attributions were measured; None where too few are valid.
-        measured: Their shortcuts; None likewise.
-        withheld: Why nothing is said of them; "" where something is.
+        items: Items of the primary split whose attributions were measured; None if too few are valid.
+        measured: Their shortcuts; None if too few are valid.
+        withheld: Reason why there are no attributions; "" if there are some.
         records: What a callback has recorded over training.
-        remembered: (N,) which items of the primary split are near duplicates of training texts.
-        halved: Whether half of the audited items stand for training texts, as none are given.
+        remembered: (N,) whether an item of the primary split is a near duplicate of a training text.
+        is_halved: Whether half of the audited items replace the training texts, as none are given.
     """
 
     context: AuditContext
@@ -72,62 +88,93 @@ class ShortcutAnswers:
     withheld: str = ""
     records: Sequence[Mapping[str, Any]] = ()
     remembered: NDArray[np.bool_] | None = None
-    halved: bool = False
+    is_halved: bool = False
 
     @functools.cached_property
     def by_memory(self) -> list[tuple[str, Estimate]]:
-        """The accuracy on near duplicates of training texts and on other items; none where there are no duplicates."""
-        split, found = self.context.primary, self.remembered
-        if found is None or not found[split.labeled].any():
+        """Accuracy on near duplicates of training texts and on other items; [] if there are no duplicates."""
+        split = self.context.primary
+        if self.remembered is None or not self.remembered[split.labeled].any():
             return []
-        right = self.context.scores().predicted == split.labels
-        parts = {"near duplicates of training texts": found, "other items": ~found}
-        of_parts = ((name, right[rows & split.labeled]) for name, rows in parts.items())
-        shares = (
-            (name, estimate_share(int(hits.sum()), len(hits), self.context.resampling))
-            for name, hits in of_parts
-        )
-        return [(name, estimate) for name, estimate in shares if estimate is not None]
+        is_correct = self.context.scores().predicted == split.labels
+        accuracies = []
+        for name, mask in (
+            ("near duplicates of training texts", self.remembered),
+            ("other items", ~self.remembered),
+        ):
+            hits = is_correct[mask & split.labeled]
+            estimate = estimate_share(int(hits.sum()), len(hits), self.context.resampling)
+            if estimate is not None:
+                accuracies.append((name, estimate))
+        return accuracies
 
     @property
     def n_items(self) -> int:
-        """The number of items of the primary split whose attributions were measured."""
+        """Number of items of the primary split whose attributions were measured."""
         return self.measured.reliance.n_items if self.measured else 0
 
     @functools.cached_property
     def conclusion(self) -> str:
-        """What follows about what decides, the key of the verdict."""
-        return conclude(self.swaps, self.judge)
+        """The key of the verdict."""
+        return conclude(self.swaps, self.judge, has_training=not self.is_halved)
 
-    @property
-    def deciding(self) -> list[FamilyEffect]:
-        """The features that surely decide: no reasons first, reasons last; then by what they decide and by words."""
-        large = [row for row in considered(self.swaps, self.judge) if row.decision.level == "large"]
-        judged = ("spurious", "open", "reason")
-        large.sort(
-            key=lambda row: (
-                judged.index(self.judge.judge(row)),
-                -round(row.effect.deciding_share, 1),
-                row.n_pairs,
-            )
+    @functools.cached_property
+    def effects(self) -> list[FeatureEffect]:
+        """Effects on which the conclusion rests, largest first."""
+        return sorted(
+            list_effects(self.swaps, self.judge), key=lambda row: -row.effect.deciding_share
         )
-        # Several pairs decide where one of them does.
-        return [
-            row
-            for row in large
-            if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
-        ]
+
+    @functools.cached_property
+    def deciding(self) -> list[FeatureEffect]:
+        """Features that surely decide: spurious ones first, then single pairs of words that decide most of it."""
+        rows = [row for row in self.effects if row.is_decisive]
+        if not rows:
+            return []
+        largest = rows[0].effect.deciding_share
+
+        def rank(row: FeatureEffect) -> tuple[bool, bool, float]:
+            is_spurious = row.decision.level == "large" and self.judge.judge(row) == "spurious"
+            # A single pair says more than a list that holds it, unless the list decides much more.
+            is_specific = row.test == "words" and row.effect.deciding_share > 0.6 * largest
+            return not is_spurious, not is_specific, -row.effect.deciding_share
+
+        return sorted(rows, key=rank)
 
     @property
-    def strongest(self) -> FamilyEffect | None:
-        """The feature that decides most: of those that the verdict names, or of all."""
-        single = [row for row in self.swaps.rows if row.n_pairs == 1]
-        return next(iter(self.deciding or single), None)
+    def followed(self) -> list[FeatureEffect]:
+        """Words that make their label nearly wherever they are put in."""
+        return list_followed_insertions(self.swaps, self.judge)
+
+    @property
+    def undecided(self) -> list[FeatureEffect]:
+        """Effects whose intervals include a margin, largest first."""
+        return [row for row in self.effects if row.decision.level == "unknown"]
+
+    @property
+    def strongest(self) -> FeatureEffect | None:
+        """The feature that the verdict is about: of those that decide, or else a pair of words, or any feature."""
+        if self.deciding:
+            return self.deciding[0]
+        pairs = [row for row in self.effects if row.test == "words"]
+        return next(iter([*pairs, *self.effects]), None)
+
+    @property
+    def deciding_estimate(self) -> Estimate | None:
+        """What the strongest feature decides; of a pair of words, measured on items that did not select it."""
+        row = self.strongest
+        unbiased = self.swaps.strongest_pair
+        if row is not None and unbiased is not None and row.words == unbiased.words:
+            return unbiased.estimate
+        return None if row is None else row.estimate
 
     @property
     def n_needed(self) -> int | None:
-        """About how many items would decide the families that are open; None where none or no number would."""
-        return max((row.decision.n_needed or 0 for row in self.swaps.rows), default=0) or None
+        """About how many items would settle the undecided tests; None if there are none or no number would."""
+        numbers = [row.decision.n_needed for row in self.undecided]
+        if not numbers or None in numbers:
+            return None
+        return max(number for number in numbers if number is not None)
 
     @property
     def types(self) -> dict[str, Estimate]:
@@ -150,31 +197,63 @@ class ShortcutAnswers:
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on the primary split."""
-    halved = context.train is None
+    is_halved = context.train is None
     context = with_training(context)
-    split, train = context.primary, cast("datasets.Dataset", context.train)
-    columns: list[list[str]] = [
-        train[name][:] for name in ("text", "text_pair") if name in train.column_names
-    ]
-    items = [column for column in (split.texts, split.text_pairs) if column is not None][
-        : len(columns)
-    ]
-    labels = train_labels(context)
-    training = Training(
+    split = context.primary
+    train = cast("datasets.Dataset", context.train)
+    names = [name for name in ("text", "text_pair") if name in train.column_names]
+    columns: list[list[str]] = [train[name][:] for name in names]
+    items = [column for column in (split.texts, split.text_pairs) if column is not None]
+    items = items[: len(columns)]
+    judge = _make_judge(context, options, columns)
+    swaps = _measure_swaps(context, options, columns, items, judge)
+    file = Path(context.scorer.name) / RECORDS
+    answers = ShortcutAnswers(
+        context,
+        swaps,
+        judge,
+        protocol_of(options.protocol),
+        records=read_json(file) if file.is_file() else [],
+        remembered=_find_remembered(items, columns),
+        is_halved=is_halved,
+    )
+    withheld = context.why_no_gradients()
+    if withheld:
+        return dataclasses.replace(answers, withheld=withheld)
+    return _measure_attributions(answers, options, columns)
+
+
+def _measure_swaps(
+    context: AuditContext,
+    options: ShortcutsOptions,
+    columns: Sequence[Sequence[str]],
+    items: Sequence[Sequence[str]],
+    judge: Judge,
+) -> SwapMeasurement:
+    """Measure what decides by swaps on the primary split."""
+    split = context.primary
+    budget = options.get_budget(context)
+    if options.seconds is not None:
+        budget = convert_seconds(options.seconds)
+    training = TrainingTexts(
         columns,
-        labels,
+        train_labels(context),
         len(context.label_names or ()),
-        suspected=options.words,
+        suspected=[*options.words, *sorted(judge.declared)],
         reasons=options.reasons,
     )
-    for word in options.words:  # refused before anything that takes long
-        if not any(word.strip().lower() in table for table in training.texts_with):
+    # An unknown word is refused before anything that takes long.
+    known = {word for _, word in training.index}
+    for word in options.words:
+        if word.strip().lower() not in known:
             raise OptionError(
-                f"Expected single words of the training data in `words`, but none of its texts has {format_value(word)}.",
+                f"Expected single words of the training data in `words`, but none of its texts has "
+                f"{format_value(word)}.",
                 option="words",
             )
+    folder = context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))
     with bars_about(split.name, "swaps"):
-        swaps = measure_swaps(
+        return measure_swaps(
             context.scorer,
             items,
             context.scores().predicted,
@@ -183,38 +262,34 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
             labels=split.labels,
             clusters=None if split.clusters is None else split.clusters.tolist(),
             resampling=context.resampling,
-            seconds=options.seconds,
+            budget=budget,
             limit=options.items,
-            **context.running(
-                context.folder(
-                    f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)
-                )
-            ),
+            declared=sorted(judge.declared),
+            **context.running(folder),
         )
-    file = Path(context.scorer.name) / RECORDS
-    answers = ShortcutAnswers(
-        context,
-        swaps,
-        _judge(context, options, training, swaps),
-        protocol_of(options.protocol),
-        records=read_json(file) if file.is_file() else [],
-        remembered=near_duplicates(with_pairs(*items), with_pairs(*columns)),
-        halved=halved,
-    )
-    withheld = context.why_no_gradients()
-    if withheld:
-        return dataclasses.replace(answers, withheld=withheld)
-    protocol, chosen = (
-        answers.protocol,
-        context.picked(split, min(options.items or MAX_ITEMS, int(split.labeled.sum()))),
-    )
-    classifier, pairs = cast("Classifier", context.scorer), columns[1] if len(columns) > 1 else None
+
+
+def _measure_attributions(
+    answers: ShortcutAnswers, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
+) -> ShortcutAnswers:
+    """Add the figures of the paper, or the reason why there are none."""
+    context = answers.context
+    split = context.primary
+    protocol = answers.protocol
+    n_attributed = min(options.items or MAX_ITEMS, int(split.labeled.sum()))
+    selection = context.picked(split, n_attributed)
+    classifier = cast("Classifier", context.scorer)
     heads = training_heads(
-        columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier
+        columns[0],
+        train_labels(context),
+        text_pairs=columns[1] if len(columns) > 1 else None,
+        protocol=protocol,
+        classifier=classifier,
     )
-    depends = (
+    folder = context.folder(
+        f"shortcuts-{safe_name(split.name)}",
         split.fingerprint,
-        str(len(chosen)),
+        str(len(selection)),
         str(context.seed),
         json.dumps(protocol.to_dict(), sort_keys=True),
     )
@@ -222,18 +297,29 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         with bars_about(split.name):
             measured = measure_shortcuts(
                 classifier,
-                chosen.texts,
-                chosen.labels,
+                selection.texts,
+                selection.labels,
                 heads,
-                text_pairs=chosen.text_pairs,
-                ids=chosen.ids,
+                text_pairs=selection.text_pairs,
+                ids=selection.ids,
                 resampling=context.resampling,
                 protocol=protocol,
-                **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
+                **context.running(folder),
             )
     except WithheldError as error:
         return dataclasses.replace(answers, withheld=str(error))
-    return dataclasses.replace(answers, items=chosen.take(measured.rows), measured=measured)
+    return dataclasses.replace(answers, items=selection.take(measured.rows), measured=measured)
+
+
+def _find_remembered(
+    items: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
+) -> NDArray[np.bool_]:
+    """Return (N,) whether an item is a near duplicate of a training text; only the first items are searched."""
+    texts = with_pairs(*[column[:MAX_REMEMBERED] for column in items])
+    training = with_pairs(*[column[:MAX_REMEMBERED] for column in columns])
+    flags = np.zeros(len(items[0]), dtype=np.bool_)
+    flags[: len(texts)] = near_duplicates(texts, training)
+    return flags
 
 
 def has_training(context: AuditContext) -> bool:
@@ -292,27 +378,33 @@ def _half(context: AuditContext) -> NDArray[np.int64]:
     )
 
 
-def _judge(
-    context: AuditContext, options: ShortcutsOptions, training: Training, swaps: SwapMeasurement
+def _make_judge(
+    context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> Judge:
-    """Gather what the data and the user say about the words that may decide."""
+    """Collect what the data and the user say about words that are no reasons."""
     planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
-    named = tuple(
-        {word for row in swaps.rows if row.decision.level == "large" for word in row.words}
-    )
     vanishing = frozenset[str]()
-    if options.other_split and named:
-        other = next((s for s in context.splits if s.name == options.other_split), None)
-        if other is None:
-            raise make_unknown_name_error(
-                "audited split", options.other_split, [split.name for split in context.splits]
-            )
-        train = training.columns[0], training.labels
-        vanishing = vanishing_words(named, train, (other.texts, other.labels), context.resampling)
+    if options.other_split:
+        vanishing = _find_vanishing(context, options, columns)
     return Judge(
-        label_names=context.label_names or (),
         reasons=frozenset(map(str.lower, options.reasons)),
         not_reasons=frozenset(map(str.lower, options.not_reasons)),
         planted=frozenset(planted),
         vanishing=vanishing,
+    )
+
+
+def _find_vanishing(
+    context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
+) -> frozenset[str]:
+    """Return the listed words of the training texts whose association vanishes in the split that the user names."""
+    splits = {split.name: split for split in context.splits}
+    other = splits.get(str(options.other_split))
+    if other is None:
+        raise make_unknown_name_error("audited split", str(options.other_split), list(splits))
+    labels = train_labels(context)
+    training = TrainingTexts(columns[:1], labels, len(context.label_names or ()))
+    words = [word for _, word in training.list_by_labels().labels]
+    return find_vanishing_words(
+        words, (columns[0], labels), (other.texts, other.labels), context.resampling
     )

@@ -14,8 +14,14 @@ MAX_ITEMS = 300
 GRADIENTS_PER_ATTRIBUTION = 11
 """Gradients of the adaptive rule per item, as measured of an encoder on sentences."""
 
-SWAP_PASSES = 15.0
-"""About how many passes the swaps take per item, of at most 400 items."""
+SWAP_BUDGET = 30_000
+"""Default budget of the swaps, in passes of one item through the model."""
+
+PROMPTED_SWAP_BUDGET = 4_000
+"""Default budget for a language model, whose passes take about ten times as long."""
+
+PASSES_PER_ITEM = 35
+"""About how many edited items the swaps need per item, those that leave out one token included."""
 
 
 class ShortcutsOptions(QuestionOptions):
@@ -36,24 +42,30 @@ class ShortcutsOptions(QuestionOptions):
     )
     items: int | None = option(
         None,
-        "Number of items to ask about, however long that takes; by default as many as `seconds` allow, and the "
-        "attributions of 300 of them.",
+        "Number of items to ask about, whatever the budget; by default as many as `budget` allows, and the attributions "
+        "of 300 of them.",
         minimum=1,
     )
     words: tuple[str, ...] = option(
         (), "Comma-separated words that you suspect; whether they decide is tested."
     )
-    seconds: float = option(
-        120.0,
-        "Time for the swaps where `items` is not given; what is then open is called so.",
+    budget: int | None = option(
+        None,
+        "Budget of the swaps, in passes of one item through the model; by default 30000, and 4000 for a language "
+        "model.",
+        minimum=1,
+    )
+    seconds: float | None = option(
+        None,
+        "Deprecated: use `budget`, so that results do not depend on the clock. A second is read as 100 passes.",
         minimum=0.0,
     )
     reasons: tuple[str, ...] = option(
-        (), "Comma-separated words, or families such as length, that are reasons for a label."
+        (), "Comma-separated words, or features such as length, that are reasons for a label."
     )
     not_reasons: tuple[str, ...] = option(
         (),
-        "Comma-separated words, or families such as length, that are no reasons; if one decides, the verdict is red.",
+        "Comma-separated words, or features such as length, that are no reasons; if one decides, the verdict is red.",
     )
     other_split: str | None = option(
         None,
@@ -61,16 +73,25 @@ class ShortcutsOptions(QuestionOptions):
     )
 
     def _check(self) -> None:
-        both = sorted({*self.reasons} & {*self.not_reasons})
-        if both:
+        contradictions = sorted({*self.reasons} & {*self.not_reasons})
+        if contradictions:
             raise OptionError(
-                f"Expected {both[0]!r} to be a reason or none, but got both.", option="not_reasons"
+                f"Expected {contradictions[0]!r} to be a reason or none, but got both.",
+                option="not_reasons",
             )
+
+    def get_budget(self, context: Any) -> int:
+        """Return the budget of the swaps, which depends on the options and on the kind of model."""
+        if self.budget is not None:
+            return self.budget
+        return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs; one with its gradient costs three."""
         n_items = len(context.primary)
-        swaps = min(n_items, self.items or 400) * SWAP_PASSES
+        swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)
+        if self.items is None:
+            swaps = min(swaps, float(self.get_budget(context)))
         if context.why_no_gradients():
             return swaps
         return min(n_items, self.items or MAX_ITEMS) * 3 * GRADIENTS_PER_ATTRIBUTION + swaps

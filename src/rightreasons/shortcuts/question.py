@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rightreasons.audited.context import AuditSplit, example_of
 from rightreasons.audited.context import changes as differences
-from rightreasons.audited.context import example_of
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
@@ -41,9 +41,8 @@ from rightreasons.page.question import (
     Rule,
     Table,
 )
-from rightreasons.shortcuts.families.training import Token, tokens_of
 from rightreasons.shortcuts.judging import TONES
-from rightreasons.shortcuts.measure_deciding import FamilyEffect
+from rightreasons.shortcuts.measure_deciding import TEST_MARGINS, FeatureEffect
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
     ShortcutAnswers,
@@ -52,6 +51,8 @@ from rightreasons.shortcuts.measurement import (
     missing_class,
 )
 from rightreasons.shortcuts.reliance import ConfidenceBin
+from rightreasons.shortcuts.swapping.segments import Segmenter, Token
+from rightreasons.shortcuts.swapping.training import get_item
 
 KINDS = {"lexicon-cued": "orange", "grammar-cued": "violet", "not cued": "grid"}
 """The types of shortcuts and their colors: cued by a word of the lexicon, by function words and marks alone."""
@@ -116,54 +117,101 @@ def shortcut_bins(
 
 
 N_EXAMPLES = 5
+"""Number of examples before and after a swap."""
 
 MAX_WORDS = 2
-"""Words whose swap is told one by one; of more, the whole text is shown as it becomes."""
+"""Number of replaced words that an example names; of more, it shows the whole text."""
+
+MAX_SUBJECT_WORDS = 4
+"""Number of words by which a sentence names a list."""
 
 PARADOX = "Bihani & Rayz 2025"
-SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
+SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022; Tango 1998"
 
-DECIDED = {
-    "large": "over a quarter",
-    "some": "over a tenth",
-    "small": "under a tenth",
-    "unknown": "open",
-}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
 
+ALL_WORDS_NAMED = ("words", "declared words", "insertion")
+"""Tests of words that are all named, rather than by examples."""
 
-def subject(row: FamilyEffect) -> str:
-    """Name what decides, as the subject of a sentence in the plural or of one thing."""
-    if row.family == "words":
-        quoted = [f"“{word}”" for word in row.words]
-        marks = [is_punctuation(word) for word in row.words]
-        kind = "mark" if all(marks) else "words and mark" if any(marks) else "word"
-        kind += "s" if len(quoted) > 1 else ""
-        return (
-            f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
-        )
-    if row.family == "bigrams":
-        return f"the bigrams {row.name}"
-    return row.name if row.name.startswith(("the ", "how ")) else f"the {row.name}"
+GROUPS = {
+    "declared words": "the words",
+    "all listed words": "words",
+    "a word per text": "a single word of each text",
+    "rare words": "rare words",
+}
+"""Test of a list -> what its words are called."""
+
+PLURAL_TESTS = ("declared words", "all listed words", "rare words", "form")
 
 
-def is_plural(row: FamilyEffect) -> bool:
-    """Return whether the verb of what decides is in the plural."""
-    if row.family == "words":
+def subject(row: FeatureEffect) -> str:
+    """Return a name of what decides that can be the subject of a sentence.
+
+    A list is named by its most effective words, and the form by its marks, so that a reader sees the thing.
+    """
+    words = row.words[:MAX_SUBJECT_WORDS]
+    if row.test in ("words", "insertion"):
+        return f"the {_name_kind(row.words)} {_quote(row.words)}"
+    if row.test in GROUPS:
+        group = GROUPS[row.test]
+        if not words:
+            return group
+        relation = " " if row.test == "declared words" else ", such as "
+        return f"{group}{relation}{_quote(words)}"
+    if row.test == "form" and words:
+        return f"{row.name}, such as {_quote(words)}"
+    if row.test == "any word":
+        return "the exact wording"
+    if row.test == "place":
+        return f"the {row.name} of the text"
+    if row.test == "overlap":
+        return "the words that both texts share"
+    return row.name if row.name.startswith("the ") else f"the {row.name}"
+
+
+def _name_kind(words: Sequence[str]) -> str:
+    """Return what words and marks are called together."""
+    n_marks = sum(is_punctuation(word) for word in words)
+    kind = "word"
+    if n_marks == len(words):
+        kind = "mark"
+    elif n_marks:
+        kind = "words and mark"
+    return kind if len(words) == 1 else f"{kind}s"
+
+
+def _quote(words: Sequence[str]) -> str:
+    """Return words in quotation marks as an enumeration."""
+    quoted = [f"“{word}”" for word in words]
+    if len(quoted) == 1:
+        return quoted[0]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def is_plural(row: FeatureEffect) -> bool:
+    """Return whether the subject of a sentence about a feature is in the plural."""
+    if row.test in ("words", "insertion"):
         return len(row.words) > 1
-    return row.family == "bigrams" or any(word.endswith("s") for word in row.name.split()[:2])
+    return row.test in PLURAL_TESTS or row.test == "overlap"
 
 
-def family_name(row: FamilyEffect) -> str:
-    """Return what a row of the strongest features of each family is called."""
-    return row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs of words"
+def describe_decision(row: FeatureEffect) -> str:
+    """Return a decision beside its margin, such as "less than 50%"."""
+    margin = TEST_MARGINS[row.test]
+    texts = {
+        "large": f"more than {margin.large:.0%}",
+        "some": f"more than {margin.small:.0%}",
+        "small": f"less than {margin.small:.0%}",
+        "unknown": "open",
+    }
+    return texts[row.decision.level]
 
 
-def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
+def list_cells(row: FeatureEffect) -> tuple[Cell, ...]:
     """Return the cells of a feature from its name on."""
     effect = row.effect
     return (
-        row.name,
+        name_feature(row),
         row.estimate,
         effect.coverage,
         effect.rate,
@@ -172,88 +220,107 @@ def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
     )
 
 
-def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return what the strongest feature of each family decides."""
+def name_feature(row: FeatureEffect) -> str:
+    """Return the words of a feature, or its name."""
+    if row.test == "words" or not row.words:
+        return row.name
+    return ", ".join(row.words[: 2 * MAX_SUBJECT_WORDS])
+
+
+def list_test_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Yield the effect of each test."""
     for row in m.swaps.rows:
-        adds_little = (
-            row.n_pairs > 1 and row.decision.level == "small"
-        )  # several pairs are judged beside single ones
-        decided = "little beyond each pair" if adds_little else DECIDED[row.decision.level]
-        yield family_name(row), *family_cells(row), row.association, decided
+        yield row.test, *list_cells(row), describe_decision(row)
 
 
-def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
-    """Draw what each family decides."""
-    rows = [(family_name(row), [row.estimate]) for row in m.swaps.rows]
+def list_insertion_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Yield, for each label, the word that makes it most often when it is put in."""
+    for row in m.swaps.insertions:
+        yield row.words[0], m.context.label_name(row.label), row.estimate, row.effect.control_rate
+
+
+def draw_tests(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw the effect of each test."""
+    rows = [(row.test, [row.estimate]) for row in m.swaps.rows]
     return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
 
 
 def swapped(m: ShortcutAnswers) -> Iterator[Example]:
-    """Show right predictions that the feature that decides most decides, surest first: before and after its swap."""
+    """Yield correct predictions before and after the swap of the strongest feature, most confident first."""
+    if m.strongest is None:
+        return
     split, scores = m.context.primary, m.context.scores()
-    is_right = (scores.predicted == split.labels) & ~split.mislabeled
-    names = [name for _, name, _, _ in m.swaps.asked]
-    # Several pairs of words are shown by the one that changes most.
-    feature = (
-        m.strongest.name if m.strongest and m.strongest.name in names else names[0] if names else ""
-    )
-    stays = m.strongest is not None and m.strongest.family == "one text alone"
-    right = [
-        (row, text, label)
-        for row, name, text, label in m.swaps.asked
-        if name == feature and is_right[row] and (label == scores.predicted[row]) == stays
-    ]
-    right.sort(key=lambda each: (-float(scores.confidence[each[0]]), split.ids[each[0]]))
-    for row, after, label in right[:N_EXAMPLES]:
-        before = (
-            (split.texts[row], split.text_pairs[row]) if split.text_pairs else (split.texts[row],)
-        )
-        marks, becomes = _becomes(before, after)
-        example = example_of(m.context, split, row, marks=() if stays else marks)
-        note = f"Where {' and '.join(becomes)}: {'still ' if stays else ''}{m.context.label_name(label)}."
+    is_correct = (scores.predicted == split.labels) & ~split.mislabeled
+    # Of one text alone, the predictions that stay the same are the evidence.
+    stays = m.strongest.test == "one text alone"
+    items = []
+    for item in m.swaps.swapped_items:
+        is_same = item.label == scores.predicted[item.row]
+        if item.feature == m.strongest.key and is_correct[item.row] and is_same == stays:
+            items.append(item)
+    items.sort(key=lambda item: (-float(scores.confidence[item.row]), split.ids[item.row]))
+    for item in items[:N_EXAMPLES]:
+        original = get_item([split.texts, *_list_pairs(split)], item.row)
+        marks, changes_in_words = describe_swap(original, item.text)
+        example = example_of(m.context, split, item.row, marks=() if stays else marks)
+        label = m.context.label_name(item.label)
+        still = "still " if stays else ""
+        note = f"Where {' and '.join(changes_in_words)}: {still}{label}."
         yield dataclasses.replace(example, note=note)
 
 
-def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, ...], list[str]]:
-    """Mark what a swap changes in the first text, and say what becomes of it: a word or two, or the whole text."""
-    words = _replaced(before[0], after[0]) if before[1:] == after[1:] else []
-    marks = [
-        Mark(old.start, old.end, "cue", note=f"becomes “{after[0][new.start : new.end]}”")
-        for old, new in words
-    ]
-    becomes = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
-    if 1 <= len(becomes) <= MAX_WORDS:
-        return tuple(marks), becomes
-    places = ("the first text", "the second text") if before[1:] else ("it",)
-    shown = [f"“{new}”".replace("  ", "␣␣").replace("\n", "⏎") for new in after]
-    named = zip(places, shown, before, after, strict=True)
-    becomes = [f"{place} becomes {new}" for place, new, was, now in named if was != now]
-    return tuple(
-        dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])
-    ), becomes
+def _list_pairs(split: AuditSplit) -> list[Sequence[str]]:
+    """Return the column of second texts, if there is one."""
+    return [] if split.text_pairs is None else [split.text_pairs]
 
 
-def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
-    """Return the words that are replaced, and by what; none where the texts differ in the number of words."""
-    old, new = tokens_of(before), tokens_of(after)
-    return (
-        [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word]
-        if len(old) == len(new)
-        else []
-    )
+def describe_swap(
+    original: Sequence[str], edited: Sequence[str]
+) -> tuple[tuple[Mark, ...], list[str]]:
+    """Mark what a swap changes in the first text, and say what becomes of a word or two, or of the whole text."""
+    words = _align_words(original[0], edited[0]) if original[1:] == edited[1:] else []
+    marks = []
+    for old, new in words:
+        note = f"becomes “{edited[0][new.start : new.end]}”"
+        marks.append(Mark(old.start, old.end, "cue", note=note))
+    sentences = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
+    if 1 <= len(sentences) <= MAX_WORDS:
+        return tuple(marks), sentences
+
+    columns = ("the first text", "the second text") if original[1:] else ("it",)
+    sentences = []
+    for column, old_text, new_text in zip(columns, original, edited, strict=True):
+        if old_text != new_text:
+            # Spaces and line breaks are shown, as a page shows neither.
+            visible = new_text.replace("  ", "␣␣").replace("\n", "⏎")
+            sentences.append(f"{column} becomes “{visible}”")
+    differing = differences(edited[0], original[0])
+    return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differing), sentences
+
+
+def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
+    """Return the words that are replaced, with their replacements; [] if the numbers of words differ."""
+    segmenter = Segmenter()
+    old = segmenter.split((original,))
+    new = segmenter.split((edited,))
+    if len(old) != len(new):
+        return []
+    return [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word]
 
 
 def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
-    """Return the swaps of words in single texts, which the model was asked about."""
+    """Yield the swaps of word pairs in single texts, with what the model predicts."""
     pairs = {row.name for row in m.swaps.pairs}
-    for row, name, text, label in m.swaps.asked:
-        if name not in pairs or len(text) > 1:
+    for item in m.swaps.swapped_items:
+        if item.feature not in pairs or len(item.text) > 1:
             continue
-        before = m.context.primary.texts[row]
-        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(before, text[0]))
+        original = m.context.primary.texts[item.row]
+        words = dict.fromkeys(
+            (old.word, new.word) for old, new in _align_words(original, item.text[0])
+        )
         if words:
             name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
-            yield before, Change(name, text[0], m.context.label_name(label))
+            yield original, Change(name, item.text[0], m.context.label_name(item.label))
 
 
 def draw_types(key: str, m: Any) -> Drawing:
@@ -297,8 +364,8 @@ def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     """Say which predictions are cued, and how often those with a named cue change without it, over all removals."""
     if m.items is not None and m.measured is not None:
         yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued)
-    decided, ids = m.swaps.decided, m.context.primary.ids
-    name = "Changed by the feature that decides most"
+    decided, ids = m.swaps.prediction_changes, m.context.primary.ids
+    name = "Changed by the strongest pair of words"
     yield ItemFigure.of(
         "deciding_share",
         name,
@@ -312,14 +379,17 @@ def data(m: Any) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
     swaps = {
         "conclusion": m.conclusion,
-        "families": [row.to_dict() for row in m.swaps.rows],
+        "tests": [row.to_dict() for row in m.swaps.rows],
+        "insertions": [row.to_dict() for row in m.swaps.insertions],
         "pairs": [row.to_dict() for row in m.swaps.pairs],
-        "absent": list(m.swaps.absent),
         "n_near_duplicates": int(m.remembered.sum()),
         "untested": dict(m.swaps.untested),
         "judged": {row.name: m.judge.judge(row) for row in m.deciding},
         "n_items": m.swaps.n_items,
         "n_passes": m.swaps.n_passes,
+        "n_duplicates": m.swaps.n_duplicates,
+        "n_unstable": m.swaps.n_unstable,
+        "has_training": not m.is_halved,
     }
     protocol = {"protocol": m.protocol.to_dict()}
     if m.measured is None:
@@ -369,7 +439,7 @@ SHORTCUTS = Question(
         *(
             Figure(key, of, SWAPS, better="lower", n=lambda m: m.swaps.n_items)
             for key, of in (
-                ("deciding_share", lambda m: m.strongest and m.strongest.estimate),
+                ("deciding_share", lambda m: m.deciding_estimate),
                 ("follow_rate", lambda m: m.strongest and m.strongest.follow_rate),
             )
         ),
@@ -423,13 +493,19 @@ SHORTCUTS = Question(
         Part(
             "swaps",
             (
-                Plot("families", draw_families, SWAPS, when=lambda m: m.swaps.rows),
-                Table("families", family_rows, SWAPS, when=lambda m: m.swaps.rows),
+                Plot("tests", draw_tests, SWAPS, when=lambda m: m.swaps.rows),
+                Table("tests", list_test_rows, SWAPS, when=lambda m: m.swaps.rows),
                 Table(
                     "pairs",
-                    lambda m: map(family_cells, m.swaps.pairs),
+                    lambda m: map(list_cells, m.swaps.pairs),
                     SWAPS,
                     when=lambda m: m.swaps.pairs,
+                ),
+                Table(
+                    "insertions",
+                    list_insertion_rows,
+                    SWAPS,
+                    when=lambda m: m.swaps.insertions,
                 ),
                 Table(
                     "by_memory", lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory
@@ -460,14 +536,14 @@ SHORTCUTS = Question(
         Lead(
             "decides",
             figure="deciding_share",
-            plot="families",
+            plot="tests",
             size=lambda m: max(m.strongest.effect.deciding_share, 0.0),
             pair=lambda m: tuple(swapped(m))[:1],
             contrast=lambda m: (m.strongest.effect.rate, m.strongest.effect.control_rate),
             when=lambda m: m.deciding,
         ),
         # The swaps of a rare feature may change all of its few predictions: of one that decides little, shares of all.
-        Lead("spreads", figure="deciding_share", plot="families", when=lambda m: m.swaps.rows),
+        Lead("spreads", figure="deciding_share", plot="tests", when=lambda m: m.swaps.rows),
     ),
     data=data,
     by_item=by_item,

@@ -1,17 +1,21 @@
-"""What decides: the share of all predictions that change when a feature is swapped for that of another label.
+"""Compute the share of predictions that a feature decides, from predictions before and after its swap.
 
-A cue that agrees with the meaning leaves no trace when it is taken away, as the meaning still speaks. Swapped for the
-cue of another label it does: a model that follows it changes its prediction, a model that reads does not.
+A cue that agrees with the meaning leaves no trace when it is removed, because the meaning still speaks. Swapped for the
+cue of another label it does: a model that relies on it changes its prediction, a model that uses the content does not.
+`deciding_share` is the entry point; `fixed_share` is its counterpart for pairs of texts.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize, special
 
+from rightreasons.core.clusters import number_clusters
 from rightreasons.core.estimates import Estimate, make_rate_interval
 from rightreasons.core.intervals import Interval, bounded_mean_interval
 from rightreasons.core.resampling import Resampling
@@ -21,17 +25,18 @@ from rightreasons.core.validation import check_labels, check_same_length
 
 @dataclasses.dataclass(frozen=True)
 class DecidingShare(Result):
-    """How many of all predictions a feature decides. Shares in [0, 1].
+    """Share of all predictions that a feature decides. Shares are in [0, 1].
 
     Attributes:
-        deciding_share: Share of all predictions that change by the swap, minus the same for the control, in [-1, 1].
-        interval: Its interval, over items or clusters.
-        n_items: Number of items N, those without the feature included.
-        coverage: Share of the items with something to swap.
-        rate: Share of those whose prediction changes; None where there is none.
-        control_rate: Share of the items with a control whose prediction changes by it; None where there is none.
-        follow_rate: Of the swaps that point at another label than the predicted one, the share whose prediction becomes
-            that label; None where no swap points at one.
+        deciding_share: Share of all predictions that change with the swap, minus the share that changes with the
+            control, in [-1, 1].
+        interval: Its confidence interval, over items or clusters.
+        n_items: Number of items N, including those without the feature.
+        coverage: Share of the items that have something to swap.
+        rate: Share of these whose prediction changes; None if there are none.
+        control_rate: Share of the items with a control whose prediction changes with it; None if there are none.
+        follow_rate: Share of the swaps to another label than the predicted one after which the model predicts that
+            label; None if there are no such swaps.
         follow_interval: Its Wilson interval.
     """
 
@@ -46,7 +51,7 @@ class DecidingShare(Result):
 
     @property
     def estimate(self) -> Estimate:
-        """The share that it decides, with its interval."""
+        """The deciding share with its interval."""
         return Estimate(self.deciding_share, self.interval.low, self.interval.high)
 
 
@@ -59,7 +64,7 @@ def deciding_share(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> DecidingShare:
-    r"""Measure the share of all predictions that a feature decides, beyond a control.
+    r"""Compute the share of all predictions that a feature decides, beyond a control.
 
     \[ D = \frac1N \sum_i 1[\hat y(x_i^{swap}) \ne \hat y(x_i)]
          - \frac1N \sum_i 1[\hat y(x_i^{control}) \ne \hat y(x_i)] \]
@@ -69,17 +74,17 @@ def deciding_share(
 
     Args:
         predictions: (N,) predicted labels.
-        swapped: (N,) predicted labels with the feature of another label; -1 where a text has nothing to swap.
-        control: (N,) predicted labels with something else changed in the same manner; -1 where there is nothing.
-        goals: (N,) the label that the new feature points at, -1 for none; None (default) where unknown.
-        clusters: (N,) what each item belongs to; None (default) where each stands for itself.
-        resampling: Level of the interval.
+        swapped: (N,) predicted labels with the feature of another label; -1 if a text has nothing to swap.
+        control: (N,) predicted labels after a matched change of something else; -1 if there is nothing to change.
+        goals: (N,) label that the new feature predicts, -1 for none; None (default) if unknown.
+        clusters: (N,) cluster of each item; None (default) for independent items.
+        resampling: Level of the interval, which is that of `paired_share_interval`.
 
     Returns:
         `DecidingShare`.
 
     Raises:
-        TypeError: If something is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If lengths differ or there are no items.
 
     References:
@@ -94,51 +99,148 @@ def deciding_share(
         >>> result.deciding_share, result.coverage, round(result.rate, 3), round(result.follow_rate, 3)
         (0.25, 0.75, 0.667, 0.667)
     """
-    before = check_labels(predictions, name="predictions")
-    after = check_labels(swapped, name="swapped", minimum=-1)
-    beside = check_labels(control, name="control", minimum=-1)
-    pointing = (
-        np.full(len(before), -1) if goals is None else check_labels(goals, name="goals", minimum=-1)
-    )
-    check_same_length(predictions=before, swapped=after, control=beside, goals=pointing)
-    changes, control_changes = (after >= 0) & (after != before), (beside >= 0) & (beside != before)
-    pointed = (after >= 0) & (pointing >= 0) & (pointing != before)
-    differences = changes.astype(np.float64) - control_changes
+    original = check_labels(predictions, name="predictions")
+    treated = check_labels(swapped, name="swapped", minimum=-1)
+    untreated = check_labels(control, name="control", minimum=-1)
+    targets = np.full(len(original), -1)
+    if goals is not None:
+        targets = check_labels(goals, name="goals", minimum=-1)
+    check_same_length(predictions=original, swapped=treated, control=untreated, goals=targets)
+
+    changes = (treated >= 0) & (treated != original)
+    control_changes = (untreated >= 0) & (untreated != original)
+    # A swap whose new feature predicts the predicted label anyway says nothing about following.
+    is_towards_other = (treated >= 0) & (targets >= 0) & (targets != original)
+    follows = (treated == targets)[is_towards_other]
     return DecidingShare(
-        deciding_share=float(differences.mean()),
-        interval=bounded_mean_interval(
-            differences, low=-1.0, high=1.0, clusters=clusters, confidence_level=resampling.level
+        deciding_share=float(changes.mean() - control_changes.mean()),
+        interval=paired_share_interval(
+            changes, control_changes, clusters=clusters, confidence_level=resampling.level
         ),
-        n_items=len(before),
-        coverage=float((after >= 0).mean()),
-        rate=_share(changes, after >= 0),
-        control_rate=_share(control_changes, beside >= 0),
-        follow_rate=_share(after == pointing, pointed),
-        follow_interval=make_rate_interval((after == pointing)[pointed], resampling)
-        if pointed.any()
-        else None,
+        n_items=len(original),
+        coverage=float((treated >= 0).mean()),
+        rate=_compute_share(changes, treated >= 0),
+        control_rate=_compute_share(control_changes, untreated >= 0),
+        follow_rate=float(follows.mean()) if len(follows) else None,
+        follow_interval=make_rate_interval(follows, resampling) if len(follows) else None,
     )
+
+
+def paired_share_interval(
+    first: NDArray[np.bool_],
+    second: NDArray[np.bool_],
+    *,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+) -> Interval:
+    r"""Compute the score interval of the difference of two shares of the same items.
+
+    With b items of the first kind alone and c of the second alone, it holds the differences \(\Delta\) with
+
+    \[ \left| \frac{b - c - n \Delta}{\sqrt{n (2 q + \Delta (1 - \Delta))}} \right| \le z, \]
+
+    where q is the maximum-likelihood estimate of the second's chance, given \(\Delta\). As the variance is that of the
+    margin rather than of the data, a difference that equals a margin is called smaller no more often than the level
+    says, also far in the tail (docs/evidence/validity.md). With clusters, n, b and c are divided by the design effect.
+
+    Args:
+        first: (N,) flags.
+        second: (N,) flags of the same items.
+        clusters: (N,) cluster of each item; None (default) for independent items.
+        confidence_level: Such as 0.95.
+
+    Returns:
+        The interval, inside [-1, 1].
+
+    References:
+        Tango (1998), Equivalence test and confidence interval for the difference in proportions for the paired-sample
+        design. The design effect is that of Korn and Graubard (1998).
+
+    Example:
+        >>> flags = np.arange(100) < 10
+        >>> interval = paired_share_interval(flags, np.zeros(100, dtype=bool))
+        >>> round(interval.low, 3), round(interval.high, 3)
+        (0.055, 0.174)
+    """
+    differences = first.astype(np.float64) - second
+    n_items = len(differences)
+    if not n_items:
+        raise ValueError("Expected at least one item, but got none.")
+    n_effective = n_items / _compute_design_effect(differences, clusters)
+    scale = n_effective / n_items
+    n_first = float((differences > 0).sum()) * scale
+    n_second = float((differences < 0).sum()) * scale
+    quantile = float(special.ndtri(0.5 + confidence_level / 2))
+    center = float(differences.mean())
+
+    def exceed(difference: float) -> float:
+        """Return how far a difference lies outside of the interval, in standard errors."""
+        score = _compute_score(n_first, n_second, n_effective, difference)
+        return abs(score) - quantile
+
+    # The score grows with the distance from the center, so that each end is a root on its side.
+    low = (
+        -1.0 if exceed(-1.0) <= 0 or center <= -1 else float(optimize.brentq(exceed, -1.0, center))
+    )
+    high = 1.0 if exceed(1.0) <= 0 or center >= 1 else float(optimize.brentq(exceed, center, 1.0))
+    return Interval(low, high, confidence_level, "Tango score")
+
+
+def _compute_score(n_first: float, n_second: float, n_items: float, difference: float) -> float:
+    """Return the distance of the counts from a difference, in standard errors under that difference."""
+    distance = n_first - n_second - n_items * difference
+    if abs(distance) < 1e-9:
+        return 0.0
+    linear = -n_first - n_second + (2 * n_items - n_first + n_second) * difference
+    constant = -n_second * difference * (1 - difference)
+    root = math.sqrt(max(linear**2 - 8 * n_items * constant, 0.0))
+    chance = (root - linear) / (4 * n_items)
+    variance = n_items * (2 * chance + difference * (1 - difference))
+    if variance <= 1e-12:
+        return math.copysign(1e6, distance)
+    return distance / math.sqrt(variance)
+
+
+def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> float:
+    """Return by which factor clusters multiply the variance of a mean; 1 for independent items."""
+    n_items = len(differences)
+    codes = number_clusters(clusters, n_items)
+    if codes is None:
+        return 1.0
+    sizes = np.bincount(codes).astype(np.float64)
+    n_clusters = len(sizes)
+    # The items of a cluster always agree at worst.
+    max_effect = float((sizes**2).sum()) / n_items
+    residuals = differences - differences.mean()
+    variance = float((residuals**2).sum())
+    if n_clusters < 2 or variance < 1e-12:
+        return max_effect
+    sums = np.bincount(codes, weights=residuals)
+    effect = n_clusters / (n_clusters - 1) * float((sums**2).sum()) / variance
+    # Few clusters show little of their variance: Student's t in place of the normal quantile.
+    degrees = special.stdtrit(n_clusters - 1, 0.975) / special.stdtrit(max(n_items - 1, 1), 0.975)
+    return min(max(effect, 1.0), max_effect) * float(degrees) ** 2
 
 
 def fixed_share(
     predictions: Any, exchanged: Any, *, clusters: Any = None, resampling: Resampling = Resampling()
 ) -> DecidingShare:
-    r"""Measure the share of predictions that stand whatever the rest of the input is, beyond chance.
+    r"""Compute the share of predictions that stay the same whatever the rest of the input is, beyond chance.
 
     \[ D = \frac{\frac1N \sum_i 1[\hat y(x_i') = \hat y(x_i)] - c}{1 - c}, \quad c = \sum_k p_k q_k \]
 
     for items x' whose other text is exchanged, and the shares p and q of each label among the predictions before and
-    after: c is the agreement of predictions that have nothing to do with each other.
+    after: c is the agreement of unrelated predictions.
 
     Args:
         predictions: (N,) predicted labels.
-        exchanged: (N,) predicted labels with another text in the place of the rest; -1 where there is none.
-        clusters: As in `deciding_share`.
+        exchanged: (N,) predicted labels with another text in place of the rest; -1 if there is none.
+        clusters: (N,) cluster of each item; None (default) for independent items.
         resampling: Level of the interval.
 
     Returns:
-        `DecidingShare`; its `rate` is the share that stands, and `control_rate` is c. Where one label is always
-        predicted, nothing can be told, and the share is 0.
+        `DecidingShare`; its `rate` is the share that stays the same, and `control_rate` is c. If the model always
+        predicts one label, the share is 0.
 
     References:
         Cohen (1960), A coefficient of agreement for nominal scales; the intervention is that of Gururangan et al.
@@ -150,34 +252,38 @@ def fixed_share(
         >>> fixed_share([0, 0, 1, 1], [0, 1, 1, 1]).deciding_share
         0.5
     """
-    before = check_labels(predictions, name="predictions")
-    after = check_labels(exchanged, name="exchanged", minimum=-1)
-    check_same_length(predictions=before, exchanged=after)
-    done = after >= 0
-    n_labels = int(max(before.max(), after.max(initial=0))) + 1
-    shares = [
-        np.bincount(labels[done], minlength=n_labels) / max(int(done.sum()), 1)
-        for labels in (before, after)
-    ]
-    chance = float(shares[0] @ shares[1])
-    stays = (after == before).astype(np.float64)
-    scaled = (
-        np.where(done, (stays - chance) / max(1 - chance, 1e-12), 0.0)
-        if chance < 1 - 1e-9
-        else 0.0 * stays
+    original = check_labels(predictions, name="predictions")
+    edited = check_labels(exchanged, name="exchanged", minimum=-1)
+    check_same_length(predictions=original, exchanged=edited)
+    is_edited = edited >= 0
+    n_labels = int(max(original.max(), edited.max(initial=0))) + 1
+    chance = float(
+        _compute_label_shares(original[is_edited], n_labels)
+        @ _compute_label_shares(edited[is_edited], n_labels)
     )
-    low, high = (-chance / (1 - chance), 1.0) if chance < 1 - 1e-9 else (-1.0, 1.0)
+    stays = (edited == original).astype(np.float64)
+    scaled = np.zeros(len(stays))
+    low, high = -1.0, 1.0
+    if chance < 1 - 1e-9:
+        scaled = np.where(is_edited, (stays - chance) / (1 - chance), 0.0)
+        low = -chance / (1 - chance)
     return DecidingShare(
         deciding_share=float(scaled.mean()),
         interval=bounded_mean_interval(
             scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level
         ),
-        n_items=len(before),
-        coverage=float(done.mean()),
-        rate=_share(stays > 0, done),
+        n_items=len(original),
+        coverage=float(is_edited.mean()),
+        rate=_compute_share(stays > 0, is_edited),
         control_rate=chance,
     )
 
 
-def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
-    return float(hits[among].mean()) if among.any() else None
+def _compute_label_shares(labels: NDArray[np.int64], n_labels: int) -> NDArray[np.float64]:
+    """Return (K,) shares of the labels."""
+    return np.bincount(labels, minlength=n_labels) / max(len(labels), 1)
+
+
+def _compute_share(flags: NDArray[np.bool_], mask: NDArray[np.bool_]) -> float | None:
+    """Return the share of flags among some items; None if there are none."""
+    return float(flags[mask].mean()) if mask.any() else None
