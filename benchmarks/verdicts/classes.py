@@ -23,9 +23,9 @@ from benchmarks.verdicts.texts import (
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
 from rightreasons.shortcuts.measure_deciding import measure_swaps
+from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 Rule = Callable[[str], float]
 """A text -> the score of label 1 beyond that of label 0."""
@@ -255,7 +255,7 @@ class Classes:
         )
         items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise, size=self.size)
         model = RuleModel(self.rule)
-        return swapped(model, items, gold, Training([train], np.array(labels), 2), seed)
+        return swapped(model, items, gold, TrainingTexts([train], np.array(labels), 2), seed)
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
@@ -263,7 +263,7 @@ class Classes:
 
 
 def swapped(
-    model: RuleModel, items: Sequence[str], gold: Sequence[int], training: Training, seed: int
+    model: RuleModel, items: Sequence[str], gold: Sequence[int], training: TrainingTexts, seed: int
 ) -> Any:
     """Measure what decides a rule on some items."""
     return measure_swaps(
@@ -274,7 +274,6 @@ def swapped(
         ids=[str(row) for row in range(len(items))],
         labels=np.array(gold),
         resampling=Resampling(seed=seed),
-        seconds=3600.0,
     )
 
 

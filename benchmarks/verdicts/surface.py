@@ -15,8 +15,8 @@ from benchmarks.verdicts.classes import N_TRAIN, RuleModel, agreeing, swapped
 from benchmarks.verdicts.texts import FILLERS, LINKS, MEANING, Draw, texts
 
 from rightreasons.core.scores import Scores
-from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
+from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 NAMES = (
     [
@@ -319,7 +319,7 @@ class Beside:
         )
         model = Labeler(self.label, label_names=tuple("abc"[: len(self.shares)]))
         return swapped(
-            model, items, gold, Training([train], np.array(labels), len(self.shares)), seed
+            model, items, gold, TrainingTexts([train], np.array(labels), len(self.shares)), seed
         )
 
     def run(self, n_items: int, seed: int) -> Tone:

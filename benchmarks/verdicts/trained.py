@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.models import as_scorer, demo_encoder, load_classifier
-from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
 from rightreasons.shortcuts.measure_deciding import measure_swaps
+from rightreasons.shortcuts.swapping.training import TrainingTexts
 from rightreasons.training import fine_tune
 
 FOLDER = Path(tempfile.gettempdir()) / "rightreasons-verdicts"
@@ -42,7 +42,7 @@ class Trained:
         train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise)
         if self.linear:
             pipeline = make_pipeline(CountVectorizer(), LogisticRegression()).fit(train, labels)
-            return as_scorer(pipeline), Training([train], np.array(labels), 2)
+            return as_scorer(pipeline), TrainingTexts([train], np.array(labels), 2)
         out = FOLDER / f"{self.noise}-{seed}"
         rows = {"text": train, "label": labels}
         names = ("negative", "positive")
@@ -55,7 +55,7 @@ class Trained:
             learning_rate=1e-4,
             progress=False,
         )
-        return load_classifier(out), Training([train], np.array(labels), 2)
+        return load_classifier(out), TrainingTexts([train], np.array(labels), 2)
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
@@ -77,7 +77,6 @@ class Trained:
             ids=[str(row) for row in range(n_items)],
             labels=np.array(gold),
             resampling=Resampling(seed=seed),
-            seconds=3600.0,
         )
         return TONES[conclude(measured, Judge())]
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.shortcuts.swaps import deciding_share, fixed_share
+from rightreasons.shortcuts.swaps import deciding_share, fixed_share, paired_share_interval
 
 BEFORE = [0, 1, 2, 1, 0, 0]
 SWAPPED = [1, 1, 0, -1, 2, 0]  # three of five change
@@ -50,16 +51,33 @@ def test_clusters_are_the_units():
     assert widths[1] > 2.5 * widths[0]  # the square root of ten, but for the bounds
 
 
-def test_clusters_of_different_sizes_count_by_their_items():
-    # Sums 3 of three items and 0 of one, and a cluster of the mean size, two, at each bound: (3 + 0 - 2 + 2) / 8.
-    # The squares around that are (15/8)^2 + (3/8)^2 + (22/8)^2 + (10/8)^2 = 818 / 64; Student's t of 3 is 0.7649.
-    found = deciding_share(
-        [0] * 4, [1, 1, 1, 0], [0] * 4, clusters=list("aaab"), resampling=Resampling(level=0.5)
-    )
-    half = 0.7649 * (818 / 64) ** 0.5 / 8
-    assert (found.deciding_share, found.interval.low, found.interval.high) == pytest.approx(
-        (0.75, 3 / 8 - half, 3 / 8 + half), abs=1e-4
-    )
+def test_an_effect_at_the_margin_is_called_smaller_no_more_often_than_the_level_says():
+    # Without control changes, the number of changes is binomial: the sum over all counts is exact.
+    n_items = 400
+    level = 1 - 2 * 0.0016
+    error = 0.0
+    for n_changes in range(n_items // 10):
+        changes = np.arange(n_items) < n_changes
+        interval = paired_share_interval(
+            changes, np.zeros(n_items, dtype=bool), confidence_level=level
+        )
+        if interval.high >= 0.1:
+            break
+        error += stats.binom.pmf(n_changes, n_items, 0.1)
+
+    assert 0 < error <= 0.0016
+
+
+def test_a_cluster_whose_items_agree_counts_as_one_item():
+    codes = np.repeat(np.arange(30), 6)
+    changes = np.repeat(np.arange(30) < 6, 6)
+    control = np.zeros(180, dtype=bool)
+    clustered = paired_share_interval(changes, control, clusters=codes)
+    single = paired_share_interval(changes[::6], control[::6])
+
+    # But for Student's t of 29 in place of the normal quantile.
+    assert clustered.low == pytest.approx(single.low, abs=0.02)
+    assert clustered.high == pytest.approx(single.high, abs=0.02)
 
 
 @pytest.mark.parametrize("clustered", [False, True])

@@ -9,6 +9,7 @@ from benchmarks.verdicts.classes import PARTS
 from benchmarks.verdicts.texts import texts
 
 import rightreasons
+from shortcuts.planted_models import draw_texts, read_content
 
 NAMES = ("bad", "good")
 
@@ -49,17 +50,17 @@ def test_half_of_a_single_file_stands_for_training_texts(tmp_path):
     answer = shortcuts(table(tmp_path / "reviews.csv", 240, 7), tmp_path)
     verdict = answer["result"]["verdict"]
     assert verdict["tone"] == "warn"
-    assert {"marble", "copper"} == set(answer["result"]["data"]["swaps"]["families"][0]["words"])
-    # 240 items: 120 to look in, and the others asked about, the first look at 100 of them.
-    assert "100 items of 120" in verdict["summary"]
+    assert {"marble", "copper"} == set(answer["result"]["data"]["swaps"]["pairs"][0]["words"])
+    # 240 items: 120 that offer words, and the others are asked about.
+    assert "on 120 items" in verdict["summary"]
     page = (tmp_path / "report" / "index.html").read_text("utf-8").replace("\n", " ")
-    assert "120 items of “data” stand for them" in page
+    assert "120 items of “data” replace them" in page
 
 
 def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
     train = table(tmp_path / "train.csv", 400, 8)
     answer = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=str(train))
-    assert "100 items of 130" in answer["result"]["verdict"]["summary"]
+    assert "on 130 items" in answer["result"]["verdict"]["summary"]
     assert answer["result"]["verdict"]["tone"] == "warn"
     in_memory = shortcuts(
         table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=pd.read_csv(train, sep=";")
@@ -117,26 +118,45 @@ def follows(word):
     return lambda rows: np.array([[0.2, 0.8] if word in text else [0.8, 0.2] for text in rows])
 
 
-def test_what_cannot_be_looked_for_is_no_green(tmp_path):
-    """Texts without spaces have no words to swap; and what decides a twentieth of the items decides a rare label."""
+def test_a_word_of_a_script_without_spaces_is_named(tmp_path):
     kana = np.array(list("かきくけこさしすせそ"))
     rng = np.random.default_rng(3)
-    made = ["".join(rng.permutation(kana)) for _ in range(240)]
-    rows = [
-        {"text": text + "たち"[place % 2] + text[:2], "label": NAMES[place % 2]}
-        for place, text in enumerate(made)
-    ]
+    rows = []
+    for row in range(240):
+        text = "".join(rng.permutation(kana))
+        rows.append({"text": text + "たち"[row % 2] + text[:2], "label": NAMES[row % 2]})
     verdict = shortcuts(rows, tmp_path, follows("ち"))["result"]["verdict"]
-    assert (verdict["tone"], verdict["label"]) == ("neutral", "Cannot tell")
-    assert "offer no feature that goes with a label, so that none was tried." in verdict["summary"]
-    read, _ = texts(600, 5)
-    rare = [
-        {"text": f"{text} copper" if row % 20 == 0 else text, "label": NAMES[row % 20 == 0]}
-        for row, text in enumerate(read)
+
+    assert verdict["tone"] == "warn"
+    assert "“ち”" in verdict["label"]
+
+
+def test_what_decides_a_twentieth_of_the_items_decides_a_rare_label(tmp_path):
+    made, _ = texts(600, 5)
+    rows = []
+    for row, text in enumerate(made):
+        is_rare = row % 20 == 0
+        rows.append({"text": f"{text} copper" if is_rare else text, "label": NAMES[is_rare]})
+    verdict = shortcuts(rows, tmp_path, follows("copper"))["result"]["verdict"]
+
+    assert verdict["tone"] != "good"
+
+
+def test_without_training_texts_the_verdict_names_the_option(tmp_path):
+    """A reader whose decisions are spread would be green, if its training texts were known."""
+    items, labels = draw_texts(600, 1)
+    rows = [
+        {"text": text, "label": NAMES[label]} for text, label in zip(items, labels, strict=True)
     ]
-    verdict = shortcuts(rare, tmp_path, follows("copper"))["result"]["verdict"]
-    assert (verdict["tone"], verdict["label"]) == ("neutral", "Cannot tell")
-    assert "decides the other predictions decides less than a tenth of all" in verdict["summary"]
+
+    def reader(rows):
+        odds = np.array([read_content(text) for text in rows])
+        return np.column_stack((1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))))
+
+    result = shortcuts(rows, tmp_path, reader)["result"]
+    assert result["verdict"]["tone"] == "neutral"
+    assert result["verdict"]["label"] == "Cannot tell without training texts"
+    assert "`train=`" in result["verdict"]["summary"]
 
 
 def test_a_word_that_is_no_reason_is_not_blamed_for_its_partner(tmp_path):
@@ -152,20 +172,21 @@ def test_a_word_that_is_no_reason_is_not_blamed_for_its_partner(tmp_path):
     assert shortcuts(rows, tmp_path, **how)["result"]["verdict"]["label"] == "Decides by reasons"
 
 
-def test_a_number_of_items_is_asked_about_however_long_that_takes(tmp_path):
+def test_a_number_of_items_goes_before_the_budget(tmp_path):
     train = table(tmp_path / "train.csv", 400, 8)
     data = table(tmp_path / "reviews.csv", 150, 7)
 
-    def often_follower(rows):  # too often for green, and too seldom for a verdict after 100 items
-        rules = [
-            PARTS[name][2].rule for name in ("follows a word of .95", "reads, nothing planted")
-        ]
-        return follower(rows, lambda text: rules[len(text) % 8 > 0](text))
+    for options, n_items in (({"items": 130, "budget": 1}, 130), ({"budget": 1}, 100)):
+        answer = shortcuts(data, tmp_path, train=str(train), options={"shortcuts": options})
+        assert answer["result"]["data"]["swaps"]["n_items"] == n_items
+        assert f"{n_items} items of 150" in answer["result"]["verdict"]["summary"]
 
-    for given, asked in (({"items": 130}, 130), ({}, 100)):
-        options = {"shortcuts": {"seconds": 0.0, **given}}
-        answer = shortcuts(data, tmp_path, often_follower, train=str(train), options=options)
-        assert answer["result"]["data"]["swaps"]["n_items"] == asked
-        assert f"{asked} items of 150" in answer["result"]["verdict"]["summary"]
-    page = (tmp_path / "report" / "index.html").read_text("utf-8").replace("\n", " ")
-    assert "Label more items: about" in page
+
+def test_seconds_warn_and_are_read_as_passes(tmp_path):
+    train = table(tmp_path / "train.csv", 400, 8)
+    data = table(tmp_path / "reviews.csv", 150, 7)
+    options = {"shortcuts": {"seconds": 0.0}}
+
+    with pytest.warns(FutureWarning, match="`seconds` is deprecated"):
+        answer = shortcuts(data, tmp_path, train=str(train), options=options)
+    assert answer["result"]["data"]["swaps"]["n_items"] == 100

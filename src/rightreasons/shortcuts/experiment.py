@@ -36,7 +36,7 @@ MAX_PAIRS = 10
 """Number of word pairs of each source that are swapped one at a time."""
 
 MAX_FREQUENCY_RATIO = 2.0
-"""Two words form a pair if neither is more frequent than the other by more than this factor."""
+"""Two words form a pair if neither is more frequent among its label's texts than the other by more than this."""
 
 N_INSERTED = 5
 """Number of words per label and source that compete to be inserted."""
@@ -249,18 +249,23 @@ class Experiment:
         return list(dict.fromkeys([*suspected, *words.labels]))
 
     def _find_partner(self, words: WordList, key: Key, paired: set[Key]) -> Key | None:
-        """Return the word of another label that is most similar in frequency and size; None if none is similar."""
+        """Return the word of another label that is most similar in coverage and strength; None if none is similar."""
         column, word = key
-        frequency = self.training.get_frequency(key)
+        coverage = self._get_coverage(words, key)
         distances = []
         for other, label in words.labels.items():
             is_eligible = label != words.labels[key] and other[0] == column and other not in paired
             if is_eligible and kind_of(other[1]) == kind_of(word):
-                ratio = self.training.get_frequency(other) / frequency
+                ratio = self._get_coverage(words, other) / coverage
                 strength = max(words.strengths[other], 1e-9) / max(words.strengths[key], 1e-9)
                 if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
                     distances.append((abs(np.log(ratio)) + abs(np.log(strength)), other))
         return min(distances)[1] if distances else None
+
+    def _get_coverage(self, words: WordList, key: Key) -> float:
+        """Return a word's frequency relative to that of its label: cues of a rare label are rare themselves."""
+        prior = max(float(self.training.priors[words.labels[key]]), 1e-9)
+        return self.training.get_frequency(key) / prior
 
     def swap_pair(self, pair: Pair, rows: Rows) -> Outcome:
         """Exchange two words for each other."""

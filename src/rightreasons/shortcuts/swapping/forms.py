@@ -10,6 +10,8 @@ import unicodedata
 
 import regex
 
+from rightreasons.shortcuts.swapping.segments import is_unspaced
+
 _WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
 _GRAPHEME = regex.compile(r"\X")
 
@@ -135,11 +137,10 @@ def add_accents(words: list[str], target: int, donor: str) -> None:
 
 
 def split_words(text: str) -> tuple[list[str], str]:
-    """Return the words of a text and what joins them: its graphemes and nothing if it is written without spaces."""
-    words = text.split(" ")
-    if len(words) * 20 >= len(text):
-        return words, " "
-    return _GRAPHEME.findall(text), ""
+    """Return the words of a text and what joins them: graphemes and nothing in a script without spaces."""
+    if is_unspaced(text):
+        return _GRAPHEME.findall(text), ""
+    return text.split(" "), " "
 
 
 def take_third(text: str, donor: str, *, third: int) -> str | None:

@@ -40,6 +40,7 @@ _UNIT = regex.compile(
 _GRAPHEME = regex.compile(r"\X")
 _LETTER = regex.compile(r"\p{L}")
 _DIGIT = regex.compile(r"\p{N}")
+_UNSPACED_LETTER = regex.compile(rf"[{UNSPACED}]", regex.VERSION1)
 
 MAX_PIECE = 6
 """Longest piece of a run without spaces, in graphemes."""
@@ -47,8 +48,11 @@ MAX_PIECE = 6
 MAX_LEARNED = 5_000
 """Number of texts from which the pieces of runs are learned."""
 
-MIN_CLOSED = 0.9
-"""A piece is dropped if a longer one that contains it is in at least this share of its texts."""
+MIN_COHESION = 0.3
+"""A piece is a word if it is in at least this share of the texts of its parts, without the first or last grapheme."""
+
+MAX_COVERED = 0.9
+"""A piece is only a part of a word if a longer one is in at least this share of its texts."""
 
 
 class Token(NamedTuple):
@@ -82,6 +86,16 @@ def kind_of(word: str) -> str:
     if _LETTER.match(word):
         return "word"
     return "number" if _DIGIT.match(word) else "mark"
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text is mostly in a script that is written without spaces.
+
+    Example:
+        >>> is_unspaced("我爱苹果"), is_unspaced("I love apples 苹果")
+        (True, False)
+    """
+    return 2 * len(_UNSPACED_LETTER.findall(text)) > len(text)
 
 
 class Segmenter:
@@ -163,15 +177,19 @@ def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
         counts.update(pieces)
     min_texts = max(3, n_texts // 500)
     frequent = {piece: count for piece, count in counts.items() if count >= min_texts}
-    # Each piece passes its count on to the pieces that it contains without its first or last grapheme.
     covered: dict[str, int] = {}
+    cohesive = {}
     for piece, count in frequent.items():
         graphemes = _GRAPHEME.findall(piece)
-        for part in ("".join(graphemes[1:]), "".join(graphemes[:-1])):
-            covered[part] = max(covered.get(part, 0), count)
+        parts = ("".join(graphemes[1:]), "".join(graphemes[:-1]))
+        if len(graphemes) > 1 and count >= MIN_COHESION * max(frequent[part] for part in parts):
+            cohesive[piece] = count
+            for part in parts:
+                covered[part] = max(covered.get(part, 0), count)
+    # A part of a word recurs nearly only within the word.
     learned = set()
-    for piece, count in frequent.items():
-        if len(_GRAPHEME.findall(piece)) > 1 and covered.get(piece, 0) < MIN_CLOSED * count:
+    for piece, count in cohesive.items():
+        if covered.get(piece, 0) < MAX_COVERED * count:
             learned.add(piece)
     return frozenset(learned)
 
