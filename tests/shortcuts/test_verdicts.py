@@ -40,7 +40,7 @@ def test_the_share_is_the_truth():
         row = next(
             row
             for row in part.measure(N_ITEMS, 1).rows
-            if row.family == "words" and row.n_pairs == 1
+            if row.test == "words"
         )
         interval = row.effect.interval
         assert truth == "follower"

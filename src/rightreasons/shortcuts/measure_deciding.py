@@ -12,6 +12,7 @@ the same audit gives the same result on any machine.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from rightreasons.core.clusters import count_units
 from rightreasons.core.decisions import MARGINS, Decision, Margin, decide_above
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.intervals import bounded_mean_interval
-from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_value
 from rightreasons.models.classes import predict
@@ -295,8 +296,12 @@ def plan_items(columns: Sequence[Sequence[str]], training: TrainingTexts, budget
 
 def _shuffle_items(ids: Sequence[str], seed: int) -> NDArray[np.intp]:
     """Return a random order of the items that depends on their ids and the seed alone."""
-    keys = [item_rng(seed, f"swaps {item_id}").random() for item_id in ids]
-    return np.argsort(keys, kind="stable")
+    # A digest is as random as a generator, and a thousand times as fast to set up.
+    keys = []
+    for item_id in ids:
+        digest = hashlib.blake2b(f"{seed} swaps {item_id}".encode(), digest_size=8).digest()
+        keys.append(int.from_bytes(digest, "little"))
+    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")
 
 
 @dataclasses.dataclass(frozen=True)
