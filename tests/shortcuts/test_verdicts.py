@@ -37,11 +37,7 @@ def test_the_share_is_the_truth():
     """The planted word decides all predictions of its follower, and those of the mixed model in its share of texts."""
     for name in ("follows a word of .9", "follows a word in 60 % of the texts"):
         truth, strength, part = PARTS[name]
-        row = next(
-            row
-            for row in part.measure(N_ITEMS, 1).rows
-            if row.test == "words"
-        )
+        row = next(row for row in part.measure(N_ITEMS, 1).rows if row.test == "words")
         interval = row.effect.interval
         assert truth == "follower"
         assert interval.low <= strength <= interval.high

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -398,6 +398,11 @@ class Experiment:
 
         return self.run(self.all_rows if rows is None else rows, write)
 
+    def exchange_third(self, third: int) -> Outcome:
+        """Replace a third of each item by that of an item of another predicted label; reasons stay."""
+        take_third = functools.partial(forms.take_third, third=third, reasons=self.training.reasons)
+        return self.exchange(THIRDS[third], take_third)
+
     def exchange_overlap(self) -> Outcome:
         """Let the two texts of items share as many words as those of another predicted label."""
 
@@ -481,9 +486,3 @@ def encode_clusters(clusters: Sequence[object] | None, n_items: int) -> NDArray[
     """Return (N,) codes of clusters; None if the items are independent."""
     codes = number_clusters(clusters, n_items)
     return None if codes is None else np.asarray(codes, dtype=np.int64)
-
-
-THIRD_EXCHANGES: Mapping[str, edits.Exchange] = {
-    name: functools.partial(forms.take_third, third=third) for third, name in enumerate(THIRDS)
-}
-"""Name of a third -> what replaces it by that of a donor."""

@@ -34,7 +34,7 @@ from rightreasons.shortcuts.experiment import (
     MAX_LEARNING_ITEMS,
     MAX_LEFT_OUT,
     ONE_TEXT,
-    THIRD_EXCHANGES,
+    THIRDS,
     Experiment,
     Outcome,
     encode_clusters,
@@ -414,11 +414,11 @@ class _TestSuite:
         self._record("rare words", experiment.swap_rare_words())
         self._record("any word", experiment.replace_neutral_words())
         self.thirds: dict[str, Outcome] = {}
-        for name, exchange in THIRD_EXCHANGES.items():
-            outcome = experiment.exchange(name, exchange)
+        for third, name in enumerate(THIRDS):
+            outcome = experiment.exchange_third(third)
             if (outcome.treated >= 0).any():
                 self.thirds[name] = outcome
-        if len(self.thirds) < len(THIRD_EXCHANGES):
+        if len(self.thirds) < len(THIRDS):
             self.untested["place"] = "no item has three words"
 
     def _exchange_texts(self) -> None:
@@ -446,7 +446,7 @@ class _TestSuite:
         n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted) + bool(self.thirds)
         self.corrected = self.resampling.of_family(max(n_tests, 1))
         effects = [self._measure_test(test) for test in self.outcomes]
-        if len(self.thirds) == len(THIRD_EXCHANGES):
+        if len(self.thirds) == len(THIRDS):
             effects.append(self._measure_place())
         return effects
 

@@ -14,6 +14,7 @@ from rightreasons.shortcuts.swapping.segments import is_unspaced
 
 _WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
 _GRAPHEME = regex.compile(r"\X")
+_MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}'’]+")
 
 MIN_ACCENT_CLASS = 200
 """Combining marks of this canonical class or above are accents; lower ones are vowel signs and their like."""
@@ -143,12 +144,18 @@ def split_words(text: str) -> tuple[list[str], str]:
     return text.split(" "), " "
 
 
-def take_third(text: str, donor: str, *, third: int) -> str | None:
+def take_third(
+    text: str, donor: str, *, third: int, reasons: frozenset[str] = frozenset()
+) -> str | None:
     """Replace the first (0), middle (1), or last (2) third of a text by that of a donor.
+
+    Words that are called reasons stay, and those of the donor do not come: what else stands there is asked about.
 
     Example:
         >>> take_third("a b c d e f", "u v w x y z", third=2)
         'a b c d y z'
+        >>> take_third("a b c d e f", "u v w x y z", third=2, reasons=frozenset("fz"))
+        'a b c d y f'
     """
     words, joint = split_words(text)
     donor_words, _ = split_words(donor)
@@ -157,7 +164,22 @@ def take_third(text: str, donor: str, *, third: int) -> str | None:
     low, high = third / 3, (third + 1) / 3
     start, stop = int(low * len(words)), math.ceil(high * len(words))
     donor_start, donor_stop = int(low * len(donor_words)), math.ceil(high * len(donor_words))
-    return joint.join([*words[:start], *donor_words[donor_start:donor_stop], *words[stop:]])
+    middle = donor_words[donor_start:donor_stop]
+    if reasons:
+        middle = [word for word in middle if not is_reason(word, reasons)]
+        middle += [word for word in words[start:stop] if is_reason(word, reasons)]
+    return joint.join([*words[:start], *middle, *words[stop:]])
+
+
+def is_reason(word: str, reasons: frozenset[str]) -> bool:
+    """Return whether a word, with or without the marks around it, is called a reason.
+
+    Example:
+        >>> is_reason("Great!", frozenset({"great"})), is_reason(":)", frozenset({":)"}))
+        (True, True)
+    """
+    lower = word.lower()
+    return lower in reasons or _MARKS.sub("", lower) in reasons
 
 
 def take_length(text: str, donor: str) -> str | None:
