@@ -40,9 +40,9 @@ def context(**others):
         (
             "shortcuts",
             {},
-            300 * 11 * 3 + 400 * 15,
-        ),  # a gradient costs three passes; 15 per item for the swaps
-        ("shortcuts", {"items": 20}, 20 * 11 * 3 + 20 * 15),
+            300 * 11 * 3 + 30_000,
+        ),  # a gradient costs three passes; the budget of the swaps
+        ("shortcuts", {"items": 20}, 20 * 11 * 3 + 20 * 35),
         (
             "difficulty",
             {"items": 500},
