@@ -89,7 +89,7 @@ def find_vanishing_words(
         Words whose share of their label, beyond that of all texts, is significantly less than half as large in the
         other texts.
     """
-    level = resampling.of_family(max(len(words), 1)).level
+    level = resampling.correct_for_tests(max(len(words), 1)).level
     train_words, train_labels = _split_labeled(*train)
     other_words, other_labels = _split_labeled(*other)
     priors = np.bincount(train_labels) / len(train_labels)

@@ -444,7 +444,7 @@ class _TestSuite:
     def list_effects(self) -> list[FeatureEffect]:
         """Return the effects of all tests, with the error split evenly among them."""
         n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted) + bool(self.thirds)
-        self.corrected = self.resampling.of_family(max(n_tests, 1))
+        self.corrected = self.resampling.correct_for_tests(max(n_tests, 1))
         effects = [self._measure_test(test) for test in self.outcomes]
         if len(self.thirds) == len(THIRDS):
             effects.append(self._measure_place())
