@@ -10,6 +10,7 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from rightreasons.core.clusters import number_clusters
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.shortcuts.swapping import edits, forms, pairs
 from rightreasons.shortcuts.swapping.edits import NO_EDIT, Edit, Pair
-from rightreasons.shortcuts.swapping.segments import Text, delete_token, kind_of
+from rightreasons.shortcuts.swapping.segments import Text, delete_token, get_kind
 from rightreasons.shortcuts.swapping.training import Key, TrainingTexts, WordList
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
 
@@ -53,6 +54,20 @@ MAX_NAMED = 12
 THIRDS = ("first third", "middle third", "last third")
 
 ONE_TEXT = ("the first text alone", "the second text alone")
+
+
+class Removal(NamedTuple):
+    """An item without one of its tokens.
+
+    Attributes:
+        row: Row of the item.
+        key: Column and word of the token.
+        text: The item without it.
+    """
+
+    row: int
+    key: Key
+    text: Text
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -120,18 +135,23 @@ class Experiment:
         self.seed = seed
         self.answers: dict[Text, Floats] = {}
         self.n_asked = 0
-        self.all_rows = np.arange(len(items))
+        # The items are in random order, so that the first ones are a random sample.
         n_learning = min(len(items) // 2, MAX_LEARNING_ITEMS)
+        self.all_rows = np.arange(len(items))
         self.learning_rows = self.all_rows[:n_learning]
         self.testing_rows = self.all_rows[n_learning:]
-        self.rows_by_label = [np.flatnonzero(predictions == k) for k in range(training.n_classes)]
-        self.goals = np.array([self._draw_goal(row) for row in range(len(items))], dtype=np.int64)
+        self.rows_by_label = []
+        for label in range(training.n_classes):
+            self.rows_by_label.append(np.flatnonzero(predictions == label))
+        goals = [self._draw_goal(row) for row in range(len(items))]
+        self.goals = np.array(goals, dtype=np.int64)
 
     # ------------------------------------------------------------------ queries
 
     def query(self, texts: Iterable[Text | None]) -> None:
         """Ask the model about the texts that it has not answered yet."""
         unanswered = []
+        # Different edits of an item often give the same text.
         for text in dict.fromkeys(texts):
             # An edit may remove the last word of a text; the model cannot answer an empty text.
             if text is not None and text not in self.answers and all(map(str.strip, text)):
@@ -140,47 +160,67 @@ class Experiment:
             self.n_asked += len(unanswered)
             self.answers.update(zip(unanswered, self.ask(unanswered), strict=True))
 
-    def get_label(self, text: Text | None) -> int:
-        """Return the predicted label of a text; -1 if there is no text or no answer."""
-        scores = None if text is None else self.answers.get(text)
-        if scores is None or np.isnan(scores).any():
-            return -1
-        return int(scores.argmax())
-
-    def get_margin(self, text: Text, label: int) -> float | None:
-        """Return by how much the score of a label exceeds the next one; None without an answer."""
+    def _find_scores(self, text: Text | None) -> Floats | None:
+        """Return the (K,) scores of a text; None if there is no text or no answer."""
+        if text is None:
+            return None
         scores = self.answers.get(text)
         if scores is None or np.isnan(scores).any():
             return None
-        return float(scores[label] - np.delete(scores, label).max())
+        return scores
+
+    def get_label(self, text: Text | None) -> int:
+        """Return the predicted label of a text; -1 if there is no text or no answer."""
+        scores = self._find_scores(text)
+        return -1 if scores is None else int(scores.argmax())
+
+    def find_margin(self, text: Text, label: int) -> float | None:
+        """Return by how much the score of a label exceeds the next one; None without an answer."""
+        scores = self._find_scores(text)
+        if scores is None:
+            return None
+        competitors = np.delete(scores, label)
+        return float(scores[label] - competitors.max())
 
     def run(self, rows: Rows, write: Callable[[int], Edit]) -> Outcome:
         """Edit items, ask the model about them and their controls, and return the predictions."""
-        written = [write(row) for row in rows.tolist()]
         queries: list[Text | None] = []
-        for edit in written:
+        prepared: list[Edit] = []
+        for row in rows.tolist():
+            edit = write(row)
+            prepared.append(edit)
             queries += [edit.treated, edit.control]
+        # One batch for all items: models answer many texts much faster than one at a time.
         self.query(queries)
+
+        treated = []
+        control = []
+        for edit in prepared:
+            treated.append(self.get_label(edit.treated))
+            control.append(self.get_label(edit.control))
         return Outcome(
             rows=rows,
-            texts=[edit.treated for edit in written],
-            treated=np.array([self.get_label(edit.treated) for edit in written], dtype=np.int64),
-            control=np.array([self.get_label(edit.control) for edit in written], dtype=np.int64),
-            goals=np.array([edit.goal for edit in written], dtype=np.int64),
-            words=[edit.words for edit in written],
+            texts=[edit.treated for edit in prepared],
+            treated=np.array(treated, dtype=np.int64),
+            control=np.array(control, dtype=np.int64),
+            goals=np.array([edit.goal for edit in prepared], dtype=np.int64),
+            words=[edit.words for edit in prepared],
         )
 
     def _make_rng(self, name: str, row: int) -> np.random.Generator:
+        """Return the generator of one edit of one item, whatever else is edited."""
         return item_rng(self.seed, f"{name} {self.ids[row]}")
 
     def _draw_goal(self, row: int) -> int:
         """Draw another label than the predicted one, as frequent as the model predicts it; -1 if it predicts one."""
+        # A rare label is a rare goal: its texts would else be the donors of half of all edits.
         sizes = np.array([len(rows) for rows in self.rows_by_label], dtype=np.float64)
         sizes[self.predictions[row]] = 0.0
         if not sizes.any():
             return -1
         rng = self._make_rng("goal", row)
-        return int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+        goal = rng.choice(len(sizes), p=sizes / sizes.sum())
+        return int(goal)
 
     # ------------------------------------------------------------------ words
 
@@ -190,80 +230,114 @@ class Experiment:
         Every token of an item is left out once. The drops of a word are summed, so that frequent words come first; the
         strength of a word is its mean drop, which is shrunk if the word occurs only a few times.
         """
-        originals = [self.items[row] for row in self.learning_rows.tolist()]
-        removals = []
-        for row in self.learning_rows.tolist():
-            tokens = self.training.segmenter.split(self.items[row])
-            if len(tokens) > MAX_LEFT_OUT:
-                rng = self._make_rng("leave out", row)
-                indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])
-                tokens = [tokens[index] for index in indices.tolist()]
-            for token in tokens:
-                removals.append((row, token.key, delete_token(self.items[row], token)))
-        self.query(originals)
-        self.query(text for _, _, text in removals)
+        removals = self._list_removals()
+        self.query(self.items[row] for row in self.learning_rows.tolist())
+        self.query(removal.text for removal in removals)
 
+        n_classes = self.training.n_classes
         drops: dict[Key, Floats] = {}
         counts: Counter[Key] = Counter()
-        for row, key, text in removals:
-            label = int(self.predictions[row])
-            before = self.get_margin(self.items[row], label)
-            after = self.get_margin(text, label)
-            if before is not None and after is not None:
-                drops.setdefault(key, np.zeros(self.training.n_classes))[label] += before - after
-                counts[key] += 1
+        for removal in removals:
+            label = int(self.predictions[removal.row])
+            original = self.find_margin(self.items[removal.row], label)
+            remaining = self.find_margin(removal.text, label)
+            if original is not None and remaining is not None:
+                drop = drops.setdefault(removal.key, np.zeros(n_classes))
+                drop[label] += original - remaining
+                counts[removal.key] += 1
+
         candidates = []
         for key, drop in drops.items():
             label = int(drop.argmax())
-            if drop[label] > 0:
-                candidates.append(
-                    (float(drop[label]), float(drop[label] / (counts[key] + 2)), key, label)
-                )
+            size = float(drop[label])
+            if size > 0:
+                # Two occurrences without a drop are added: a word met once may be strong by accident.
+                strength = size / (counts[key] + 2)
+                candidates.append((size, strength, key, label))
         return self.training.make_list(candidates)
+
+    def _list_removals(self) -> list[Removal]:
+        """Return the learning items, each without one of its tokens at a time."""
+        removals = []
+        for row in self.learning_rows.tolist():
+            tokens = self.training.segmenter.split(self.items[row])
+            indices = np.arange(len(tokens))
+            # Long items would take most of the budget, and tell little more.
+            if len(tokens) > MAX_LEFT_OUT:
+                rng = self._make_rng("leave out", row)
+                indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])
+            for index in indices.tolist():
+                token = tokens[index]
+                text = delete_token(self.items[row], token)
+                removals.append(Removal(row, token.key, text))
+        return removals
 
     def pair_words(self, words: WordList) -> list[Pair]:
         """Pair the first words of a list with similar ones of other labels, or else with neutral words."""
+        suspected = self.training.suspected
+        order = sorted(words.labels, key=lambda key: key[1] not in suspected)
         paired: set[Key] = set()
-        found: list[Pair] = []
-        for key in self._order_for_pairs(words):
+        pairs: list[Pair] = []
+        # Words that a user suspects come first, and beyond the usual number.
+        n_suspected = 0
+        for key in order:
             if key in paired:
                 continue
-            partner = self._find_partner(words, key, paired)
-            column, word = key
-            if partner is not None:
-                paired |= {key, partner}
-                labels = words.labels[key], words.labels[partner]
-                found.append(Pair(column, (word, partner[1]), labels))
-            else:
-                paired.add(key)
-                rng = item_rng(self.seed, f"neutral {word}")
-                neutral = self.training.draw_neutral(column, self.training.get_frequency(key), rng)
-                if neutral is not None:
-                    found.append(Pair(column, (word, neutral), (words.labels[key], -1)))
-        n_suspected = sum(bool({*pair.words} & {*self.training.suspected}) for pair in found)
-        return found[: MAX_PAIRS + n_suspected]
+            if len(pairs) >= MAX_PAIRS + n_suspected:
+                break
+            pair = self._make_pair(words, key, paired)
+            if pair is not None:
+                pairs.append(pair)
+                n_suspected += bool(suspected & set(pair.words))
+        return pairs
 
-    def _order_for_pairs(self, words: WordList) -> list[Key]:
-        """Return the words that a user suspects, then the others in the order of the list."""
-        suspected = [key for key in words.labels if key[1] in self.training.suspected]
-        return list(dict.fromkeys([*suspected, *words.labels]))
+    def _make_pair(
+        self,
+        words: WordList,
+        key: Key,
+        paired: set[Key],
+    ) -> Pair | None:
+        """Return the pair of a word, and note its words as paired; None if there is no partner at all."""
+        column, word = key
+        label = words.labels[key]
+        paired.add(key)
+        partner = self._find_partner(words, key, paired)
+        if partner is not None:
+            paired.add(partner)
+            return Pair(column, (word, partner[1]), (label, words.labels[partner]))
+        # The neutral partner is the same for all items, so that the pair has a name.
+        rng = item_rng(self.seed, f"neutral {word}")
+        neutral = edits.draw_similar_neutral(self.training, key, rng)
+        if neutral is None:
+            return None
+        return Pair(column, (word, neutral), (label, -1))
 
-    def _find_partner(self, words: WordList, key: Key, paired: set[Key]) -> Key | None:
+    def _find_partner(
+        self,
+        words: WordList,
+        key: Key,
+        paired: set[Key],
+    ) -> Key | None:
         """Return the word of another label that is most similar in coverage and strength; None if none is similar."""
         column, word = key
         coverage = self._get_coverage(words, key)
         distances = []
-        for other, label in words.labels.items():
-            is_eligible = label != words.labels[key] and other[0] == column and other not in paired
-            if is_eligible and kind_of(other[1]) == kind_of(word):
-                ratio = self._get_coverage(words, other) / coverage
-                strength = max(words.strengths[other], 1e-9) / max(words.strengths[key], 1e-9)
-                if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
-                    distances.append((abs(np.log(ratio)) + abs(np.log(strength)), other))
+        for partner, label in words.labels.items():
+            is_other = label != words.labels[key] and partner not in paired
+            is_alike = partner[0] == column and get_kind(partner[1]) == get_kind(word)
+            if not is_other or not is_alike:
+                continue
+            ratio = self._get_coverage(words, partner) / coverage
+            strength = max(words.strengths[partner], 1e-9) / max(words.strengths[key], 1e-9)
+            # A frequent word in place of a rare one would make texts that nobody writes.
+            if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
+                distance = abs(np.log(ratio)) + abs(np.log(strength))
+                distances.append((distance, partner))
         return min(distances)[1] if distances else None
 
     def _get_coverage(self, words: WordList, key: Key) -> float:
         """Return a word's frequency relative to that of its label: cues of a rare label are rare themselves."""
+        # In a file with one positive text in ten, a cue of positive texts is in a tenth of all.
         prior = max(float(self.training.priors[words.labels[key]]), 1e-9)
         return self.training.get_frequency(key) / prior
 
@@ -276,15 +350,16 @@ class Experiment:
 
         return self.run(rows, write)
 
-    def swap_list(self, words: WordList, rows: Rows, name: str) -> Outcome:
+    def swap_list(
+        self,
+        words: WordList,
+        rows: Rows,
+        name: str,
+    ) -> Outcome:
         """Exchange every listed word that predicts the predicted label for one of another label."""
 
         def write(row: int) -> Edit:
-            label, goal = int(self.predictions[row]), int(self.goals[row])
-            rng = self._make_rng(name, row)
-            return edits.swap_list(
-                self.training, words, self.items[row], label=label, goal=goal, rng=rng
-            )
+            return edits.swap_list(self.training, words, self.items[row], **self._aim(name, row))
 
         return self.run(rows, write)
 
@@ -292,11 +367,8 @@ class Experiment:
         """Exchange the strongest listed word of each item for one of another label."""
 
         def write(row: int) -> Edit:
-            label, goal = int(self.predictions[row]), int(self.goals[row])
-            rng = self._make_rng("strongest", row)
-            return edits.swap_strongest(
-                self.training, words, self.items[row], label=label, goal=goal, rng=rng
-            )
+            aim = self._aim("strongest", row)
+            return edits.swap_strongest(self.training, words, self.items[row], **aim)
 
         return self.run(rows, write)
 
@@ -304,21 +376,25 @@ class Experiment:
         """Exchange words that the training texts hardly know for rare words of another label."""
 
         def write(row: int) -> Edit:
-            label, goal = int(self.predictions[row]), int(self.goals[row])
-            rng = self._make_rng("rare", row)
-            return edits.swap_rare_words(
-                self.training, self.items[row], label=label, goal=goal, rng=rng
-            )
+            aim = self._aim("rare", row)
+            return edits.swap_rare_words(self.training, self.items[row], **aim)
 
         return self.run(self.all_rows, write)
+
+    def _aim(self, name: str, row: int) -> dict[str, Any]:
+        """Return the label, the goal, and the generator of an edit."""
+        return {
+            "label": int(self.predictions[row]),
+            "goal": int(self.goals[row]),
+            "rng": self._make_rng(name, row),
+        }
 
     def replace_neutral_words(self) -> Outcome:
         """Replace one word that predicts no label by another one, which should change nothing."""
 
         def write(row: int) -> Edit:
-            return edits.replace_neutral_word(
-                self.training, self.items[row], self._make_rng("neutral", row)
-            )
+            rng = self._make_rng("neutral", row)
+            return edits.replace_neutral_word(self.training, self.items[row], rng)
 
         return self.run(self.all_rows, write)
 
@@ -326,9 +402,8 @@ class Experiment:
         """Replace every listed word by a neutral one of similar frequency."""
 
         def write(row: int) -> Edit:
-            return edits.neutralize(
-                self.training, words, self.items[row], self._make_rng("neutralize", row)
-            )
+            rng = self._make_rng("neutralize", row)
+            return edits.neutralize(self.training, words, self.items[row], rng)
 
         return self.run(rows, write)
 
@@ -339,31 +414,49 @@ class Experiment:
         """
         candidates: list[Key] = []
         for words in lists:
-            keys = [key for key, other in words.labels.items() if other == label]
+            keys = [key for key in words.labels if words.labels[key] == label]
+            # A word that is put in once counts by the strength of a single occurrence.
             keys.sort(key=lambda key: -words.strengths[key])
             candidates += keys[:N_INSERTED]
+        # An item that has the label already cannot follow.
         is_other = self.predictions != label
         selecting = self.learning_rows[is_other[self.learning_rows]][:N_SELECTING_ITEMS]
         measuring = self.testing_rows[is_other[self.testing_rows]][:MAX_INSERTING_ITEMS]
         if not candidates or not len(selecting) or not len(measuring):
             return None
+
         rates = []
         for key in dict.fromkeys(candidates):
+            # Controls are not needed to rank the words.
             outcome = self._insert(key, label, selecting, has_control=False)
-            rates.append((float((outcome.treated == label).mean()), key))
-        _, best = max(rates)
-        return best, self._insert(best, label, measuring, has_control=True)
+            rate = float((outcome.treated == label).mean())
+            rates.append((rate, key))
+        # The word is selected on other items than it is measured on, or its rate would be flattered.
+        _, strongest = max(rates)
+        return strongest, self._insert(strongest, label, measuring, has_control=True)
 
-    def _insert(self, key: Key, label: int, rows: Rows, *, has_control: bool) -> Outcome:
+    def _insert(
+        self,
+        key: Key,
+        label: int,
+        rows: Rows,
+        *,
+        has_control: bool,
+    ) -> Outcome:
+        """Put a word into items, with or without the control."""
+
         def write(row: int) -> Edit:
+            rng = self._make_rng(f"insert {key}", row)
             edit = edits.insert_word(
                 self.training,
                 key,
                 self.items[row],
                 goal=label,
-                rng=self._make_rng(f"insert {key}", row),
+                rng=rng,
             )
-            return edit if has_control else dataclasses.replace(edit, control=None)
+            if not has_control:
+                edit = dataclasses.replace(edit, control=None)
+            return edit
 
         return self.run(rows, write)
 
@@ -380,12 +473,20 @@ class Experiment:
         donor = None
         if goal >= 0:
             donor = self.items[int(rng.choice(self.rows_by_label[goal]))]
+        # An item is no peer of itself: its own form would change nothing.
         peers = self.rows_by_label[int(self.predictions[row])]
         peers = peers[peers != row]
-        peer = self.items[int(rng.choice(peers))] if len(peers) else None
+        peer = None
+        if len(peers):
+            peer = self.items[int(rng.choice(peers))]
         return donor, peer
 
-    def exchange(self, name: str, exchange: edits.Exchange, rows: Rows | None = None) -> Outcome:
+    def exchange(
+        self,
+        name: str,
+        exchange: edits.Exchange,
+        rows: Rows | None = None,
+    ) -> Outcome:
         """Give items a feature of items of another predicted label."""
 
         def write(row: int) -> Edit:
@@ -396,7 +497,9 @@ class Experiment:
                 exchange, self.items[row], donor, peer, goal=int(self.goals[row])
             )
 
-        return self.run(self.all_rows if rows is None else rows, write)
+        if rows is None:
+            rows = self.all_rows
+        return self.run(rows, write)
 
     def exchange_third(self, third: int) -> Outcome:
         """Replace a third of each item by that of an item of another predicted label; reasons stay."""
@@ -413,7 +516,12 @@ class Experiment:
             rng = self._make_rng("overlap", row)
             goal = int(self.goals[row])
             return pairs.swap_overlap(
-                self.training, self.items[row], donor, peer, goal=goal, rng=rng
+                self.training,
+                self.items[row],
+                donor,
+                peer,
+                goal=goal,
+                rng=rng,
             )
 
         return self.run(self.all_rows, write)
@@ -423,6 +531,7 @@ class Experiment:
 
         def write(row: int) -> Edit:
             rng = self._make_rng(f"text {column}", row)
+            # Any item will do, whatever its label: the question is whether the prediction stays.
             donor = self.items[pairs.draw_row(len(self.items), row, rng)]
             return pairs.exchange_text(self.items[row], column, donor)
 
@@ -432,7 +541,9 @@ class Experiment:
 
     def get_clusters(self, rows: Rows) -> NDArray[np.int64] | None:
         """Return the clusters of items; None if the items are independent."""
-        return None if self.clusters is None else self.clusters[rows]
+        if self.clusters is None:
+            return None
+        return self.clusters[rows]
 
     def measure(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
         """Return the share of predictions that an edit changes beyond its control."""
@@ -454,6 +565,11 @@ class Experiment:
             resampling=resampling,
         )
 
+    def compute_differences(self, outcome: Outcome) -> Floats:
+        """Return (M,) differences of the edit and its control: 1, 0, or -1 changed predictions."""
+        changes = self.is_changed(outcome).astype(np.float64)
+        return changes - self.is_control_changed(outcome)
+
     def is_changed(self, outcome: Outcome) -> NDArray[np.bool_]:
         """Return (M,) whether an edit changes the prediction."""
         is_changed = outcome.treated != self.predictions[outcome.rows]
@@ -471,13 +587,17 @@ class Experiment:
         replaced together, those of large strength are the more likely cause.
         """
         strengths = {word: strength for (_, word), strength in words.strengths.items()}
-        contributions: Counter[str] = Counter()
+        contributions: dict[str, float] = {}
         is_cause = self.is_changed(outcome) & ~self.is_control_changed(outcome)
         for index in np.flatnonzero(is_cause).tolist():
             replaced = outcome.words[index]
-            total = sum(strengths[word] ** 2 for word in replaced) or 1.0
+            total = 0.0
             for word in replaced:
-                contributions[word] += strengths[word] ** 2 / total  # type: ignore[assignment]
+                total += strengths[word] ** 2
+            # Each change counts once, shared by the words that were replaced.
+            for word in replaced:
+                contribution = strengths[word] ** 2 / max(total, 1e-12)
+                contributions[word] = contributions.get(word, 0.0) + contribution
         ordered = sorted(contributions, key=lambda word: (-contributions[word], word))
         return tuple(ordered[:MAX_NAMED])
 

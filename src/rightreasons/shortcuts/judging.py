@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core import tokens
 from rightreasons.core.decisions import MARGINS
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.tokens import split_words
 from rightreasons.shortcuts.measure_deciding import FeatureEffect, SwapMeasurement
 
 Judgment = Literal["reason", "spurious", "open"]
@@ -51,8 +51,11 @@ class Judge:
         """Return whether a feature is a reason, spurious, or open."""
         if self.find_source(row):
             return "spurious"
-        names = set(row.words) if row.test == "words" else {row.name, row.test}
-        is_reason = names <= self.reasons if row.test == "words" else bool(names & self.reasons)
+        if row.test == "words":
+            # Of a pair with one word that is a reason, the other word may decide.
+            is_reason = set(row.words) <= self.reasons
+        else:
+            is_reason = not self.reasons.isdisjoint((row.name, row.test))
         return "reason" if is_reason else "open"
 
     def find_source(self, row: FeatureEffect) -> Literal["", "planted", "vanishing", "named"]:
@@ -66,15 +69,18 @@ class Judge:
             is_spurious = bool(names & self.not_reasons)
         if not is_spurious:
             return ""
+        # What the data says is stronger evidence than what the user says.
         if names & self.planted:
             return "planted"
-        return "vanishing" if names & self.vanishing else "named"
+        if names & self.vanishing:
+            return "vanishing"
+        return "named"
 
 
 def find_vanishing_words(
     words: Sequence[str],
     train: tuple[Sequence[str], NDArray[np.int64]],
-    other: tuple[Sequence[str], NDArray[np.int64]],
+    split: tuple[Sequence[str], NDArray[np.int64]],
     resampling: Resampling,
 ) -> frozenset[str]:
     """Return the words whose association with a label in the training texts vanishes in other texts.
@@ -82,31 +88,42 @@ def find_vanishing_words(
     Args:
         words: Words to compare.
         train: Training texts, and their labels.
-        other: Other texts, and their labels; -1 for unlabeled texts.
+        split: Texts of another split, and their labels; -1 for unlabeled texts.
         resampling: Level of the intervals, which is divided among the words.
 
     Returns:
         Words whose share of their label, beyond that of all texts, is significantly less than half as large in the
-        other texts.
+        other split.
     """
     level = resampling.correct_for_tests(max(len(words), 1)).level
     train_words, train_labels = _split_labeled(*train)
-    other_words, other_labels = _split_labeled(*other)
+    split_words, split_labels = _split_labeled(*split)
     priors = np.bincount(train_labels) / len(train_labels)
     vanishing = set()
     for word in words:
-        is_in_train = np.array([word in text for text in train_words], dtype=bool)
-        is_in_other = np.array([word in text for text in other_words], dtype=bool)
-        if not is_in_train.any() or not is_in_other.any():
+        is_in_train = _flag_texts(train_words, word)
+        is_in_split = _flag_texts(split_words, word)
+        if not is_in_train.any() or not is_in_split.any():
             continue
-        shares = np.bincount(train_labels[is_in_train], minlength=len(priors)) / is_in_train.sum()
-        label = int((shares - priors).argmax())
-        n_hits = int((other_labels[is_in_other] == label).sum())
-        interval = wilson(n_hits, int(is_in_other.sum()), confidence_level=level)
-        prior = float((other_labels == label).mean())
-        if interval.high - prior < (shares - priors)[label] / 2:
+        counts = np.bincount(train_labels[is_in_train], minlength=len(priors))
+        excess = counts / is_in_train.sum() - priors
+        label = int(excess.argmax())
+
+        # The upper end of the interval: few texts with the word show nothing.
+        n_hits = int((split_labels[is_in_split] == label).sum())
+        interval = wilson(n_hits, int(is_in_split.sum()), confidence_level=level)
+        prior = float((split_labels == label).mean())
+        if interval.high - prior < excess[label] / 2:
             vanishing.add(word)
     return frozenset(vanishing)
+
+
+def _flag_texts(texts: Sequence[set[str]], word: str) -> NDArray[np.bool_]:
+    """Return (N,) which texts have a word."""
+    flags = np.zeros(len(texts), dtype=np.bool_)
+    for row, words in enumerate(texts):
+        flags[row] = word in words
+    return flags
 
 
 def _split_labeled(
@@ -114,11 +131,15 @@ def _split_labeled(
 ) -> tuple[list[set[str]], NDArray[np.int64]]:
     """Return the words of each labeled text, and its label."""
     rows = np.flatnonzero(labels >= 0)
-    return [set(split_words(texts[row])) for row in rows.tolist()], labels[rows]
+    words = []
+    for row in rows.tolist():
+        words.append(set(tokens.split_words(texts[row])))
+    return words, labels[rows]
 
 
 def list_effects(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
     """Return the effects on which a conclusion rests: all tests and all pairs, but those that are reasons."""
+    # The strongest pair is among both.
     rows = list(dict.fromkeys([*swaps.rows, *swaps.pairs]))
     return [row for row in rows if judge.judge(row) != "reason"]
 
@@ -140,8 +161,10 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
     """
     rows = list_effects(swaps, judge)
     decisive = [row for row in rows if row.is_decisive]
-    if any(row.decision.level == "large" and judge.judge(row) == "spurious" for row in decisive):
-        return "followed"
+    for row in decisive:
+        # A spurious word that decides between a tenth and a quarter is amber, as everything else.
+        if row.decision.level == "large" and judge.judge(row) == "spurious":
+            return "followed"
     if decisive:
         return "named"
     if list_followed_insertions(swaps, judge):
@@ -153,16 +176,21 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
         return "no_skill"
     if not has_training:
         return "untrained"
-    is_open = any(row.decision.level != "small" for row in rows)
-    if is_open or not rows or REQUIRED_TESTS & swaps.untested.keys():
+    # Nothing decides only if everything was tested, and every test says so.
+    levels = {row.decision.level for row in rows}
+    if levels != {"small"} or REQUIRED_TESTS & swaps.untested.keys():
         return "open"
     return "reasons" if judge.reasons else "spread"
 
 
 def list_followed_insertions(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
     """Return the words that make their label nearly wherever they are put in."""
-    rows = [row for row in swaps.insertions if row.decision.level == "large"]
-    return [row for row in rows if not set(row.words) <= judge.reasons]
+    rows = []
+    for row in swaps.insertions:
+        is_reason = set(row.words) <= judge.reasons
+        if row.decision.level == "large" and not is_reason:
+            rows.append(row)
+    return rows
 
 
 TONES: Mapping[str, Literal["good", "warn", "bad", "neutral"]] = {

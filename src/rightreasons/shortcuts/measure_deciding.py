@@ -44,7 +44,7 @@ from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates
 from rightreasons.shortcuts.swapping.edits import Pair
 from rightreasons.shortcuts.swapping.naming import name_form_parts
 from rightreasons.shortcuts.swapping.segments import Text
-from rightreasons.shortcuts.swapping.training import TrainingTexts, WordList
+from rightreasons.shortcuts.swapping.training import TrainingTexts, WordList, get_item
 from rightreasons.shortcuts.swaps import DecidingShare
 
 Labels = NDArray[np.int64]
@@ -57,6 +57,9 @@ PASSES_PER_ITEM = 24
 
 PASSES_PER_SECOND = 100
 """What a second of the former option `seconds` is worth."""
+
+N_PLANNING_ITEMS = 200
+"""Number of items from whose length the budget is planned."""
 
 MIN_BUDGET_ITEMS = 100
 """Number of items that are measured even if the budget is smaller."""
@@ -242,7 +245,8 @@ def measure_swaps(
         budget = convert_seconds(seconds)
     n_items = limit or plan_items(columns, training, budget)
     order = _shuffle_items(ids, resampling.seed)[:n_items]
-    items = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
+    items = [get_item(columns, row) for row in order.tolist()]
+    # Items that repeat each other are one unit: ten copies show no more than one.
     n_duplicates = 0
     if clusters is None:
         codes = cluster_duplicates([" ".join(item) for item in items])
@@ -264,7 +268,12 @@ def measure_swaps(
     if labels is not None:
         gold = np.asarray(labels)[order]
     suite = _TestSuite(experiment, resampling, declared=[word.lower() for word in declared])
-    return suite.summarize(order, gold, n_available=len(ids), n_duplicates=n_duplicates)
+    return suite.summarize(
+        order,
+        gold,
+        n_available=len(ids),
+        n_duplicates=n_duplicates,
+    )
 
 
 def convert_seconds(seconds: float) -> int:
@@ -321,6 +330,7 @@ class _CachedScorer:
     def __call__(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return (M, K) scores; a row of NaN for an item that the model could not score."""
         names = [str(index) for index in range(len(texts))]
+        # The name of a batch is its content: an interrupted audit asks nothing again.
         folder = None
         if self.out is not None:
             folder = Path(self.out) / digest_value([list(text) for text in texts])
@@ -373,9 +383,9 @@ class _TestSuite:
         self.pairs: dict[Pair, Outcome] = {}
         for pair in experiment.pair_words(self.label_list):
             self.pairs[pair] = experiment.swap_pair(pair, experiment.all_rows)
-        tested = {frozenset(pair.named) for pair in self.pairs}
+        tested = {frozenset(pair.predictive_words) for pair in self.pairs}
         for pair in experiment.pair_words(self.own_list):
-            if frozenset(pair.named) not in tested:
+            if frozenset(pair.predictive_words) not in tested:
                 self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
     def _swap_lists(self) -> None:
@@ -399,7 +409,13 @@ class _TestSuite:
         outcome = experiment.swap_list(words, experiment.all_rows, test)
         self._record(test, outcome, experiment.name_words(outcome, words))
 
-    def _record(self, test: str, outcome: Outcome, words: tuple[str, ...] = ()) -> None:
+    def _record(
+        self,
+        test: str,
+        outcome: Outcome,
+        words: tuple[str, ...] = (),
+    ) -> None:
+        # Texts that are all of one length offer no other length, for instance.
         if (outcome.treated >= 0).any():
             self.outcomes[test] = outcome
             self.names[test] = words
@@ -427,6 +443,7 @@ class _TestSuite:
         if len(experiment.items[0]) < 2:
             return
         self._record("overlap", experiment.exchange_overlap())
+        # What is exchanged is the other text.
         for name, column in zip(ONE_TEXT, (1, 0), strict=True):
             self._record(name, experiment.exchange_text(column))
 
@@ -443,6 +460,7 @@ class _TestSuite:
 
     def list_effects(self) -> list[FeatureEffect]:
         """Return the effects of all tests, with the error split evenly among them."""
+        # Bonferroni over all tests of the question, so that its verdict as a whole keeps the level.
         n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted) + bool(self.thirds)
         self.corrected = self.resampling.correct_for_tests(max(n_tests, 1))
         effects = [self._measure_test(test) for test in self.outcomes]
@@ -473,8 +491,7 @@ class _TestSuite:
         experiment = self.experiment
         differences = {}
         for name, outcome in self.thirds.items():
-            changes = experiment.is_changed(outcome).astype(np.float64)
-            differences[name] = changes - experiment.is_control_changed(outcome)
+            differences[name] = experiment.compute_differences(outcome)
         ordered = sorted(differences, key=lambda name: -differences[name].mean())
         largest, second = ordered[:2]
         outcome = self.thirds[largest]
@@ -504,7 +521,7 @@ class _TestSuite:
     def _measure_pair(self, pair: Pair, outcome: Outcome) -> FeatureEffect:
         effect = self.experiment.measure(outcome, self.corrected)
         name = " / ".join(pair.words)
-        return self._decide("words", name, pair.named, effect, outcome)
+        return self._decide("words", name, pair.predictive_words, effect, outcome)
 
     def measure_strongest_pair(self) -> FeatureEffect | None:
         """Return the effect of the strongest pair without selection bias.
@@ -515,60 +532,62 @@ class _TestSuite:
         testing = self.experiment.testing_rows
         if not self.pairs or len(testing) < 2:
             return None
-        changes = []
-        for outcome in self.pairs.values():
-            net = self.experiment.is_changed(outcome).astype(
-                float
-            ) - self.experiment.is_control_changed(outcome)
-            changes.append(net[-len(testing) :])
-        table = np.array(changes)
-        even = int(table[:, 0::2].mean(axis=1).argmax())
-        odd = int(table[:, 1::2].mean(axis=1).argmax())
         pairs = list(self.pairs)
-        if even == odd:
-            outcome = self.pairs[pairs[even]]
-            return (
-                self._measure_pair(pairs[even], outcome) if (outcome.treated >= 0).any() else None
-            )
+        table = np.empty((len(pairs), len(testing)))
+        for index, outcome in enumerate(self.pairs.values()):
+            # Pairs of the own list were measured on the last rows only.
+            table[index] = self.experiment.compute_differences(outcome)[-len(testing) :]
+        even_best = int(table[:, 0::2].mean(axis=1).argmax())
+        odd_best = int(table[:, 1::2].mean(axis=1).argmax())
+        if even_best == odd_best:
+            outcome = self.pairs[pairs[even_best]]
+            return self._measure_pair(pairs[even_best], outcome)
+
+        # Each half is measured by the pair that the other half selected.
+        is_odd = np.arange(len(testing)) % 2 == 1
+        outcome = self._mix_outcomes(pairs[odd_best], pairs[even_best], is_odd)
         strongest = int(table.mean(axis=1).argmax())
-        indices = np.arange(len(testing))
-        mixed = self.pairs[pairs[odd]].take(indices - len(testing))
-        partner = self.pairs[pairs[even]].take(indices - len(testing))
-        is_odd = indices % 2 == 1
-        mixed = dataclasses.replace(
-            mixed,
-            treated=np.where(is_odd, partner.treated, mixed.treated),
-            control=np.where(is_odd, partner.control, mixed.control),
-            goals=np.where(is_odd, partner.goals, mixed.goals),
+        return self._measure_pair(pairs[strongest], outcome)
+
+    def _mix_outcomes(self, pair: Pair, partner: Pair, mask: NDArray[np.bool_]) -> Outcome:
+        """Return the outcome of a pair on the testing items, and that of another pair where a mask is set."""
+        rows = np.arange(-len(mask), 0)
+        outcome = self.pairs[pair].take(rows)
+        alternative = self.pairs[partner].take(rows)
+        return dataclasses.replace(
+            outcome,
+            treated=np.where(mask, alternative.treated, outcome.treated),
+            control=np.where(mask, alternative.control, outcome.control),
+            goals=np.where(mask, alternative.goals, outcome.goals),
         )
-        if not (mixed.treated >= 0).any():
-            return None
-        return self._measure_pair(pairs[strongest], mixed)
 
     def list_insertions(self) -> list[FeatureEffect]:
         """Return how often the inserted word of each label makes it."""
         effects = []
         for label, (word, outcome) in self.inserted.items():
+            is_edited = outcome.treated >= 0
+            if not is_edited.any():
+                continue
+            edited = outcome.take(np.flatnonzero(is_edited))
             # A change to any other label than that of the word is not what the test asks for.
-            follows = np.where(
-                outcome.treated == label, label, self.experiment.predictions[outcome.rows]
+            predictions = self.experiment.predictions[edited.rows]
+            edited = dataclasses.replace(
+                edited,
+                treated=np.where(edited.treated == label, label, predictions),
+                control=np.where(edited.control == label, label, predictions),
             )
-            control = np.where(
-                outcome.control == label, label, self.experiment.predictions[outcome.rows]
-            )
-            has_edit = outcome.treated >= 0
-            if has_edit.any():
-                kept = outcome.take(np.flatnonzero(has_edit))
-                kept = dataclasses.replace(
-                    kept, treated=follows[has_edit], control=control[has_edit]
-                )
-                effect = self.experiment.measure(kept, self.corrected)
-                row = self._decide("insertion", word, (word,), effect, kept)
-                effects.append(dataclasses.replace(row, label=label))
+            effect = self.experiment.measure(edited, self.corrected)
+            row = self._decide("insertion", word, (word,), effect, edited)
+            effects.append(dataclasses.replace(row, label=label))
         return effects
 
     def _decide(
-        self, test: str, name: str, words: tuple[str, ...], effect: DecidingShare, outcome: Outcome
+        self,
+        test: str,
+        name: str,
+        words: tuple[str, ...],
+        effect: DecidingShare,
+        outcome: Outcome,
     ) -> FeatureEffect:
         margin = TEST_MARGINS[test]
         n_items = len(outcome.rows)
@@ -579,10 +598,16 @@ class _TestSuite:
     # ------------------------------------------------------------------ summary
 
     def summarize(
-        self, order: NDArray[np.intp], gold: Labels, *, n_available: int, n_duplicates: int
+        self,
+        order: NDArray[np.intp],
+        gold: Labels,
+        *,
+        n_available: int,
+        n_duplicates: int,
     ) -> SwapMeasurement:
         """Return the measurement of all tests."""
         experiment = self.experiment
+        # The effects of the tests come first: they set the corrected level.
         effects = self.list_effects()
         pairs = _sort_by_effect(self.list_pairs())
         if not pairs:
@@ -622,11 +647,12 @@ class _TestSuite:
     def _count_unstable(self) -> int:
         """Return how many unchanged items, asked about again, get another label."""
         rows = self.experiment.learning_rows[:N_REPEATED]
-        if not len(rows):
-            return 0
-        again = [self.experiment.get_label(self.experiment.items[row]) for row in rows.tolist()]
-        answers = np.array(again)
-        return int(((answers >= 0) & (answers != self.experiment.predictions[rows])).sum())
+        # The unchanged items were asked about again to learn the model's own list.
+        n_unstable = 0
+        for row in rows.tolist():
+            label = self.experiment.get_label(self.experiment.items[row])
+            n_unstable += label >= 0 and label != self.experiment.predictions[row]
+        return int(n_unstable)
 
     def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
         """Yield the edited items with their predictions, those of the strongest word pairs first."""

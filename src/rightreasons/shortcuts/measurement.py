@@ -157,7 +157,8 @@ class ShortcutAnswers:
         if self.deciding:
             return self.deciding[0]
         pairs = [row for row in self.effects if row.test == "words"]
-        return next(iter([*pairs, *self.effects]), None)
+        candidates = [*pairs, *self.effects]
+        return candidates[0] if candidates else None
 
     @property
     def deciding_estimate(self) -> Estimate | None:
@@ -171,27 +172,32 @@ class ShortcutAnswers:
     @property
     def n_needed(self) -> int | None:
         """About how many items would settle the undecided tests; None if there are none or no number would."""
-        numbers = [row.decision.n_needed for row in self.undecided]
-        if not numbers or None in numbers:
-            return None
-        return max(number for number in numbers if number is not None)
+        numbers = []
+        for row in self.undecided:
+            # One test that no number of items would settle keeps the verdict open.
+            if row.decision.n_needed is None:
+                return None
+            numbers.append(row.decision.n_needed)
+        return max(numbers) if numbers else None
 
     @property
     def types(self) -> dict[str, Estimate]:
-        """The shares of lexicon-cued and of grammar-cued predictions."""
+        """Shares of lexicon-cued and of grammar-cued predictions."""
         if self.measured is None:
             return {}
-        found, resampling = self.measured.reliance, self.context.resampling
-        shares = {"lexicon_cued": found.lexicon_cued, "grammar_cued": found.grammar_cued}
-        rates = {
-            name: estimate_share(round(value * found.n_items), found.n_items, resampling)
-            for name, value in shares.items()
-        }
-        return {name: rate for name, rate in rates.items() if rate is not None}
+        reliance = self.measured.reliance
+        shares = {"lexicon_cued": reliance.lexicon_cued, "grammar_cued": reliance.grammar_cued}
+        rates = {}
+        for name, share in shares.items():
+            n_cued = round(share * reliance.n_items)
+            rate = estimate_share(n_cued, reliance.n_items, self.context.resampling)
+            if rate is not None:
+                rates[name] = rate
+        return rates
 
     @property
     def null(self) -> NullModel | None:
-        """What blind picks of words of like frequency give; None where nothing was measured."""
+        """Shortcut rate of blind picks of words of similar frequency; None if nothing was measured."""
         return self.measured.reliance.null["frequency"] if self.measured else None
 
 
@@ -217,6 +223,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         remembered=_find_remembered(items, columns),
         is_halved=is_halved,
     )
+    # The figures of the paper need gradients, what decides does not.
     withheld = context.why_no_gradients()
     if withheld:
         return dataclasses.replace(answers, withheld=withheld)
@@ -232,6 +239,7 @@ def _measure_swaps(
 ) -> SwapMeasurement:
     """Measure what decides by swaps on the primary split."""
     split = context.primary
+    # The former option is read as a budget, so that commands of the last release still run.
     budget = options.get_budget(context)
     if options.seconds is not None:
         budget = convert_seconds(options.seconds)
@@ -243,9 +251,9 @@ def _measure_swaps(
         reasons=options.reasons,
     )
     # An unknown word is refused before anything that takes long.
-    known = {word for _, word in training.index}
+    vocabulary = {word for _, word in training.index}
     for word in options.words:
-        if word.strip().lower() not in known:
+        if word.strip().lower() not in vocabulary:
             raise OptionError(
                 f"Expected single words of the training data in `words`, but none of its texts has "
                 f"{format_value(word)}.",
@@ -276,6 +284,7 @@ def _measure_attributions(
     context = answers.context
     split = context.primary
     protocol = answers.protocol
+    # Attributions take many passes each, and their figures few items.
     n_attributed = min(options.items or MAX_ITEMS, int(split.labeled.sum()))
     selection = context.picked(split, n_attributed)
     classifier = cast("Classifier", context.scorer)
@@ -317,6 +326,7 @@ def _find_remembered(
     """Return (N,) whether an item is a near duplicate of a training text; only the first items are searched."""
     texts = with_pairs(*[column[:MAX_REMEMBERED] for column in items])
     training = with_pairs(*[column[:MAX_REMEMBERED] for column in columns])
+    # Items beyond the searched ones count as new: comparing all would take as long as the swaps.
     flags = np.zeros(len(items[0]), dtype=np.bool_)
     flags[: len(texts)] = near_duplicates(texts, training)
     return flags
@@ -330,21 +340,22 @@ def has_training(context: AuditContext) -> bool:
 
 
 def with_training(context: AuditContext) -> AuditContext:
-    """Return the audit with training texts: where none are given, half of the audited items stand for them.
+    """Return the audit with training texts; if none are given, half of the audited items replace them.
 
-    What goes with a label is then looked for in one half, and tried on the other.
+    Words that predict a label are then listed in one half, and tested on the other.
     """
     if context.train is not None:
         return context
-    split, first = context.primary, _half(context)
-    rest = np.setdiff1d(np.arange(len(split)), first)
-    scores = context.scores().take(rest)
+    split = context.primary
+    training_rows = _select_half(context)
+    tested_rows = np.setdiff1d(np.arange(len(split)), training_rows)
+    scores = context.scores().take(tested_rows)
+    # The half has a fingerprint of its own, so that its answers are not taken for those of all items.
+    fingerprint = digest_value([split.fingerprint, "half"])
     return dataclasses.replace(
         context,
-        primary=dataclasses.replace(
-            split.take(rest), fingerprint=digest_value([split.fingerprint, "half"])
-        ),
-        train=split.data.select(first),
+        primary=dataclasses.replace(split.take(tested_rows), fingerprint=fingerprint),
+        train=split.data.select(training_rows),
         answers={**context.answers, split.name: scores},
         # The items are others; the model is the same, and every weight is read for its fingerprint.
         _shared={"fingerprint": context.model_fingerprint},
@@ -352,37 +363,46 @@ def with_training(context: AuditContext) -> AuditContext:
 
 
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
-    """The labels of the training texts, or of those that stand for them, in the model's numbering; -1 for none."""
-    train, class_of = context.train, context.primary.class_of
+    """Return the labels of the training texts, or of those that replace them; -1 for unlabeled texts."""
+    train = context.train
+    class_of = context.primary.class_of
     if class_of is None:
         return np.empty(0, np.int64)
     if train is None:
-        return context.primary.labels[_half(context)]
+        return context.primary.labels[_select_half(context)]
+    # Training texts may number the classes otherwise than the model.
     return class_of[np.array(train["label"][:], dtype=np.int64)]
 
 
 def missing_class(context: AuditContext) -> str | None:
-    """Return the first class of which there is no training text; None where there are some of all."""
-    known = set(train_labels(context).tolist())
-    return next((name for k, name in enumerate(context.label_names or ()) if k not in known), None)
+    """Return the first class without a training text; None if every class has one."""
+    labels = set(train_labels(context).tolist())
+    for label, name in enumerate(context.label_names or ()):
+        if label not in labels:
+            return name
+    return None
 
 
-def _half(context: AuditContext) -> NDArray[np.int64]:
-    """Return the rows of half of the labeled items, by seed and id; those that belong together are in the same half."""
+def _select_half(context: AuditContext) -> NDArray[np.int64]:
+    """Return the rows of half of the labeled items, by seed and id."""
     split = context.primary
     labeled = np.flatnonzero(split.labeled)
-    groups = None if split.clusters is None else split.clusters[labeled].tolist()
+    # Items that belong together are in the same half, or one would give the other away.
+    groups = None
+    if split.clusters is not None:
+        groups = split.clusters[labeled].tolist()
     ids = [split.ids[row] for row in labeled.tolist()]
-    return np.asarray(
-        labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)]
-    )
+    rows = chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)
+    return np.asarray(labeled[rows])
 
 
 def _make_judge(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> Judge:
     """Collect what the data and the user say about words that are no reasons."""
-    planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
+    planted: set[str] = set()
+    for tokens in context.primary.planted or ():
+        planted.update(token["token"].lower() for token in tokens)
     vanishing = frozenset[str]()
     if options.other_split:
         vanishing = _find_vanishing(context, options, columns)
@@ -399,12 +419,12 @@ def _find_vanishing(
 ) -> frozenset[str]:
     """Return the listed words of the training texts whose association vanishes in the split that the user names."""
     splits = {split.name: split for split in context.splits}
-    other = splits.get(str(options.other_split))
-    if other is None:
+    split = splits.get(str(options.other_split))
+    if split is None:
         raise make_unknown_name_error("audited split", str(options.other_split), list(splits))
     labels = train_labels(context)
     training = TrainingTexts(columns[:1], labels, len(context.label_names or ()))
     words = [word for _, word in training.list_by_labels().labels]
     return find_vanishing_words(
-        words, (columns[0], labels), (other.texts, other.labels), context.resampling
+        words, (columns[0], labels), (split.texts, split.labels), context.resampling
     )

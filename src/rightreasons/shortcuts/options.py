@@ -42,8 +42,8 @@ class ShortcutsOptions(QuestionOptions):
     )
     items: int | None = option(
         None,
-        "Number of items to ask about, whatever the budget; by default as many as `budget` allows, and the attributions "
-        "of 300 of them.",
+        "Number of items to ask about, whatever the budget; by default as many as `budget` "
+        "allows, and the attributions of 300 of them.",
         minimum=1,
     )
     words: tuple[str, ...] = option(
@@ -51,13 +51,15 @@ class ShortcutsOptions(QuestionOptions):
     )
     budget: int | None = option(
         None,
-        "Budget of the swaps, in passes of one item through the model; by default 30000, and 4000 for a language "
-        "model.",
+        "Budget of the swaps, in passes of one item through the model; by default 30000, and "
+        "4000 for a language model.",
         minimum=1,
     )
+    # An alias for one release: the same command once gave two verdicts on two machines.
     seconds: float | None = option(
         None,
-        "Deprecated: use `budget`, so that results do not depend on the clock. A second is read as 100 passes.",
+        "Deprecated: use `budget`, so that results do not depend on the clock. A second is read "
+        "as 100 passes.",
         minimum=0.0,
     )
     reasons: tuple[str, ...] = option(
@@ -65,14 +67,17 @@ class ShortcutsOptions(QuestionOptions):
     )
     not_reasons: tuple[str, ...] = option(
         (),
-        "Comma-separated words, or features such as length, that are no reasons; if one decides, the verdict is red.",
+        "Comma-separated words, or features such as length, that are no reasons; if one decides, "
+        "the verdict is red.",
     )
     other_split: str | None = option(
         None,
-        "An audited split in which a spurious word does not go with its label, such as one of another source.",
+        "An audited split in which a spurious word does not go with its label, such as one of "
+        "another source.",
     )
 
     def _check(self) -> None:
+        # A word that is both would be left out and make the verdict red.
         contradictions = sorted({*self.reasons} & {*self.not_reasons})
         if contradictions:
             raise OptionError(
@@ -82,6 +87,7 @@ class ShortcutsOptions(QuestionOptions):
 
     def get_budget(self, context: Any) -> int:
         """Return the budget of the swaps, which depends on the options and on the kind of model."""
+        # The kind of model decides, not its speed, which differs between machines.
         if self.budget is not None:
             return self.budget
         return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
@@ -89,6 +95,7 @@ class ShortcutsOptions(QuestionOptions):
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs; one with its gradient costs three."""
         n_items = len(context.primary)
+        # `items` goes before the budget, here as in the swaps.
         swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)
         if self.items is None:
             swaps = min(swaps, float(self.get_budget(context)))

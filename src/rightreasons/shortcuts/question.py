@@ -78,34 +78,40 @@ def shortcut_bins(
     Returns:
         The drawing.
     """
-    full = [row for row in bins if row.n_items]
-    known = [interval for row, interval in zip(bins, intervals, strict=True) if row.n_items]
+    # A bin without items has no accuracy and no shares.
+    filled_bins = []
+    filled_intervals = []
+    for row, interval in zip(bins, intervals, strict=True):
+        if row.n_items:
+            filled_bins.append(row)
+            filled_intervals.append(interval)
     colors = {"accuracy": "blue-soft", **KINDS, "blind picks": "ink"}
     top = {
-        "layer": accuracy_layers(full, known, colors, "accuracy"),
+        "layer": accuracy_layers(filled_bins, filled_intervals, colors, "accuracy"),
         "width": PANEL,
         "height": 220,
         "title": title,
     }
     x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
     y = axis("low", "share of the bin", domain=(0, 1.1), values=[0, 0.2, 0.4, 0.6, 0.8, 1])
-    stacks, bars = [], {"type": "bar", "stroke": PALETTE["paper"]}
-    low = np.zeros(len(full))
-    lexicon, grammar = (
-        np.array([getattr(row, name) or 0.0 for row in full]) for name in ("lexicon", "grammar")
-    )
+    stacks = []
+    bars = {"type": "bar", "stroke": PALETTE["paper"]}
+    low = np.zeros(len(filled_bins))
+    lexicon = np.array([row.lexicon or 0.0 for row in filled_bins])
+    grammar = np.array([row.grammar or 0.0 for row in filled_bins])
+    # Each kind is stacked on the ones before it.
     for name, share_of_bin in zip(KINDS, (lexicon, grammar, 1 - lexicon - grammar), strict=True):
         high = low + share_of_bin
-        rows = [
-            {"left": row.lower, "right": row.upper, "low": below, "high": above}
-            for row, below, above in zip(full, low.tolist(), high.tolist(), strict=True)
-        ]
+        rows = []
+        for row, start, stop in zip(filled_bins, low.tolist(), high.tolist(), strict=True):
+            rows.append({"left": row.lower, "right": row.upper, "low": start, "high": stop})
         color = series_of(name, colors)
         stacks.append(
             layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color)
         )
         low = high
-    counts = count_layer(full, [row.n_items for row in full], [1.0] * len(full))
+    sizes = [row.n_items for row in filled_bins]
+    counts = count_layer(filled_bins, sizes, [1.0] * len(filled_bins))
     blind = layer(
         {"type": "rule", "strokeDash": DASHES},
         [{"y": null}],
@@ -264,8 +270,9 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
         marks, changes_in_words = describe_swap(original, item.text)
         example = example_of(m.context, split, item.row, marks=() if stays else marks)
         label = m.context.label_name(item.label)
-        still = "still " if stays else ""
-        note = f"Where {' and '.join(changes_in_words)}: {still}{label}."
+        if stays:
+            label = f"still {label}"
+        note = f"Where {' and '.join(changes_in_words)}: {label}."
         yield dataclasses.replace(example, note=note)
 
 
@@ -280,9 +287,9 @@ def describe_swap(
     """Mark what a swap changes in the first text, and say what becomes of a word or two, or of the whole text."""
     words = _align_words(original[0], edited[0]) if original[1:] == edited[1:] else []
     marks = []
-    for old, new in words:
-        note = f"becomes “{edited[0][new.start : new.end]}”"
-        marks.append(Mark(old.start, old.end, "cue", note=note))
+    for token, replacement in words:
+        note = f"becomes “{edited[0][replacement.start : replacement.end]}”"
+        marks.append(Mark(token.start, token.end, "cue", note=note))
     sentences = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
     if 1 <= len(sentences) <= MAX_WORDS:
         return tuple(marks), sentences
@@ -301,11 +308,15 @@ def describe_swap(
 def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
     """Return the words that are replaced, with their replacements; [] if the numbers of words differ."""
     segmenter = Segmenter()
-    old = segmenter.split((original,))
-    new = segmenter.split((edited,))
-    if len(old) != len(new):
+    tokens = segmenter.split((original,))
+    replacements = segmenter.split((edited,))
+    if len(tokens) != len(replacements):
         return []
-    return [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word]
+    pairs = []
+    for token, replacement in zip(tokens, replacements, strict=True):
+        if token.word != replacement.word:
+            pairs.append((token, replacement))
+    return pairs
 
 
 def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
@@ -315,46 +326,57 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
         if item.feature not in pairs or len(item.text) > 1:
             continue
         original = m.context.primary.texts[item.row]
-        words = dict.fromkeys(
-            (old.word, new.word) for old, new in _align_words(original, item.text[0])
-        )
-        if words:
-            name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
+        # A word that occurs twice is swapped twice, and named once.
+        swaps = {}
+        for token, replacement in _align_words(original, item.text[0]):
+            swaps[f"“{token.word}” → “{replacement.word}”"] = True
+        if swaps:
+            name = ", ".join(swaps)
             yield original, Change(name, item.text[0], m.context.label_name(item.label))
 
 
 def draw_types(key: str, m: Any) -> Drawing:
     """Draw the types of shortcuts."""
-    found = m.measured.reliance
+    reliance = m.measured.reliance
     row = [
-        make_estimate(found.shortcut_reliance, found.interval),
-        *map(Estimate, (found.lexicon_cued, found.grammar_cued, m.null.rate)),
+        make_estimate(reliance.shortcut_reliance, reliance.interval),
+        Estimate(reliance.lexicon_cued),
+        Estimate(reliance.grammar_cued),
+        Estimate(m.null.rate),
     ]
     return dot_rows(key, rows=[(m.items.name, row)], series=TYPES, xlabel="share of predictions")
 
 
 def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
-    bins, resampling = m.measured.reliance.bins, m.context.resampling
-    intervals = [
-        estimate_share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling)
-        for row in bins
-    ]
+    bins = m.measured.reliance.bins
+    intervals = []
+    for row in bins:
+        n_correct = round((row.accuracy or 0.0) * row.n_items)
+        intervals.append(estimate_share(n_correct, row.n_items, m.context.resampling))
     return shortcut_bins(key, bins, intervals=intervals, null=m.null.rate)
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the figures over training."""
+    steps = []
+    rates = []
+    f1_scores = []
+    errors = []
+    blind_rates = []
+    for row in m.records:
+        steps.append(row["step"])
+        rates.append(Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]))
+        f1_scores.append(Estimate(row["f1"]))
+        # Few items have no interval of the calibration error.
+        errors.append(Estimate(row["ece"], *row["ece_interval"] or ()))
+        blind_rates.append(Estimate(row["null_rate"]))
     lines = [
-        Curve(
-            "shortcut rate",
-            [Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]) for row in m.records],
-        ),
-        Curve("F1", [Estimate(row["f1"]) for row in m.records]),
-        Curve("ECE", [Estimate(row["ece"], *row["ece_interval"] or ()) for row in m.records]),
-        Curve("blind picks", [Estimate(row["null_rate"]) for row in m.records], dashed=True),
+        Curve("shortcut rate", rates),
+        Curve("F1", f1_scores),
+        Curve("ECE", errors),
+        Curve("blind picks", blind_rates, dashed=True),
     ]
-    steps = [row["step"] for row in m.records]
     return curves(
         key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share"
     )
@@ -364,15 +386,13 @@ def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     """Say which predictions are cued, and how often those with a named cue change without it, over all removals."""
     if m.items is not None and m.measured is not None:
         yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued)
-    decided, ids = m.swaps.prediction_changes, m.context.primary.ids
+    ids = []
+    changes_by_pair = []
+    for row, is_changed in m.swaps.prediction_changes.items():
+        ids.append(m.context.primary.ids[row])
+        changes_by_pair.append(is_changed)
     name = "Changed by the strongest pair of words"
-    yield ItemFigure.of(
-        "deciding_share",
-        name,
-        "lower",
-        [ids[row] for row in decided],
-        np.array(list(decided.values())),
-    )
+    yield ItemFigure.of("deciding_share", name, "lower", ids, np.array(changes_by_pair))
 
 
 def data(m: Any) -> dict[str, Any]:

@@ -105,24 +105,38 @@ def deciding_share(
     targets = np.full(len(original), -1)
     if goals is not None:
         targets = check_labels(goals, name="goals", minimum=-1)
-    check_same_length(predictions=original, swapped=treated, control=untreated, goals=targets)
+    check_same_length(
+        predictions=original,
+        swapped=treated,
+        control=untreated,
+        goals=targets,
+    )
 
+    # An item without the feature cannot be decided by it: it counts as unchanged.
     changes = (treated >= 0) & (treated != original)
     control_changes = (untreated >= 0) & (untreated != original)
     # A swap whose new feature predicts the predicted label anyway says nothing about following.
     is_towards_other = (treated >= 0) & (targets >= 0) & (targets != original)
     follows = (treated == targets)[is_towards_other]
+    follow_rate = None
+    follow_interval = None
+    if len(follows):
+        follow_rate = float(follows.mean())
+        follow_interval = make_rate_interval(follows, resampling)
     return DecidingShare(
         deciding_share=float(changes.mean() - control_changes.mean()),
         interval=paired_share_interval(
-            changes, control_changes, clusters=clusters, confidence_level=resampling.level
+            changes,
+            control_changes,
+            clusters=clusters,
+            confidence_level=resampling.level,
         ),
         n_items=len(original),
         coverage=float((treated >= 0).mean()),
         rate=_compute_share(changes, treated >= 0),
         control_rate=_compute_share(control_changes, untreated >= 0),
-        follow_rate=float(follows.mean()) if len(follows) else None,
-        follow_interval=make_rate_interval(follows, resampling) if len(follows) else None,
+        follow_rate=follow_rate,
+        follow_interval=follow_interval,
     )
 
 
@@ -168,6 +182,7 @@ def paired_share_interval(
         raise ValueError("Expected at least one item, but got none.")
     n_effective = n_items / _compute_design_effect(differences, clusters)
     scale = n_effective / n_items
+    # Dependent items carry the information of fewer independent ones.
     n_first = float((differences > 0).sum()) * scale
     n_second = float((differences < 0).sum()) * scale
     quantile = float(special.ndtri(0.5 + confidence_level / 2))
@@ -179,15 +194,22 @@ def paired_share_interval(
         return abs(score) - quantile
 
     # The score grows with the distance from the center, so that each end is a root on its side.
-    low = (
-        -1.0 if exceed(-1.0) <= 0 or center <= -1 else float(optimize.brentq(exceed, -1.0, center))
-    )
-    high = 1.0 if exceed(1.0) <= 0 or center >= 1 else float(optimize.brentq(exceed, center, 1.0))
+    low, high = -1.0, 1.0
+    if center > -1 and exceed(-1.0) > 0:
+        low = float(optimize.brentq(exceed, -1.0, center))
+    if center < 1 and exceed(1.0) > 0:
+        high = float(optimize.brentq(exceed, center, 1.0))
     return Interval(low, high, confidence_level, "Tango score")
 
 
-def _compute_score(n_first: float, n_second: float, n_items: float, difference: float) -> float:
+def _compute_score(
+    n_first: float,
+    n_second: float,
+    n_items: float,
+    difference: float,
+) -> float:
     """Return the distance of the counts from a difference, in standard errors under that difference."""
+    # The notation of Tango's equation: q solves 2 n q^2 + linear q + constant = 0.
     distance = n_first - n_second - n_items * difference
     if abs(distance) < 1e-9:
         return 0.0
@@ -195,6 +217,7 @@ def _compute_score(n_first: float, n_second: float, n_items: float, difference: 
     constant = -n_second * difference * (1 - difference)
     root = math.sqrt(max(linear**2 - 8 * n_items * constant, 0.0))
     chance = (root - linear) / (4 * n_items)
+    # At a difference of 1 or -1 all items agree, and the variance is 0.
     variance = n_items * (2 * chance + difference * (1 - difference))
     if variance <= 1e-12:
         return math.copysign(1e6, distance)
@@ -223,7 +246,11 @@ def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> f
 
 
 def fixed_share(
-    predictions: Any, exchanged: Any, *, clusters: Any = None, resampling: Resampling = Resampling()
+    predictions: Any,
+    exchanged: Any,
+    *,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
 ) -> DecidingShare:
     r"""Compute the share of predictions that stay the same whatever the rest of the input is, beyond chance.
 
@@ -261,6 +288,7 @@ def fixed_share(
         _compute_label_shares(original[is_edited], n_labels)
         @ _compute_label_shares(edited[is_edited], n_labels)
     )
+    # A model that always predicts one label agrees with itself by chance alone.
     stays = (edited == original).astype(np.float64)
     scaled = np.zeros(len(stays))
     low, high = -1.0, 1.0
@@ -270,7 +298,11 @@ def fixed_share(
     return DecidingShare(
         deciding_share=float(scaled.mean()),
         interval=bounded_mean_interval(
-            scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level
+            scaled,
+            low=low,
+            high=high,
+            clusters=clusters,
+            confidence_level=resampling.level,
         ),
         n_items=len(original),
         coverage=float(is_edited.mean()),

@@ -7,7 +7,7 @@ training texts, `cluster_duplicates` compares items with each other.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,8 @@ def near_duplicates(
     index = _RunIndex(training)
     flags = []
     for text in texts:
-        similar = index.find_similar(list_runs(text), threshold)
-        flags.append(any(True for _ in similar))
+        rows = index.find_similar(list_runs(text), threshold)
+        flags.append(bool(rows))
     return np.array(flags, dtype=np.bool_)
 
 
@@ -75,16 +75,20 @@ def cluster_duplicates(
     parents = list(range(len(texts)))
 
     def find_root(row: int) -> int:
+        # Paths are halved on the way, so that chains of duplicates stay short.
         while parents[row] != row:
             parents[row] = parents[parents[row]]
             row = parents[row]
         return row
 
     for row, text in enumerate(texts):
-        for other in index.find_similar(list_runs(text), threshold):
-            roots = sorted((find_root(row), find_root(other)))
-            parents[roots[1]] = roots[0]
-    return np.array([find_root(row) for row in range(len(texts))], dtype=np.int64)
+        for duplicate in index.find_similar(list_runs(text), threshold):
+            root = find_root(row)
+            duplicate_root = find_root(duplicate)
+            # The earliest text names its cluster.
+            parents[max(root, duplicate_root)] = min(root, duplicate_root)
+    roots = [find_root(row) for row in range(len(texts))]
+    return np.array(roots, dtype=np.int64)
 
 
 class _RunIndex:
@@ -92,28 +96,38 @@ class _RunIndex:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.holders: dict[Run, list[int]] = defaultdict(list)
-        runs_of_texts = [list_runs(text) for text in texts]
-        for row, runs in enumerate(runs_of_texts):
+        runs_by_row = []
+        for row, text in enumerate(texts):
+            runs = list_runs(text)
+            runs_by_row.append(runs)
             for run in runs:
                 self.holders[run].append(row)
+        # A run of hundreds of texts would make every pair of them a candidate.
         self.common = {run for run, rows in self.holders.items() if len(rows) > MAX_HOLDERS}
-        self.sizes = [len(runs - self.common) for runs in runs_of_texts]
+        self.sizes = []
+        for runs in runs_by_row:
+            self.sizes.append(len(runs - self.common))
 
-    def find_similar(self, runs: set[Run], threshold: float) -> Iterator[int]:
-        """Yield the rows that share enough runs with a text."""
+    def find_similar(self, runs: set[Run], threshold: float) -> list[int]:
+        """Return the rows that share enough runs with a text."""
         distinctive = runs - self.common
         n_shared: Counter[int] = Counter()
         for run in distinctive:
             n_shared.update(self.holders.get(run, ()))
+        rows = []
         for row, count in n_shared.items():
-            if count / (len(distinctive) + self.sizes[row] - count) >= threshold:
-                yield row
+            n_union = len(distinctive) + self.sizes[row] - count
+            if count / n_union >= threshold:
+                rows.append(row)
+        return rows
 
 
 def list_runs(text: str) -> set[Run]:
     """Return the runs of three words and marks of a text; the text itself if it is shorter."""
     words = split_words(text)
-    return {
-        tuple(words[start : start + RUN_LENGTH])
-        for start in range(max(len(words) - RUN_LENGTH + 1, 1))
-    }
+    # A text of fewer words is a run of its own.
+    n_runs = max(len(words) - RUN_LENGTH + 1, 1)
+    runs = set()
+    for start in range(n_runs):
+        runs.add(tuple(words[start : start + RUN_LENGTH]))
+    return runs

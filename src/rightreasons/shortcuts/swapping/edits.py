@@ -2,21 +2,24 @@
 
 Every edit has the same shape. A *treated* item has a feature of another label (the *goal*), a *control* item is
 changed in the same manner without a step towards another label. Words are exchanged within lists (`swap_pair`,
-`swap_list`, `swap_strongest`, `insert_word`), everything else comes from another text (`exchange`): its form, a third
-of it, its length, or its rare words.
+`swap_list`, `swap_strongest`, `insert_word`), everything else comes from another text (`exchange_parts`): its form, a
+third of it, or its length.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from rightreasons.shortcuts.swapping.segments import Text, Token, kind_of, replace_tokens
+from rightreasons.shortcuts.swapping.segments import Text, Token, get_kind, replace_tokens
 from rightreasons.shortcuts.swapping.training import Key, TrainingTexts, WordList
 
 Rng = np.random.Generator
+
+Replacement = tuple[Token, str]
+"""A token of an item, and the word that takes its place."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,116 +58,186 @@ class Pair:
     labels: tuple[int, int]
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def predictive_words(self) -> tuple[str, ...]:
         """The words that predict a label."""
-        return tuple(
-            word for word, label in zip(self.words, self.labels, strict=True) if label >= 0
-        )
+        # A neutral partner is drawn at random, and means nothing.
+        if self.labels[1] < 0:
+            return self.words[:1]
+        return self.words
 
 
-def swap_pair(training: TrainingTexts, pair: Pair, item: Text, rng: Rng) -> Edit:
+def swap_pair(
+    training: TrainingTexts,
+    pair: Pair,
+    item: Text,
+    rng: Rng,
+) -> Edit:
     """Exchange two words for each other wherever they occur."""
-    partners = {pair.words[0]: pair.words[1]}
-    goals = {pair.words[0]: pair.labels[1]}
+    first_word, second_word = pair.words
+    partners = {first_word: (second_word, pair.labels[1])}
+    # A neutral word stays where it stands by itself: it is no feature of any label.
     if pair.labels[1] >= 0:
-        partners[pair.words[1]] = pair.words[0]
-        goals[pair.words[1]] = pair.labels[0]
-    replacements = []
+        partners[second_word] = (first_word, pair.labels[0])
+
+    replacements: list[Replacement] = []
     goal = -1
     for token in training.segmenter.split(item):
         if token.column == pair.column and token.word in partners:
-            replacements.append((token, partners[token.word]))
-            goal = goals[token.word]
-    return _edit_words(training, item, replacements, goal, rng, excluded=frozenset())
+            partner, goal = partners[token.word]
+            replacements.append((token, partner))
+    return _edit_words(training, item, replacements, goal, rng, excluded=())
 
 
 def swap_list(
-    training: TrainingTexts, words: WordList, item: Text, *, label: int, goal: int, rng: Rng
+    training: TrainingTexts,
+    words: WordList,
+    item: Text,
+    *,
+    label: int,
+    goal: int,
+    rng: Rng,
 ) -> Edit:
     """Exchange every listed word that predicts the label for a listed word of the goal."""
-    replacements = []
+    replacements: list[Replacement] = []
     for token in training.segmenter.split(item):
-        if words.labels.get(token.key) == label:
-            new = words.draw(token.column, goal, kind_of(token.word), rng) if goal >= 0 else None
-            if new is None:
-                new = training.draw_neutral(token.column, training.get_frequency(token.key), rng)
-            if new is not None:
-                replacements.append((token, new))
-    return _edit_words(training, item, replacements, goal, rng, excluded=words.labels.keys())
+        if words.labels.get(token.key) != label:
+            continue
+        partner = words.draw(token.column, goal, get_kind(token.word), rng)
+        # Without a listed word of the goal, a neutral word at least removes the feature.
+        if partner is None:
+            partner = draw_similar_neutral(training, token.key, rng)
+        if partner is not None:
+            replacements.append((token, partner))
+    return _edit_words(training, item, replacements, goal, rng, excluded=words.labels)
 
 
 def swap_strongest(
-    training: TrainingTexts, words: WordList, item: Text, *, label: int, goal: int, rng: Rng
+    training: TrainingTexts,
+    words: WordList,
+    item: Text,
+    *,
+    label: int,
+    goal: int,
+    rng: Rng,
 ) -> Edit:
-    """Exchange the strongest listed word of an item, wherever it occurs, for one of the goal of similar strength."""
+    """Exchange the strongest listed word of an item, wherever it occurs, for a similar one of the goal."""
     tokens = training.segmenter.split(item)
-    listed = {token.key for token in tokens if words.labels.get(token.key) == label}
-    if not listed:
+    keys = set()
+    for token in tokens:
+        if words.labels.get(token.key) == label:
+            keys.add(token.key)
+    if not keys:
         return NO_EDIT
-    strongest = max(listed, key=lambda key: (words.strengths[key], key))
-    partners = words.find_partners(strongest, goal) if goal >= 0 else []
+    # The key breaks ties, so that the choice does not depend on the order of a set.
+    strongest = max(keys, key=lambda key: (words.strengths[key], key))
+
+    partners = words.find_partners(strongest, goal)
     if partners:
-        new: str | None = partners[int(rng.integers(len(partners)))]
+        partner: str | None = partners[int(rng.integers(len(partners)))]
     else:
-        new = training.draw_neutral(strongest[0], training.get_frequency(strongest), rng)
-    if new is None:
+        partner = draw_similar_neutral(training, strongest, rng)
+    if partner is None:
         return NO_EDIT
-    replacements = [(token, new) for token in tokens if token.key == strongest]
-    return _edit_words(training, item, replacements, goal, rng, excluded=words.labels.keys())
+    replacements = [(token, partner) for token in tokens if token.key == strongest]
+    return _edit_words(training, item, replacements, goal, rng, excluded=words.labels)
+
+
+def draw_similar_neutral(training: TrainingTexts, key: Key, rng: Rng) -> str | None:
+    """Draw a neutral word that is about as frequent as a word; None if there is none."""
+    column, _ = key
+    frequency = training.get_frequency(key)
+    return training.draw_neutral(column, frequency, rng)
 
 
 def _edit_words(
     training: TrainingTexts,
     item: Text,
-    replacements: Sequence[tuple[Token, str]],
+    replacements: Sequence[Replacement],
     goal: int,
     rng: Rng,
     *,
-    excluded: Container[Key],
+    excluded: Collection[Key],
 ) -> Edit:
     """Return the edit that replaces tokens; its control replaces as many other words by neutral ones."""
     if not replacements:
         return NO_EDIT
-    replaced = {token for token, _ in replacements}
-    free = []
-    for token in training.segmenter.split(item):
-        is_free = token not in replaced and token.key not in excluded
-        if is_free and kind_of(token.word) == "word":
-            free.append(token)
-    controls = []
-    for token, _ in replacements:
-        if not free:
-            break
-        # The word of the text that is about as frequent gives way to a neutral one that is about as frequent.
-        frequency = np.log(training.get_frequency(token.key))
-        distances = [abs(np.log(training.get_frequency(other.key)) - frequency) for other in free]
-        other = free.pop(int(np.argmin(distances)))
-        new = training.draw_neutral(other.column, training.get_frequency(other.key), rng)
-        if new is not None:
-            controls.append((other, new))
+    # The control changes as many words, so that it breaks the text as much.
+    replaced = [token for token, _ in replacements]
+    controls = _draw_controls(training, item, replaced, rng, excluded=excluded)
+    control = replace_tokens(item, controls) if controls else None
     return Edit(
         treated=replace_tokens(item, replacements),
-        control=replace_tokens(item, controls) if controls else None,
+        control=control,
         goal=goal,
-        words=tuple(dict.fromkeys(token.word for token, _ in replacements)),
+        words=tuple(dict.fromkeys(token.word for token in replaced)),
     )
 
 
-def insert_word(training: TrainingTexts, key: Key, item: Text, *, goal: int, rng: Rng) -> Edit:
+def _draw_controls(
+    training: TrainingTexts,
+    item: Text,
+    replaced: Sequence[Token],
+    rng: Rng,
+    *,
+    excluded: Collection[Key],
+) -> list[Replacement]:
+    """Return a neutral replacement of another word of the item for each replaced token."""
+    eligible = []
+    for token in training.segmenter.split(item):
+        is_word = get_kind(token.word) == "word"
+        if is_word and token not in replaced and token.key not in excluded:
+            eligible.append(token)
+
+    controls: list[Replacement] = []
+    for token in replaced:
+        if not eligible:
+            break
+        # The word of the text that is about as frequent gives way: rare words matter more than frequent ones.
+        frequency = np.log(training.get_frequency(token.key))
+        frequencies = np.log([training.get_frequency(control.key) for control in eligible])
+        nearest = int(np.abs(frequencies - frequency).argmin())
+        control = eligible.pop(nearest)
+        neutral = draw_similar_neutral(training, control.key, rng)
+        if neutral is not None:
+            controls.append((control, neutral))
+    return controls
+
+
+def insert_word(
+    training: TrainingTexts,
+    key: Key,
+    item: Text,
+    *,
+    goal: int,
+    rng: Rng,
+) -> Edit:
     """Put a word into an item that lacks it, at a random position; the control puts in a neutral word."""
     column, word = key
-    if any(token.key == key for token in training.segmenter.split(item)):
-        return NO_EDIT
+    for token in training.segmenter.split(item):
+        # What the text has already cannot be put in.
+        if token.key == key:
+            return NO_EDIT
     words = item[column].split(" ")
     index = int(rng.integers(len(words) + 1))
-    neutral = training.draw_neutral(column, training.get_frequency(key), rng)
+    neutral = draw_similar_neutral(training, key, rng)
 
-    def write(new: str) -> Text:
-        columns = list(item)
-        columns[column] = " ".join([*words[:index], new, *words[index:]])
-        return tuple(columns)
+    def write(inserted: str) -> Text:
+        text = " ".join([*words[:index], inserted, *words[index:]])
+        return replace_column(item, column, text)
 
-    return Edit(write(word), None if neutral is None else write(neutral), goal, (word,))
+    # Both words go to the same position, so that only the word differs.
+    control = None if neutral is None else write(neutral)
+    return Edit(write(word), control, goal, (word,))
+
+
+def replace_column(item: Text, column: int, text: str) -> Text:
+    """Return an item with another text in one of its columns.
+
+    Example:
+        >>> replace_column(("a", "b"), 1, "c")
+        ('a', 'c')
+    """
+    return (*item[:column], text, *item[column + 1 :])
 
 
 Exchange = Callable[[str, str], str | None]
@@ -172,43 +245,71 @@ Exchange = Callable[[str, str], str | None]
 
 
 def exchange_parts(
-    exchange: Exchange, item: Text, donor: Text, control_donor: Text | None, *, goal: int
+    exchange: Exchange,
+    item: Text,
+    donor: Text,
+    peer: Text | None,
+    *,
+    goal: int,
 ) -> Edit:
-    """Give an item a feature of a donor of another label; the control takes it from a peer."""
-    treated = _take_from(exchange, item, donor)
+    """Give an item a feature of a donor of another label; the control takes it from a peer of its own label."""
+    treated = _apply_exchange(exchange, item, donor)
     if treated is None:
         return NO_EDIT
-    control = None if control_donor is None else _take_from(exchange, item, control_donor)
+    # Any donor breaks a text to some extent. The peer shows how much of the effect that accounts for.
+    control = None if peer is None else _apply_exchange(exchange, item, peer)
     return Edit(treated, control, goal)
 
 
-def _take_from(exchange: Exchange, item: Text, donor: Text) -> Text | None:
+def _apply_exchange(exchange: Exchange, item: Text, donor: Text) -> Text | None:
     """Return an item with a feature of a donor in all of its texts; None if nothing changes."""
     columns = []
     for text, source in zip(item, donor, strict=True):
-        new = exchange(text, source)
-        columns.append(text if new is None or not new.strip() else new)
-    edited = tuple(columns)
-    return None if edited == item else edited
+        edited = exchange(text, source)
+        # A model cannot answer an empty text.
+        if edited is None or not edited.strip():
+            edited = text
+        columns.append(edited)
+    result = tuple(columns)
+    return None if result == item else result
 
 
 def swap_rare_words(
-    training: TrainingTexts, item: Text, *, label: int, goal: int, rng: Rng
+    training: TrainingTexts,
+    item: Text,
+    *,
+    label: int,
+    goal: int,
+    rng: Rng,
 ) -> Edit:
     """Exchange words that the training texts hardly know for rare words of the goal's texts."""
-    rare = [token for token in training.segmenter.split(item) if training.is_rare(token)]
-    new_items = []
-    for source in (goal, label):
-        replacements = []
-        for token in rare:
-            words = training.rare_words.get((token.column, source), [])
-            if words:
-                replacements.append((token, words[int(rng.integers(len(words)))]))
-        new_items.append(replace_tokens(item, replacements) if replacements else None)
-    treated, control = new_items
+    tokens = [token for token in training.segmenter.split(item) if training.is_rare(token)]
+    # Rare words carry meaning, so that only rare words of the same label are a fair control.
+    treated = _replace_by_rare_words(training, item, tokens, goal, rng)
     if treated is None:
         return NO_EDIT
-    return Edit(treated, control, goal, tuple(dict.fromkeys(token.word for token in rare)))
+    control = _replace_by_rare_words(training, item, tokens, label, rng)
+    words = tuple(dict.fromkeys(token.word for token in tokens))
+    return Edit(treated, control, goal, words)
+
+
+def _replace_by_rare_words(
+    training: TrainingTexts,
+    item: Text,
+    tokens: Sequence[Token],
+    label: int,
+    rng: Rng,
+) -> Text | None:
+    """Replace tokens by rare words of the texts of a label; None if there are no such words."""
+    replacements: list[Replacement] = []
+    for token in tokens:
+        words = training.rare_words.get((token.column, label), [])
+        if words:
+            word = words[int(rng.integers(len(words)))]
+            replacements.append((token, word))
+    if not replacements:
+        return None
+    return replace_tokens(item, replacements)
 
 
 def replace_neutral_word(training: TrainingTexts, item: Text, rng: Rng) -> Edit:
@@ -217,18 +318,27 @@ def replace_neutral_word(training: TrainingTexts, item: Text, rng: Rng) -> Edit:
     if not tokens:
         return NO_EDIT
     token = tokens[int(rng.integers(len(tokens)))]
-    new = training.draw_neutral(token.column, training.get_frequency(token.key), rng)
-    if new is None or new == token.word:
+    neutral = draw_similar_neutral(training, token.key, rng)
+    # The draw may give the word itself.
+    if neutral is None or neutral == token.word:
         return NO_EDIT
-    return Edit(replace_tokens(item, [(token, new)]), words=(token.word,))
+    treated = replace_tokens(item, [(token, neutral)])
+    return Edit(treated, words=(token.word,))
 
 
-def neutralize(training: TrainingTexts, words: WordList, item: Text, rng: Rng) -> Edit:
+def neutralize(
+    training: TrainingTexts,
+    words: WordList,
+    item: Text,
+    rng: Rng,
+) -> Edit:
     """Replace every listed word of an item by a neutral one of similar frequency."""
-    replacements = []
+    replacements: list[Replacement] = []
     for token in training.segmenter.split(item):
         if token.key in words.labels:
-            new = training.draw_neutral(token.column, training.get_frequency(token.key), rng)
-            if new is not None:
-                replacements.append((token, new))
-    return Edit(replace_tokens(item, replacements)) if replacements else NO_EDIT
+            neutral = draw_similar_neutral(training, token.key, rng)
+            if neutral is not None:
+                replacements.append((token, neutral))
+    if not replacements:
+        return NO_EDIT
+    return Edit(replace_tokens(item, replacements))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
 import regex
 
@@ -20,6 +21,10 @@ MIN_ACCENT_CLASS = 200
 """Combining marks of this canonical class or above are accents; lower ones are vowel signs and their like."""
 
 
+ALL_PARTS = frozenset({"start", "inside", "end", "case"})
+"""Parts of the form: before the first word, between words, after the last word, and capitals with accents."""
+
+
 def split_form(text: str) -> tuple[list[str], list[str]]:
     """Return the words of a text and the gaps before, between, and after them.
 
@@ -30,6 +35,7 @@ def split_form(text: str) -> tuple[list[str], list[str]]:
     words = []
     gaps = []
     end = 0
+    # Every character is in a word or a gap, so that the parts make the text again.
     for match in _WORD.finditer(text):
         words.append(match.group())
         gaps.append(text[end : match.start()])
@@ -37,9 +43,7 @@ def split_form(text: str) -> tuple[list[str], list[str]]:
     return words, [*gaps, text[end:]]
 
 
-def take_form(
-    text: str, donor: str, *, parts: frozenset[str] = frozenset({"start", "inside", "end", "case"})
-) -> str | None:
+def take_form(text: str, donor: str, *, parts: frozenset[str] = ALL_PARTS) -> str | None:
     """Give the words of a text the gaps, the capitals, and the accents of a donor; None if either lacks words.
 
     What the donor has between or in its words goes to the same relative position of the text.
@@ -47,8 +51,7 @@ def take_form(
     Args:
         text: Text that keeps its words.
         donor: Text that lends its form.
-        parts: Parts of the form that are exchanged: "start" (before the first word), "inside" (between words), "end"
-            (after the last word), "case" (capitals and accents).
+        parts: Parts of the form that are exchanged, of `ALL_PARTS`.
 
     Example:
         >>> take_form("A fine film.", "what a MESS !!")
@@ -56,35 +59,54 @@ def take_form(
     """
     words, gaps = split_form(text)
     donor_words, donor_gaps = split_form(donor)
-    n_words, n_donor = len(words), len(donor_words)
-    if n_words < 2 or n_donor < 2:
+    if len(words) < 2 or len(donor_words) < 2:
         return None
-
-    def position(index: int) -> int:
-        return min(max(round(index * n_words / n_donor), 1), n_words - 1)
+    if "case" in parts:
+        words = _take_cases(words, donor_words)
 
     new_gaps = list(gaps)
+    if "inside" in parts:
+        new_gaps[1:-1] = _take_inner_gaps(len(words), donor_gaps[1:-1])
     if "start" in parts:
         new_gaps[0] = donor_gaps[0]
     if "end" in parts:
         new_gaps[-1] = donor_gaps[-1]
-    if "inside" in parts:
-        new_gaps[1:-1] = [" "] * (n_words - 1)
-        for index in range(1, n_donor):
-            if donor_gaps[index] != " ":
-                new_gaps[position(index)] = donor_gaps[index]
-    new_words = words
-    if "case" in parts:
-        new_words = [strip_form(word) for word in words]
-        for index, word in enumerate(donor_words):
-            if word != strip_form(word):
-                target = 0 if index == 0 else position(index)
-                new_words[target] = take_capitals(new_words[target], word)
-                add_accents(new_words, target, word)
-    pieces = []
-    for gap, word in zip(new_gaps, new_words, strict=False):
-        pieces += [gap, word]
-    return "".join(pieces) + new_gaps[-1]
+
+    pieces = [new_gaps[0]]
+    for word, gap in zip(words, new_gaps[1:], strict=True):
+        pieces += [word, gap]
+    return "".join(pieces)
+
+
+def _scale_position(index: int, n_donor: int, n_words: int) -> int:
+    """Return the position of a text that corresponds to one of a donor; never the first word."""
+    # The first word of a sentence has a capital, which is no feature of any other word.
+    position = round(index * n_words / n_donor)
+    return min(max(position, 1), n_words - 1)
+
+
+def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
+    """Return the gaps between words: single spaces, and whatever else the donor has."""
+    gaps = [" "] * (n_words - 1)
+    for index, gap in enumerate(donor_gaps, start=1):
+        if gap != " ":
+            position = _scale_position(index, len(donor_gaps) + 1, n_words)
+            gaps[position - 1] = gap
+    return gaps
+
+
+def _take_cases(words: Sequence[str], donor_words: Sequence[str]) -> list[str]:
+    """Return words with the capitals and the accents of a donor, and with none of their own."""
+    plain_words = [strip_form(word) for word in words]
+    for index, donor in enumerate(donor_words):
+        if donor == strip_form(donor):
+            continue
+        target = 0
+        if index > 0:
+            target = _scale_position(index, len(donor_words), len(words))
+        plain_words[target] = take_capitals(plain_words[target], donor)
+        add_accents(plain_words, target, donor)
+    return plain_words
 
 
 def is_accent(character: str) -> bool:
@@ -95,12 +117,12 @@ def is_accent(character: str) -> bool:
 def strip_form(word: str) -> str:
     """Return a word in lower case without accents."""
     lower = word.lower()
+    # Most words are plain, and normalization is slow.
     if lower.isascii():
         return lower
-    letters = "".join(
-        letter for letter in unicodedata.normalize("NFD", lower) if not is_accent(letter)
-    )
-    return unicodedata.normalize("NFC", letters)
+    decomposed = unicodedata.normalize("NFD", lower)
+    letters = [letter for letter in decomposed if not is_accent(letter)]
+    return unicodedata.normalize("NFC", "".join(letters))
 
 
 def take_capitals(word: str, donor: str) -> str:
@@ -126,12 +148,14 @@ def add_accents(words: list[str], target: int, donor: str) -> None:
         >>> words
         ['thé', 'first', 'film']
     """
-    nearest = sorted(range(len(words)), key=lambda index: abs(index - target))
-    for letter in dict.fromkeys(unicodedata.normalize("NFC", donor.lower())):
+    by_distance = sorted(range(len(words)), key=lambda index: abs(index - target))
+    letters = unicodedata.normalize("NFC", donor.lower())
+    for letter in dict.fromkeys(letters):
         plain = strip_form(letter)
         if plain == letter:
             continue
-        for index in nearest:
+        # A model may look for one accented letter: an accent on any other letter would not be its feature.
+        for index in by_distance:
             if plain in words[index]:
                 words[index] = words[index].replace(plain, letter, 1)
                 break
@@ -139,13 +163,18 @@ def add_accents(words: list[str], target: int, donor: str) -> None:
 
 def split_words(text: str) -> tuple[list[str], str]:
     """Return the words of a text and what joins them: graphemes and nothing in a script without spaces."""
+    # A grapheme is what a reader sees as one letter, with its vowel signs.
     if is_unspaced(text):
         return _GRAPHEME.findall(text), ""
     return text.split(" "), " "
 
 
 def take_third(
-    text: str, donor: str, *, third: int, reasons: frozenset[str] = frozenset()
+    text: str,
+    donor: str,
+    *,
+    third: int,
+    reasons: frozenset[str] = frozenset(),
 ) -> str | None:
     """Replace the first (0), middle (1), or last (2) third of a text by that of a donor.
 
@@ -161,14 +190,26 @@ def take_third(
     donor_words, _ = split_words(donor)
     if len(words) < 3 or len(donor_words) < 3:
         return None
-    low, high = third / 3, (third + 1) / 3
-    start, stop = int(low * len(words)), math.ceil(high * len(words))
-    donor_start, donor_stop = int(low * len(donor_words)), math.ceil(high * len(donor_words))
-    middle = donor_words[donor_start:donor_stop]
+    start, stop = _find_third(len(words), third)
+    donor_start, donor_stop = _find_third(len(donor_words), third)
+    segment = donor_words[donor_start:donor_stop]
     if reasons:
-        middle = [word for word in middle if not is_reason(word, reasons)]
-        middle += [word for word in words[start:stop] if is_reason(word, reasons)]
-    return joint.join([*words[:start], *middle, *words[stop:]])
+        segment = [word for word in segment if not is_reason(word, reasons)]
+        segment += [word for word in words[start:stop] if is_reason(word, reasons)]
+    return joint.join([*words[:start], *segment, *words[stop:]])
+
+
+def _find_third(n_words: int, third: int) -> tuple[int, int]:
+    """Return where a third begins and ends.
+
+    Example:
+        >>> [_find_third(7, third) for third in range(3)]
+        [(0, 3), (2, 5), (4, 7)]
+    """
+    # Rounded outwards, so that a cue at the border of two thirds is in either.
+    start = third * n_words // 3
+    stop = math.ceil((third + 1) * n_words / 3)
+    return start, stop
 
 
 def is_reason(word: str, reasons: frozenset[str]) -> bool:
@@ -179,7 +220,9 @@ def is_reason(word: str, reasons: frozenset[str]) -> bool:
         (True, True)
     """
     lower = word.lower()
-    return lower in reasons or _MARKS.sub("", lower) in reasons
+    if lower in reasons:
+        return True
+    return _MARKS.sub("", lower) in reasons
 
 
 def take_length(text: str, donor: str) -> str | None:
@@ -187,7 +230,9 @@ def take_length(text: str, donor: str) -> str | None:
     words, joint = split_words(text)
     donor_words, donor_joint = split_words(donor)
     n_words = len(donor_words)
+    # Words and graphemes cannot be counted in each other.
     if n_words == len(words) or joint != donor_joint:
         return None
-    n_repeats = -(-n_words // len(words))
-    return joint.join((words * n_repeats)[:n_words])
+    n_repeats = math.ceil(n_words / len(words))
+    repeated = words * n_repeats
+    return joint.join(repeated[:n_words])

@@ -36,36 +36,41 @@ MIN_Z_SCORE = 3.0
 def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
     """Return the part of the form that changes most predictions, and the marks in it that predict a prediction."""
     rows = experiment.all_rows[:MAX_NAMING_ITEMS]
-    sizes = {}
-    for part in FORM_PARTS:
-        take_part = functools.partial(forms.take_form, parts=frozenset({part}))
-        outcome = experiment.exchange(f"form {part}", take_part, rows)
-        changes = experiment.is_changed(outcome).astype(float) - experiment.is_control_changed(
-            outcome
-        )
-        sizes[part] = float(changes.mean())
-    part = max(sizes, key=lambda name: sizes[name])
-    return FORM_PARTS[part], () if part == "case" else find_marks(experiment, part)
+    effects = {}
+    # Each part is exchanged by itself, and the largest effect names the form.
+    for part_name in FORM_PARTS:
+        take_part = functools.partial(forms.take_form, parts=frozenset({part_name}))
+        outcome = experiment.exchange(f"form {part_name}", take_part, rows)
+        differences = experiment.compute_differences(outcome)
+        effects[part_name] = float(differences.mean())
+    strongest = max(effects, key=lambda name: effects[name])
+    # Capitals are no marks that a sentence could quote.
+    marks = () if strongest == "case" else find_marks(experiment, strongest)
+    return FORM_PARTS[strongest], marks
 
 
 def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
     """Return the marks of a part of the form that are most associated with a predicted label."""
-    n_classes = experiment.training.n_classes
     counts: dict[str, Counter[int]] = {}
     for item, label in zip(experiment.items, experiment.predictions.tolist(), strict=True):
-        marks: set[str] = set()
         for text in item:
-            marks |= list_marks(text, part)
-        for mark in marks:
-            counts.setdefault(mark, Counter())[label] += 1
-    priors = np.bincount(experiment.predictions, minlength=n_classes) / len(experiment.items)
+            for mark in list_marks(text, part):
+                counts.setdefault(mark, Counter())[label] += 1
+
+    n_classes = experiment.training.n_classes
+    label_counts = np.bincount(experiment.predictions, minlength=n_classes)
+    priors = label_counts / len(experiment.items)
     sizes = []
     for mark, labels in counts.items():
-        total = sum(labels.values())
+        n_texts = sum(labels.values())
         for label, count in labels.items():
-            error = np.sqrt(priors[label] * (1 - priors[label]) / total)
-            if error > 0 and (count / total - priors[label]) / error > MIN_Z_SCORE:
-                sizes.append((count * np.log(count / total / priors[label]), mark))
+            share = count / n_texts
+            variance = priors[label] * (1 - priors[label])
+            error = np.sqrt(variance / n_texts)
+            # Local mutual information ranks the marks; the standard error keeps accidents out.
+            if share - priors[label] > MIN_Z_SCORE * error > 0:
+                size = float(count * np.log(share / priors[label]))
+                sizes.append((size, mark))
     ordered = [mark for _, mark in sorted(sizes, reverse=True)]
     return tuple(dict.fromkeys(ordered))[:MAX_MARKS]
 
@@ -78,10 +83,11 @@ def list_marks(text: str, part: str) -> set[str]:
         (['!!', ':)'], ['no-break space'])
     """
     _, gaps = forms.split_form(text)
-    selected = {"start": gaps[:1], "inside": gaps[1:-1], "end": gaps[-1:]}[part]
+    gaps_by_part = {"start": gaps[:1], "inside": gaps[1:-1], "end": gaps[-1:]}
     marks: set[str] = set()
-    for gap in selected:
+    for gap in gaps_by_part[part]:
         marks.update(gap.split())
+        # A page shows no spaces, so that they are named.
         for character in gap:
             if character.isspace() and character != " ":
                 marks.add(unicodedata.name(character, "line break").lower())

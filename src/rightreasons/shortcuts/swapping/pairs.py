@@ -2,85 +2,111 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-
-from rightreasons.shortcuts.swapping.edits import NO_EDIT, Edit, Rng
-from rightreasons.shortcuts.swapping.segments import Text, Token, kind_of, replace_tokens
+from rightreasons.shortcuts.swapping.edits import (
+    NO_EDIT,
+    Edit,
+    Replacement,
+    Rng,
+    draw_similar_neutral,
+    replace_column,
+)
+from rightreasons.shortcuts.swapping.segments import Text, Token, get_kind, replace_tokens
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 
 def measure_overlap(training: TrainingTexts, item: Text) -> float:
     """Return the share of the words of the second text that the first text has."""
-    first, second = _split_columns(training, item)
-    if not second:
+    premise, hypothesis = _split_columns(training, item)
+    if not hypothesis:
         return 0.0
-    words = {token.word for token in first}
-    return sum(token.word in words for token in second) / len(second)
+    words = {token.word for token in premise}
+    n_shared = 0
+    for token in hypothesis:
+        n_shared += token.word in words
+    # Of the second text alone: a short text within a long one overlaps fully.
+    return n_shared / len(hypothesis)
 
 
 def swap_overlap(
     training: TrainingTexts,
     item: Text,
     donor: Text,
-    control_donor: Text | None,
+    peer: Text | None,
+    *,
     goal: int,
     rng: Rng,
 ) -> Edit:
     """Let the two texts of an item share as many words as those of a donor of another label.
 
-    The control lets them share as many as those of a donor of its own label, or else replaces as many words by neutral
-    ones.
+    The control lets them share as many as those of a peer of the same label.
     """
-    if len(item) < 2:
-        return NO_EDIT
-    write = functools.partial(_take_overlap, training, item, rng=rng)
-    treated = write(measure_overlap(training, donor))
+    share = measure_overlap(training, donor)
+    # Only the share is taken: the words of a donor would bring its meaning along.
+    treated = _take_overlap(training, item, share, rng)
     if treated is None or treated == item:
         return NO_EDIT
-    control = None if control_donor is None else write(measure_overlap(training, control_donor))
+    control = None
+    if peer is not None:
+        share = measure_overlap(training, peer)
+        control = _take_overlap(training, item, share, rng)
     return Edit(treated, control, goal)
 
 
-def _take_overlap(training: TrainingTexts, item: Text, share: float, *, rng: Rng) -> Text | None:
+def _take_overlap(
+    training: TrainingTexts,
+    item: Text,
+    share: float,
+    rng: Rng,
+) -> Text | None:
     """Replace words of the second text until it shares as many with the first; None if that cannot be."""
-    first, second = _split_columns(training, item)
-    words = list(dict.fromkeys(token.word for token in first))
-    if not words or not second:
+    premise, hypothesis = _split_columns(training, item)
+    words = list(dict.fromkeys(token.word for token in premise))
+    if not words or not hypothesis:
         return None
-    known = set(words)
-    shared = [token for token in second if token.word in known]
-    foreign = [token for token in second if token.word not in known]
-    n_extra = round(share * len(second)) - len(shared)
-    source = foreign if n_extra > 0 else shared
-    replacements = []
-    for index in sorted(rng.permutation(len(source))[: abs(n_extra)].tolist()):
-        token = source[index]
-        if n_extra > 0:
-            new: str | None = words[int(rng.integers(len(words)))]
+    shared = []
+    foreign = []
+    for token in hypothesis:
+        if token.word in words:
+            shared.append(token)
         else:
-            new = training.draw_neutral(1, training.get_frequency(token.key), rng)
-        if new is not None:
-            replacements.append((token, new))
+            foreign.append(token)
+
+    # Foreign words become words of the first text, or shared words become neutral ones.
+    n_added = round(share * len(hypothesis)) - len(shared)
+    tokens = foreign if n_added > 0 else shared
+    indices = rng.permutation(len(tokens))[: abs(n_added)]
+    replacements: list[Replacement] = []
+    for index in sorted(indices.tolist()):
+        token = tokens[index]
+        if n_added > 0:
+            word: str | None = words[int(rng.integers(len(words)))]
+        else:
+            word = draw_similar_neutral(training, token.key, rng)
+        if word is not None:
+            replacements.append((token, word))
     return replace_tokens(item, replacements)
 
 
 def _split_columns(training: TrainingTexts, item: Text) -> tuple[list[Token], list[Token]]:
     """Return the words and numbers of the first and of the second text."""
-    columns: Mapping[int, list[Token]] = {0: [], 1: []}
+    premise = []
+    hypothesis = []
     for token in training.segmenter.split(item):
-        if kind_of(token.word) != "mark":
-            columns[token.column].append(token)
-    return columns[0], columns[1]
+        # Two texts that both end in a full stop share nothing by that.
+        if get_kind(token.word) == "mark":
+            continue
+        if token.column == 0:
+            premise.append(token)
+        else:
+            hypothesis.append(token)
+    return premise, hypothesis
 
 
 def exchange_text(item: Text, column: int, donor: Text) -> Edit:
     """Replace one text of an item by that of any other item: a prediction that stays rests on the other text."""
     if donor[column] == item[column]:
         return NO_EDIT
-    columns = list(item)
-    columns[column] = donor[column]
-    return Edit(tuple(columns))
+    return Edit(replace_column(item, column, donor[column]))
 
 
 def draw_row(n_items: int, row: int, rng: Rng) -> int:
@@ -91,4 +117,6 @@ def draw_row(n_items: int, row: int, rng: Rng) -> int:
         >>> draw_row(2, 0, np.random.default_rng(0))
         1
     """
-    return (row + 1 + int(rng.integers(n_items - 1))) % n_items
+    # A step of 1 to n - 1 reaches every other row with the same chance.
+    step = 1 + int(rng.integers(n_items - 1))
+    return (row + step) % n_items

@@ -7,6 +7,7 @@ Burmese) has no such borders: its runs are split into the longest pieces that re
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -76,16 +77,19 @@ class Token(NamedTuple):
         return self.column, self.word
 
 
-def kind_of(word: str) -> str:
+def get_kind(word: str) -> str:
     """Return whether a token is a "word", a "number", or a "mark".
 
     Example:
-        >>> kind_of("film"), kind_of("9/10"), kind_of(":)"), kind_of("😀")
+        >>> get_kind("film"), get_kind("9/10"), get_kind(":)"), get_kind("😀")
         ('word', 'number', 'mark', 'mark')
     """
     if _LETTER.match(word):
         return "word"
-    return "number" if _DIGIT.match(word) else "mark"
+    # What begins with a digit counts as a number, such as "9th" or "9/10".
+    if _DIGIT.match(word):
+        return "number"
+    return "mark"
 
 
 def is_unspaced(text: str) -> bool:
@@ -95,7 +99,8 @@ def is_unspaced(text: str) -> bool:
         >>> is_unspaced("我爱苹果"), is_unspaced("I love apples 苹果")
         (True, False)
     """
-    return 2 * len(_UNSPACED_LETTER.findall(text)) > len(text)
+    n_unspaced = len(_UNSPACED_LETTER.findall(text))
+    return 2 * n_unspaced > len(text)
 
 
 class Segmenter:
@@ -116,6 +121,7 @@ class Segmenter:
             >>> [token.word for token in Segmenter().split(("It's GOOD :) 9/10!",))]
             ["it's", 'good', ':)', '9/10', '!']
         """
+        # Each item is edited some twenty times, and split for every edit.
         tokens = self._cache.get(item)
         if tokens is None:
             tokens = []
@@ -129,6 +135,7 @@ class Segmenter:
         """Return the spans of the tokens of a text in order."""
         spans: list[Span] = []
         for match in _UNIT.finditer(text):
+            # Only a script without spaces needs the learned pieces.
             if match["run"] is None:
                 spans.append(match.span())
             else:
@@ -141,110 +148,128 @@ class Segmenter:
         spans: list[Span] = []
         index = 0
         while index < len(graphemes):
-            size = min(MAX_PIECE, len(graphemes) - index)
-            while size > 1 and "".join(graphemes[index : index + size]) not in self.pieces:
-                size -= 1
-            length = len("".join(graphemes[index : index + size]))
+            piece = self._find_piece(graphemes, index)
+            length = len("".join(piece))
             spans.append((start, start + length))
             start += length
-            index += size
+            index += len(piece)
         return spans
+
+    def _find_piece(self, graphemes: Sequence[str], index: int) -> Sequence[str]:
+        """Return the graphemes of the longest known piece at a position; a single one if none is known."""
+        for size in range(MAX_PIECE, 1, -1):
+            piece = graphemes[index : index + size]
+            if "".join(piece) in self.pieces:
+                return piece
+        return graphemes[index : index + 1]
 
 
 def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
     """Return the pieces of two to six graphemes that recur in the runs without spaces.
 
-    A piece counts as a word if no longer piece accounts for nearly all of its texts. So a word that is in many texts is
-    found whole, whatever surrounds it.
+    A piece counts as a word if its graphemes mostly occur together, and if no longer piece accounts for nearly all of
+    its texts. So a word that is in many texts is found whole, whatever surrounds it.
 
     Example:
         >>> sorted(learn_pieces(["我爱苹果", "苹果很好", "买苹果吧", "好苹果"]))
         ['苹果']
     """
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     n_texts = 0
-    for text in texts:
-        if n_texts == MAX_LEARNED:
-            break
+    for text in itertools.islice(texts, MAX_LEARNED):
         n_texts += 1
-        pieces: set[str] = set()
-        for match in _UNIT.finditer(text):
-            if match["run"] is not None:
-                graphemes = _GRAPHEME.findall(match["run"])
-                for size in range(1, MAX_PIECE + 1):
-                    for index in range(len(graphemes) - size + 1):
-                        pieces.add("".join(graphemes[index : index + size]))
-        counts.update(pieces)
+        counts.update(_list_pieces(text))
     min_texts = max(3, n_texts // 500)
     frequent = {piece: count for piece, count in counts.items() if count >= min_texts}
-    covered: dict[str, int] = {}
+
+    # Every piece is compared with its two parts, without the first and without the last grapheme.
+    max_covered: dict[tuple[str, ...], int] = {}
     cohesive = {}
     for piece, count in frequent.items():
-        graphemes = _GRAPHEME.findall(piece)
-        parts = ("".join(graphemes[1:]), "".join(graphemes[:-1]))
-        if len(graphemes) > 1 and count >= MIN_COHESION * max(frequent[part] for part in parts):
+        if len(piece) < 2:
+            continue
+        head, tail = piece[:-1], piece[1:]
+        # Every text with a piece has its parts, too, so that these are at least as frequent.
+        if count >= MIN_COHESION * max(frequent[head], frequent[tail]):
             cohesive[piece] = count
-            for part in parts:
-                covered[part] = max(covered.get(part, 0), count)
-    # A part of a word recurs nearly only within the word.
+            max_covered[head] = max(max_covered.get(head, 0), count)
+            max_covered[tail] = max(max_covered.get(tail, 0), count)
+
     learned = set()
     for piece, count in cohesive.items():
-        if covered.get(piece, 0) < MAX_COVERED * count:
-            learned.add(piece)
+        # A part of a word recurs nearly only within the word.
+        if max_covered.get(piece, 0) < MAX_COVERED * count:
+            learned.add("".join(piece))
     return frozenset(learned)
 
 
-def put(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
+def _list_pieces(text: str) -> set[tuple[str, ...]]:
+    """Return all pieces of the runs without spaces of a text, of one to six graphemes."""
+    pieces = set()
+    for match in _UNIT.finditer(text):
+        if match["run"] is None:
+            continue
+        graphemes = _GRAPHEME.findall(match["run"])
+        # Single graphemes are counted, too: they are the parts of pieces of two.
+        for size in range(1, MAX_PIECE + 1):
+            n_starts = len(graphemes) - size + 1
+            for start in range(n_starts):
+                piece = graphemes[start : start + size]
+                pieces.add(tuple(piece))
+    return pieces
+
+
+def replace_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
     """Replace parts of a text that do not overlap.
 
     Example:
-        >>> put("a fine film", [(2, 6, "dull")])
+        >>> replace_spans("a fine film", [(2, 6, "dull")])
         'a dull film'
     """
-    parts = []
+    pieces = []
     end = 0
-    for start, stop, new in sorted(spans):
-        parts += [text[end:start], new]
+    for start, stop, replacement in sorted(spans):
+        pieces += [text[end:start], replacement]
         end = stop
-    return "".join(parts) + text[end:]
+    return "".join(pieces) + text[end:]
 
 
 def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Text:
-    """Replace tokens of an item by new words, which keep a capital at the beginning.
+    """Replace tokens of an item by words, which keep a capital at the beginning.
 
     Example:
         >>> item = ("Fine film",)
         >>> replace_tokens(item, [(Segmenter().split(item)[0], "dull")])
         ('Dull film',)
     """
-    columns = list(item)
+    columns = []
     for column, text in enumerate(item):
         spans = []
-        for token, new in replacements:
+        for token, word in replacements:
             if token.column == column:
-                spans.append(
-                    (token.start, token.end, match_case(text[token.start : token.end], new))
-                )
-        if spans:
-            columns[column] = put(text, spans)
+                original = text[token.start : token.end]
+                replacement = match_case(original, word)
+                spans.append((token.start, token.end, replacement))
+        columns.append(replace_spans(text, spans))
     return tuple(columns)
 
 
-def match_case(old: str, new: str) -> str:
-    """Return a word in the case of another one."""
-    if old.isupper() and len(old) > 1:
-        return new.upper()
-    if old[:1].isupper():
-        return new[:1].upper() + new[1:]
-    return new
+def match_case(original: str, word: str) -> str:
+    """Return a word in the case of the one that it replaces."""
+    if original.isupper() and len(original) > 1:
+        return word.upper()
+    if original[:1].isupper():
+        return word[:1].upper() + word[1:]
+    return word
 
 
 def delete_token(item: Text, token: Token) -> Text:
     """Remove a token of an item with the space before it."""
     text = item[token.column]
     front = text[: token.start]
-    if front.endswith(" ") and (token.end == len(text) or text[token.end] == " "):
+    back = text[token.end :]
+    # Two words that were apart by two spaces must not become one, or be apart by two spaces again.
+    if front.endswith(" ") and back[:1] in ("", " "):
         front = front[:-1]
-    columns = list(item)
-    columns[token.column] = (front + text[token.end :]).strip(" ")
-    return tuple(columns)
+    edited = (front + back).strip(" ")
+    return (*item[: token.column], edited, *item[token.column + 1 :])
