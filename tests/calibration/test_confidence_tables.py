@@ -38,6 +38,15 @@ def test_a_single_source_needs_no_name():
     assert table.used == "confidence: confidence_p; correct: correct"
 
 
+def test_a_silent_source_does_not_prevent_the_others_from_being_read():
+    table = read_confidence(
+        {"confidence_p": [0.5, 0.75], "confidence_said": [None, None], "correct": [1, 0]}
+    )
+
+    assert table.confidence["p"].tolist() == [0.5, 0.75]
+    assert all(value != value for value in table.confidence["said"].tolist())
+
+
 def test_rows_with_unique_ids_are_read():
     table = read_confidence({"id": ["a", "b"], "confidence": [0.5, 0.25], "correct": [1, 0]})
 

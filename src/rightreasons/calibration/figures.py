@@ -186,12 +186,13 @@ def _make_statistic_estimator(
     def compute(confidence: Floats, correct: NDArray[np.bool_]) -> float:
         # The statistics read no more than confidence and correctness: the rest stays empty, so
         # that resamples do not copy it.
+        unused: Any = np.array(())
         top = TopLabel(
             confidence=confidence,
-            predicted=np.zeros(0, dtype=np.int64),
+            predicted=unused,
             correct=correct,
-            labels=np.zeros(0, dtype=np.int64),
-            probabilities=np.zeros((0, 0)),
+            labels=unused,
+            probabilities=unused,
         )
         return float(STATISTICS[key](top) or 0.0)
 
