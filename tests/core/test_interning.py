@@ -125,6 +125,26 @@ class TestColumns:
         assert list(grams.vocabulary) == sorted(set(itertools.chain.from_iterable(expected)))
         assert list(grams.vocabulary[1:]) == list(grams.vocabulary)[1:]
 
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(TEXTS.filter(len), max_size=5), st.sampled_from([1, 3, runs.BLOCK_SIZE]))
+    def test_tokens_that_one_row_of_a_group_has(self, groups, size):
+        offsets = np.cumsum([0, *map(len, groups)])
+        texts = intern_texts(list(itertools.chain.from_iterable(groups)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runs.iterate_blocks, "__defaults__", (size,))
+            exclusive = texts.find_exclusive(offsets)
+
+        expected = []
+        for group, members in enumerate(groups):
+            sets = [set(split_words(text)) for text in members]
+            for token in sorted(set().union(*sets)):
+                owners = [member for member, tokens in enumerate(sets) if token in tokens]
+                if len(owners) == 1:
+                    expected.append((group, owners[0], token))
+        tokens = [texts.vocabulary[token_id] for token_id in exclusive.ids.tolist()]
+        columns = (exclusive.groups.tolist(), exclusive.members.tolist(), tokens)
+        assert list(zip(*columns, strict=True)) == expected
+
     def test_counts_by_label_leave_out_unlabeled_rows(self):
         texts = intern_texts(["a b a", "b", "b c", "c"])
         counts = texts.count_by_label(np.array([1, 0, -1, 1]), 2)

@@ -16,8 +16,8 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_labels, check_seed
-from rightreasons.cues.extraction import CueTable, extract_cues
-from rightreasons.cues.labels import number_groups, parse_correct_choices
+from rightreasons.cues.extraction import CueTable, find_cues, parse_answered_choices
+from rightreasons.cues.labels import number_groups
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -105,8 +105,8 @@ def cue_classifier(
         >>> result.accuracy, result.chance
         (1.0, 0.5)
     """
-    table = extract_cues(data, prompts=prompts, features=features)
-    correct = parse_correct_choices(labels, table.n_choices)
+    texts, correct = parse_answered_choices(data, labels, prompts, features)
+    table = find_cues(texts)
     group = number_groups(groups, len(correct))
     n_groups = int(group.max()) + 1
     folds = check_count(n_folds, "n_folds", minimum=2)
@@ -180,8 +180,8 @@ def cue_transfer(
     if train_prompts is not None and test_prompts is not None:
         prompts = [*train_prompts, *test_prompts]
 
-    table = extract_cues(data, prompts=prompts, features=features)
-    correct = parse_correct_choices(labels, table.n_choices)
+    texts, correct = parse_answered_choices(data, labels, prompts, features)
+    table = find_cues(texts)
     # Fold 1, the test set, is scored by the counts of fold 0, the training set.
     is_test = np.arange(len(data)) >= len(train)
     credit = _cross_validate(table, correct, is_test.astype(np.int64), 2)

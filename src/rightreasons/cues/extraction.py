@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import compute_offsets, describe_kind
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.interning import InternedTexts, intern_texts, sort_tokens
-from rightreasons.core.interning.runs import flag_changes, iterate_blocks, list_positions
 from rightreasons.core.validation import (
     check_choice_lists,
+    check_labels,
     check_one_of,
     check_same_length,
     check_texts,
@@ -75,11 +75,13 @@ class ChoiceTexts:
         choices: C texts.
         offsets: (N + 1,) position in `choices` at which each item begins; the last entry is C.
         prompts: N prompts, or none if no feature needs them.
+        features: Names of the features to find, in the order of `FEATURES`.
     """
 
     choices: list[str]
     offsets: Positions
     prompts: list[str]
+    features: tuple[str, ...]
 
     @property
     def n_choices(self) -> Positions:
@@ -116,17 +118,18 @@ def extract_cues(
     features: Sequence[str] = ("unigram",),
 ) -> CueTable:
     """Find all cues that exactly one choice of an item has; see `cue_statistics` for the arguments."""
-    # Behind these two lines nothing is checked: the choices are plain texts in one list.
-    names = check_features(features)
-    texts = parse_choice_texts(data, prompts, names)
+    return find_cues(parse_choice_texts(data, prompts, features))
 
+
+def find_cues(texts: ChoiceTexts) -> CueTable:
+    """Find all cues that exactly one choice of an item has."""
     # Choices and prompts are split together, so that a word has the same id in both.
     n_choices = len(texts.choices)
     tokens = intern_texts(texts.choices + texts.prompts)
     choices = tokens.select_range(0, n_choices)
     prompt_tokens = tokens.select_range(n_choices, len(tokens))
     parts = []
-    for name in names:
+    for name in texts.features:
         # No name of a cue of shape is a word or a run of words: a word has no angle brackets.
         if name in _NGRAM_SIZE_BY_FEATURE:
             ngrams = choices.make_ngrams(_NGRAM_SIZE_BY_FEATURE[name])
@@ -167,6 +170,7 @@ def parse_choice_texts(
     features: Sequence[str],
 ) -> ChoiceTexts:
     """Check the choices and prompts of items, and lay out the choices one after another."""
+    names = check_features(features)
     items = data
     if not _are_plain_choices(data):
         items = check_choice_lists(data, "data")
@@ -174,17 +178,38 @@ def parse_choice_texts(
     if prompts is not None:
         checked_prompts = check_texts(prompts, "prompts", allow_empty=True)
         check_same_length(data=items, prompts=checked_prompts)
-    elif "overlap" in features:
+    elif "overlap" in names:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
 
     # Prompts are split into words like choices, which takes time: only if they are needed.
-    if "overlap" not in features:
+    if "overlap" not in names:
         checked_prompts = []
+    n_choices = np.array(list(map(len, items)), dtype=np.int64)
     return ChoiceTexts(
         choices=list(chain.from_iterable(items)),
-        offsets=compute_offsets(list(map(len, items))),
+        offsets=np.append(0, np.cumsum(n_choices)),
         prompts=checked_prompts,
+        features=names,
     )
+
+
+def parse_answered_choices(
+    data: Sequence[Sequence[str]],
+    labels: object,
+    prompts: Sequence[str] | None,
+    features: Sequence[str],
+) -> tuple[ChoiceTexts, Positions]:
+    """Check items and their labels.
+
+    Returns:
+        The texts, and (N,) the position of the correct choice of each item.
+    """
+    texts = parse_choice_texts(data, prompts, features)
+    # The range of a label depends on its item, so that the lengths must agree before it is checked.
+    correct = check_labels(labels, name="labels")
+    check_same_length(data=texts.n_choices, labels=correct)
+    correct = check_labels(correct, texts.n_choices, name="labels")
+    return texts, correct
 
 
 def _are_plain_choices(data: object) -> bool:
@@ -198,35 +223,6 @@ def _are_plain_choices(data: object) -> bool:
     return set(map(type, texts)) == {str} and min(map(len, data)) >= 2
 
 
-@dataclasses.dataclass(frozen=True)
-class _KeyLayout:
-    """Places of an item, a token and a choice in one sort key of 63 bits.
-
-    Attributes:
-        token_bits: Number of bits of a token id.
-        choice_bits: Number of bits of the position of a choice.
-    """
-
-    token_bits: int
-    choice_bits: int
-
-    def pack(self, item: Positions, token: Numbers, choice: Positions) -> Positions:
-        """Return the keys, which sort by item, then by token, then by choice."""
-        pairs = item << self.token_bits | token
-        return pairs << self.choice_bits | choice
-
-    def unpack_pairs(self, keys: Positions) -> Positions:
-        """Return item and token of each key, still as one number."""
-        return keys >> self.choice_bits
-
-    def unpack(self, keys: Positions) -> tuple[Positions, Positions, Positions]:
-        """Return item, token and choice of each key."""
-        pairs = self.unpack_pairs(keys)
-        token_mask = (1 << self.token_bits) - 1
-        choice_mask = (1 << self.choice_bits) - 1
-        return pairs >> self.token_bits, pairs & token_mask, keys & choice_mask
-
-
 def _find_exclusive_tokens(tokens: InternedTexts, texts: ChoiceTexts) -> _Entries:
     """Find the tokens that exactly one choice of an item has.
 
@@ -234,43 +230,16 @@ def _find_exclusive_tokens(tokens: InternedTexts, texts: ChoiceTexts) -> _Entrie
         tokens: The tokens of all choices.
         texts: The choices.
     """
-    layout = _KeyLayout(
-        token_bits=len(tokens.vocabulary).bit_length(),
-        choice_bits=int(texts.n_choices.max()).bit_length(),
-    )
-    # Room for all tokens: pages of memory that no entry is written to are never taken.
-    entries = np.empty((3, tokens.n_tokens), dtype=np.int32)
-    n_entries = 0
-    is_cue = np.zeros(len(tokens.vocabulary), dtype=np.bool_)
-    for start, stop in iterate_blocks(tokens.offsets[texts.offsets]):
-        block = tokens.select_range(int(texts.offsets[start]), int(texts.offsets[stop]))
-        n_choices = texts.n_choices[start:stop]
-        item = np.repeat(np.arange(stop - start), n_choices)
-        choice = list_positions(np.zeros_like(n_choices), n_choices)
-        rows = block.rows
-
-        # Choices of one item that have the same token are neighbors in the order of the keys.
-        keys = layout.pack(item[rows], block.ids, choice[rows])
-        keys.sort()
-        keys = keys[flag_changes(keys)]
-        pairs = layout.unpack_pairs(keys)
-        is_first = flag_changes(pairs)
-        is_last = flag_changes(pairs[::-1])[::-1]
-        item, token, choice = layout.unpack(keys[is_first & is_last])
-
-        block_entries = slice(n_entries, n_entries + len(item))
-        entries[:, block_entries] = item + start, choice, token
-        n_entries += len(item)
-        is_cue[token] = True
-
+    exclusive = tokens.find_exclusive(texts.offsets)
     # Tokens that occur in several choices only are no cues; the others are numbered anew.
+    is_cue = np.zeros(len(tokens.vocabulary), dtype=np.bool_)
+    is_cue[exclusive.ids] = True
     cue_by_token = np.cumsum(is_cue, dtype=np.int32) - 1
-    item, choice, token = entries[:, :n_entries]
     return _Entries(
         names=[tokens.vocabulary[token_id] for token_id in np.flatnonzero(is_cue).tolist()],
-        item=item,
-        choice=choice,
-        cue=cue_by_token[token],
+        item=exclusive.groups,
+        choice=exclusive.members,
+        cue=cue_by_token[exclusive.ids],
     )
 
 

@@ -1,4 +1,4 @@
-"""Parse the labels of multiple-choice items: correct choices, groups, and answers of several runs."""
+"""Parse the labels of multiple-choice items: groups, and answers of several runs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,6 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import to_array_or_list
 from rightreasons.core.validation import check_labels, check_same_length
-
-
-def parse_correct_choices(labels: object, n_choices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (N,) the position of the correct choice of each item.
-
-    Args:
-        labels: (N,) whole numbers from 0.
-        n_choices: (N,) number of choices of each item.
-
-    Raises:
-        TypeError: If a label is not a whole number.
-        ValueError: If a label is out of range, or lengths differ.
-    """
-    # The range of a label depends on its item, so that the lengths must agree before it is checked.
-    correct = check_labels(labels, name="labels")
-    check_same_length(data=n_choices, labels=correct)
-    return check_labels(correct, n_choices, name="labels")
 
 
 def number_groups(
@@ -92,6 +75,7 @@ def parse_runs(
     for row in rows:
         is_row = isinstance(row, list) or np.ndim(row) > 0
         widths.add(len(row) if is_row else 0)
+    # A vector is one run.
     if widths == {0} and min_columns == 1:
         return check_labels(rows, name=name)[:, None]
     if len(widths) > 1 or min(widths) < min_columns:

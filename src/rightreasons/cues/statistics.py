@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.core.errors import make_unknown_name_error
-from rightreasons.core.interning.runs import flag_changes
 from rightreasons.core.results import Result
-from rightreasons.core.significance import chances_p_value, holm, poisson_binomial_p_values
+from rightreasons.core.significance import (
+    compute_chances_p_value,
+    holm,
+    poisson_binomial_p_values,
+)
 from rightreasons.core.validation import check_count, check_fraction
-from rightreasons.cues.extraction import CueTable, extract_cues
-from rightreasons.cues.labels import number_groups, parse_correct_choices
+from rightreasons.cues.extraction import CueTable, find_cues, parse_answered_choices
+from rightreasons.cues.labels import number_groups
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -158,18 +161,19 @@ def cue_statistics(
     if top is not None:
         check_count(top, "top")
 
-    table = extract_cues(data, prompts=prompts, features=features)
-    correct = parse_correct_choices(labels, table.n_choices)
+    texts, correct = parse_answered_choices(data, labels, prompts, features)
     group = number_groups(groups, len(correct))
-    is_correct = table.choice == correct.astype(np.int32)[table.item]
-    counts = _count_cues(table, is_correct, minimum)
-    if _are_single_items(group):
-        p_values = _test_counts(counts)
-        n_effective = counts.applicability.astype(np.float64)
-    else:
-        p_values, n_effective = _test_groups(table, counts, group)
-    p_holm = holm(p_values)
+    table = find_cues(texts)
+    counts = _count_cues(table, correct, minimum)
+    # Independent items are counted; groups also need to know which items have a cue.
+    entries = []
+    n_effective = counts.applicability.astype(np.float64)
+    if int(group.max()) + 1 < len(group):
+        entries = _split_entries(table, counts, group)
+        n_effective = np.array([_estimate_effective_size(cue) for cue in entries])
     low, high = _compute_intervals(counts, n_effective, level)
+    p_values = _compute_p_values(counts, entries)
+    p_holm = holm(p_values)
 
     # The rarest cues are many, so that only the rows to return become objects.
     columns = (
@@ -226,8 +230,24 @@ class _CueCounts:
         return np.asarray((self.by_size / self.sizes).sum(axis=1) / self.applicability)
 
 
-def _count_cues(table: CueTable, is_correct: NDArray[np.bool_], minimum: int) -> _CueCounts:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _CueEntries:
+    """The n items to which one cue is applicable.
+
+    Attributes:
+        hits: (n,) whether the choice that has the cue is correct.
+        chances: (n,) 1 / number of choices.
+        units: (n,) number of the group of each item, without gaps.
+    """
+
+    hits: NDArray[np.bool_]
+    chances: Floats
+    units: Counts
+
+
+def _count_cues(table: CueTable, correct: Counts, minimum: int) -> _CueCounts:
     """Count the entries of each cue that has at least `minimum` of them."""
+    is_correct = table.choice == correct.astype(np.int32)[table.item]
     # Items with equally many choices have the same chance, and are counted together.
     n_cues = len(table.names)
     sizes = np.unique(table.n_choices)
@@ -251,78 +271,72 @@ def _count_cues(table: CueTable, is_correct: NDArray[np.bool_], minimum: int) ->
     )
 
 
-def _are_single_items(group: Counts) -> bool:
-    """Return whether each item is a group of its own."""
-    return int(group.max()) + 1 == len(group)
-
-
-def _test_counts(counts: _CueCounts) -> Floats:
-    """Return (V,) the p-value of each cue over independent items.
-
-    Under the null hypothesis the number of correct items is a sum of binomials, one for each number of
-    choices.
-    """
-    # Rare cues are many but have few different counts, each of which is tested once.
-    rows = np.column_stack((counts.by_size, counts.n_correct))
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    by_size = distinct[:, :-1]
-    n_correct = distinct[:, -1].tolist()
-
-    # The rows are sorted, so that those with the same items are neighbors and share a distribution.
-    is_new = flag_changes(by_size[:, 0])
-    for column in by_size.T[1:]:
-        is_new |= flag_changes(column)
-    borders = [*np.flatnonzero(is_new).tolist(), len(distinct)]
-    p_values: list[float] = []
-    for start, stop in itertools.pairwise(borders):
-        p_values += poisson_binomial_p_values(
-            n_correct[start:stop], 1 / counts.sizes, by_size[start]
-        )
-    return np.array(p_values, dtype=np.float64)[inverse.reshape(-1)]
-
-
-def _test_groups(table: CueTable, counts: _CueCounts, group: Counts) -> tuple[Floats, Floats]:
-    """Return (V,) the p-value and (V,) the effective number of items of each cue over groups."""
+def _split_entries(table: CueTable, counts: _CueCounts, group: Counts) -> list[_CueEntries]:
+    """Return the items of each of the V counted cues."""
     # The entries of each cue, found by one sort.
     order = np.argsort(table.cue, kind="stable")
     borders = np.searchsorted(table.cue[order], np.arange(1, len(table.names)))
-    entries_by_cue = np.split(order, borders)
+    positions_by_cue = np.split(order, borders)
 
-    p_values = np.zeros(len(counts.cue))
-    n_effective = np.zeros(len(counts.cue))
-    for position, cue in enumerate(counts.cue.tolist()):
-        entries = entries_by_cue[cue]
-        item = table.item[entries]
-        hits = counts.is_correct[entries]
-        units = np.unique(group[item], return_inverse=True)[1]
-        chances = 1 / table.n_choices[item]
-        p_values[position] = chances_p_value(hits, chances, clusters=units)
-        n_effective[position] = _estimate_effective_size(hits, units)
-    return p_values, n_effective
+    entries = []
+    for cue in counts.cue.tolist():
+        positions = positions_by_cue[cue]
+        item = table.item[positions]
+        entries.append(
+            _CueEntries(
+                hits=counts.is_correct[positions],
+                chances=1 / table.n_choices[item],
+                units=np.unique(group[item], return_inverse=True)[1],
+            )
+        )
+    return entries
 
 
-def _estimate_effective_size(hits: NDArray[np.bool_], units: Counts) -> float:
-    """Return the number of independent items that have the variance of these items in groups.
-
-    Args:
-        hits: (n,) whether each item is a hit.
-        units: (n,) number of its group, without gaps.
-    """
-    n_items = len(hits)
-    rate = hits.sum() / n_items
-    sizes = np.bincount(units)
+def _estimate_effective_size(entries: _CueEntries) -> float:
+    """Return the number of independent items that have the variance of these items in groups."""
+    n_items = len(entries.hits)
+    rate = entries.hits.sum() / n_items
+    sizes = np.bincount(entries.units)
     # As if all items of a group were one.
     minimum = n_items**2 / float((sizes**2).sum())
     if not 0 < rate < 1:
         # Items without variance do not show how far groups agree.
         return max(minimum, min(n_items, minimum))
 
-    deviations = np.bincount(units, hits) - rate * sizes
+    deviations = np.bincount(entries.units, entries.hits) - rate * sizes
     spread = float((deviations**2).sum()) * len(sizes)
     if spread == 0:
         return max(minimum, n_items)
     independent = rate * (1 - rate) * n_items**2 * (len(sizes) - 1) / spread
     return float(max(minimum, min(n_items, independent)))
+
+
+def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
+    """Return (V,) the p-value of each cue: over groups if there are entries, else over items."""
+    if entries:
+        tests = [
+            compute_chances_p_value(cue.hits, cue.chances, cue.units.astype(np.intp))
+            for cue in entries
+        ]
+        return np.array(tests, dtype=np.float64)
+
+    # The number of correct items is a sum of binomials under the null hypothesis, one for each number
+    # of choices. Rare cues are many but have few different counts, each of which is tested once.
+    rows = np.column_stack((counts.by_size, counts.n_correct))
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    by_size = distinct[:, :-1]
+    n_correct = distinct[:, -1].tolist()
+
+    # The rows are sorted, so that those with the same items are neighbors and share a distribution.
+    is_new = (by_size[1:] != by_size[:-1]).any(axis=1)
+    borders = [0, *(np.flatnonzero(is_new) + 1).tolist(), len(distinct)]
+    p_values: list[float] = []
+    for start, stop in itertools.pairwise(borders):
+        if start < stop:
+            p_values += poisson_binomial_p_values(
+                n_correct[start:stop], 1 / counts.sizes, by_size[start]
+            )
+    return np.array(p_values, dtype=np.float64)[inverse.reshape(-1)]
 
 
 def _compute_intervals(

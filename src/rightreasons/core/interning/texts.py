@@ -200,6 +200,51 @@ class InternedTexts:
             offsets=compute_offsets(distinct.count_tokens()),
         )
 
+    def find_exclusive(self, group_offsets: Positions) -> ExclusiveTokens:
+        """Find the tokens that exactly one row of a group of rows has.
+
+        Args:
+            group_offsets: (G + 1,) first row of each group of consecutive rows, and N.
+
+        Example:
+            >>> exclusive = intern_texts(["a b", "b c", "a"]).find_exclusive(np.array([0, 2, 3]))
+            >>> exclusive.groups.tolist(), exclusive.members.tolist(), exclusive.ids.tolist()
+            ([0, 0, 1], [0, 1, 0], [0, 2, 0])
+        """
+        group_sizes = np.diff(group_offsets)
+        member_bits = int(group_sizes.max(initial=0)).bit_length()
+        id_bits = len(self.vocabulary).bit_length()
+        member_mask = (1 << member_bits) - 1
+        id_mask = (1 << id_bits) - 1
+
+        # Room for all tokens: pages of memory to which nothing is written are never taken.
+        columns = np.empty((3, self.n_tokens), dtype=np.int32)
+        n_entries = 0
+        for start, stop in iterate_blocks(self.offsets[group_offsets]):
+            block = self.select_range(int(group_offsets[start]), int(group_offsets[stop]))
+            sizes = group_sizes[start:stop]
+            groups = np.repeat(np.arange(start, stop), sizes)
+            members = list_positions(np.zeros_like(sizes), sizes)
+
+            # Rows of one group that have the same token are neighbors in the order of these keys.
+            rows = block.rows
+            pairs = groups[rows] << id_bits | block.ids
+            keys = pairs << member_bits | members[rows]
+            keys.sort()
+            keys = keys[flag_changes(keys)]
+            pairs = keys >> member_bits
+            is_last = flag_changes(pairs[::-1])[::-1]
+            is_exclusive = flag_changes(pairs) & is_last
+            keys = keys[is_exclusive]
+            pairs = pairs[is_exclusive]
+
+            target = slice(n_entries, n_entries + len(keys))
+            columns[0, target] = pairs >> id_bits
+            columns[1, target] = keys & member_mask
+            columns[2, target] = pairs & id_mask
+            n_entries += len(keys)
+        return ExclusiveTokens(*columns[:, :n_entries])
+
     def make_ngrams(self, size: int) -> InternedTexts:
         """Return the runs of `size` consecutive tokens of each row.
 
@@ -237,6 +282,21 @@ class InternedTexts:
             offsets=compute_offsets(lengths),
             vocabulary=JoinedTokens(grams, self.vocabulary),
         )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExclusiveTokens:
+    """Tokens that exactly one row of a group has: one entry for each (group, token).
+
+    Attributes:
+        groups: (E,) groups, in ascending order.
+        members: (E,) position in its group of the row that has the token.
+        ids: (E,) tokens.
+    """
+
+    groups: Ids
+    members: Ids
+    ids: Ids
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
