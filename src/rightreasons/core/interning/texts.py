@@ -200,7 +200,10 @@ class InternedTexts:
             offsets=compute_offsets(distinct.count_tokens()),
         )
 
-    def find_exclusive(self, group_offsets: Positions) -> ExclusiveTokens:
+    def find_exclusive(
+        self,
+        group_offsets: Positions,
+    ) -> ExclusiveTokens:
         """Find the tokens that exactly one row of a group of rows has.
 
         Args:
@@ -234,7 +237,8 @@ class InternedTexts:
             keys = keys[flag_changes(keys)]
             pairs = keys >> member_bits
             is_last = flag_changes(pairs[::-1])[::-1]
-            is_exclusive = flag_changes(pairs) & is_last
+            is_first = flag_changes(pairs)
+            is_exclusive = is_first & is_last
             keys = keys[is_exclusive]
             pairs = pairs[is_exclusive]
 
