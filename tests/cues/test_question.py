@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from choice_items import cued_items, write_splits
-from rightreasons.cues.question import CUES
+from rightreasons.cues.question import CUES, CuesMeasurement
 from rightreasons.report.runner import audit
 from rightreasons.training.finetune import fine_tune
 from tiny_models import save_tiny_classifier, save_tiny_encoder
@@ -107,3 +107,27 @@ def test_a_gap_the_other_way_leads_nowhere():
         for gap in (-0.2, 0.3)
     ]
     assert sizes == [0.0, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "level", "gap", "is_misled", "key"),
+    [
+        ("no sign", "large", True, True, "misled"),
+        ("no sign", "large", True, False, "better"),
+        ("gives answers away", "small", True, False, "cues_alone"),
+        ("misleads", "small", None, False, "one_kind"),
+        ("misleads", "small", True, True, "misleading"),
+        ("cannot tell", "small", True, False, "too_few"),
+        ("no sign", "unknown", True, False, "too_few"),
+        ("no sign", "small", True, True, "no_sign"),
+    ],
+)
+def test_the_gravest_rule_that_holds_decides(conclusion, level, gap, is_misled, key):
+    figures = SimpleNamespace(
+        conclusion=conclusion,
+        decided=SimpleNamespace(level=level),
+        gap=gap,
+        is_misled=is_misled,
+    )
+    measurement = CuesMeasurement(context=None, items=[], cues=figures)
+    assert CUES.rule(measurement).key == key
