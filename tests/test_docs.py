@@ -143,17 +143,19 @@ def test_targets_of_make_exist():
 def test_the_example_of_contributing_passes_our_linters(tmp_path, monkeypatch):
     """It is indented in a list."""
     text = ROOT.joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
-    (block,) = map(
+    kernel, module = map(
         textwrap.dedent, re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
     )
-    place = str(ROOT / f"src/rightreasons/calibration/{EXAMPLE}.py")
-    for command in (["check"], ["format", "--check"]):
-        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", place, "-"]
-        result = subprocess.run(
-            ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False
-        )
-        assert result.returncode == 0, result.stdout + result.stderr
-    tmp_path.joinpath("mean_margin_example.py").write_text(block, encoding="utf-8")
+    files = {f"src/rightreasons/calibration/{EXAMPLE}.py": kernel}
+    files[f"metrics/{EXAMPLE}/{EXAMPLE}.py"] = module
+    for path, block in files.items():
+        for command in (["check"], ["format", "--check"]):
+            ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", path, "-"]
+            result = subprocess.run(
+                ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False
+            )
+            assert result.returncode == 0, result.stdout + result.stderr
+    tmp_path.joinpath("mean_margin_example.py").write_text(kernel, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     results = doctest.testmod(importlib.import_module("mean_margin_example"))
     assert (results.failed, results.attempted) == (0, 1)
