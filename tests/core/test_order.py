@@ -16,7 +16,7 @@ from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import bootstrap, estimates, intervals, significance
-from rightreasons.core.arrays import argsort_descending
+from rightreasons.core.ordering import argsort_descending
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import to_plain_python
 from rightreasons.cues.easy_hard import easy_hard_gap

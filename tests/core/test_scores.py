@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow
 import pytest
 
-from rightreasons.core.arrays import LazyArrowColumn, Ragged
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.scores import Scores
 
 LOGITS = np.log([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 import torch
 
-from rightreasons.core.arrays import LazyArrowColumn, Ragged, is_ragged, is_tensor, parse_rows
+from rightreasons.core.arrays import Ragged, is_ragged, is_tensor, parse_rows
 from rightreasons.core.errors import OptionError, OptionTypeError
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.validation import (
     ROW_SUM_TOLERANCE,
     as_ragged,

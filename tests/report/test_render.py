@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rightreasons.core.arrays import LazyArrowColumn
 from rightreasons.core.estimates import Estimate
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.page import plots
 from rightreasons.page.parts import (
     Action,

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.stored import StoredModel
-from rightreasons.core.arrays import LazyArrowColumn, Ragged, is_ragged
+from rightreasons.core.arrays import Ragged, is_ragged
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.extras import require_package
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.options import parse_names
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import WORK, write_atomically

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import LazyArrowColumn, Ragged, take_rows
+from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.options import parse_name_or_names
 from rightreasons.core.options import parse_names as listed_names
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.scores import Scores
 from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores

@@ -23,11 +23,12 @@ from numpy.random import Generator
 from scipy import special
 
 from rightreasons.calibration.norms import NORMS, finish_error
-from rightreasons.core.arrays import Floats, Positions, argsort_canonical
+from rightreasons.core.arrays import Floats, Positions
 from rightreasons.core.binning import BinnedPairs, Bins, BinSums
 from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.intervals import Interval
+from rightreasons.core.ordering import argsort_canonical
 from rightreasons.core.resampling import Resampling
 
 BOOTSTRAP_GROUPS = 2_000

@@ -23,8 +23,9 @@ from rightreasons.calibration.errors import (
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
-from rightreasons.core.arrays import Floats, Ragged, argsort_canonical, take_rows
+from rightreasons.core.arrays import Floats, Ragged, take_rows
 from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.ordering import argsort_canonical
 from rightreasons.core.resampling import Resampling
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
-from rightreasons.core.arrays import Floats, Ragged, average_ties
+from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.binning import BinSums, Flags
+from rightreasons.core.ordering import average_ties
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     MAX_BINS,

@@ -14,8 +14,9 @@ from scipy import fft, optimize, special
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, parse_top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.core.arrays import Floats, average_ties
+from rightreasons.core.arrays import Floats
 from rightreasons.core.binning import Flags
+from rightreasons.core.ordering import average_ties
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of

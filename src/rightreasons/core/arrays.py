@@ -9,10 +9,8 @@ torch nor pandas nor pyarrow is imported here.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
 import numbers
-import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NoReturn
@@ -40,7 +38,6 @@ _MISSING_TYPE_NAMES = ("NAType", "NaTType")
 _MAX_NESTING_DEPTH = 8
 _MAX_VALUE_CHARACTERS = 60
 _MAX_REASON_CHARACTERS = 260
-_ROWS_PER_BLOCK = 4096
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     "p": "probabilities",
@@ -118,7 +115,8 @@ def parse_class_column(name: str) -> tuple[str | None, str]:
         return None, name
     # The prefix is followed by exactly one of four forms: `_x`, `(x)`, `[x]` or a number.
     start, end = match.span(match.lastindex or 0)
-    return match[1], name[start:end]
+    class_name = name[start:end]
+    return match[1], class_name
 
 
 def find_column_classes(values: Any) -> tuple[str, ...] | None:
@@ -143,12 +141,19 @@ def find_column_classes(values: Any) -> tuple[str, ...] | None:
     except Exception:
         return None
 
-    columns = [] if table is None else table[0]
-    names = tuple(parse_class_column(str(column))[1] for column in columns)
-    is_numbered = all(name.isdecimal() for name in names)
-    if is_numbered or len(set(names)) < len(names):
+    if table is None:
         return None
-    return names
+
+    columns, _ = table
+    names = []
+    for column in columns:
+        _, class_name = parse_class_column(str(column))
+        names.append(class_name)
+    is_numbered = all(name.isdecimal() for name in names)
+    is_repeated = len(set(names)) < len(names)
+    if is_numbered or is_repeated:
+        return None
+    return tuple(names)
 
 
 # ---------------------------------------------------------------------------------- entry points
@@ -427,7 +432,8 @@ def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -
     type_name = type(values).__name__
     error_name = type(error).__name__
     reason = f"a {type_name} cannot be read ({error_name}: {error}"
-    reason = " ".join(reason.split())
+    words = reason.split()
+    reason = " ".join(words)
     reason = reason[:_MAX_REASON_CHARACTERS]
     raise TypeError(f"Expected `{name}` to be {expected}, but {reason}).") from error
 
@@ -437,7 +443,10 @@ def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
     # pandas
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         names = list(values.columns)
-        columns = [values.iloc[:, index] for index in range(len(names))]
+        columns = []
+        for index in range(len(names)):
+            column = values.iloc[:, index]
+            columns.append(column)
         return names, columns
     # polars
     if hasattr(values, "get_columns"):
@@ -462,9 +471,13 @@ def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
     arrays = [
         _convert_column(label, column, name) for label, column in zip(labels, columns, strict=True)
     ]
-    classes = [parse_class_column(str(label))[1] for label in labels]
+    classes = []
+    for label in labels:
+        _, class_name = parse_class_column(str(label))
+        classes.append(class_name)
     order = _find_class_order(classes, name)
-    return np.column_stack([arrays[position] for position in order])
+    ordered_arrays = [arrays[position] for position in order]
+    return np.column_stack(ordered_arrays)
 
 
 def _convert_column(label: Any, column: Any, name: str) -> Array:
@@ -473,7 +486,8 @@ def _convert_column(label: Any, column: Any, name: str) -> Array:
     dtype = getattr(column, "dtype", None)
     if str(dtype) == "object":
         raise TypeError(f"{expected}, but column {label!r} holds objects.")
-    array = to_numpy(column, f"{name}[{label!r}]")
+    column_name = f"{name}[{label!r}]"
+    array = to_numpy(column, column_name)
     is_numeric = array.dtype.kind in "iuf"
     if not is_numeric or array.ndim != 1:
         sample = _describe_first_value(array)
@@ -492,7 +506,7 @@ def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
     # Longer numbers than 18 digits are names: numpy could not count so many classes.
     if not all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
         return positions
-    class_numbers = [int(label) for label in classes]
+    class_numbers = list(map(int, classes))
     order = sorted(positions, key=class_numbers.__getitem__)
     # Sorting is safe only if the numbers are exactly those of the classes, from 0.
     if order != positions and set(class_numbers) != set(positions):
@@ -635,7 +649,9 @@ class Ragged:
         lengths = self.lengths[order]
         offsets = compute_offsets(lengths)
         # Number the values of the result, and shift each row to where it begins in the source.
-        shifts = self.starts[order] - offsets[:-1]
+        old_starts = self.starts[order]
+        new_starts = offsets[:-1]
+        shifts = old_starts - new_starts
         n_values = offsets[-1]
         source = np.arange(n_values) + np.repeat(shifts, lengths)
         return Ragged(self.values[source], offsets)
@@ -652,9 +668,11 @@ class Ragged:
         """Return (N,) the index inside each row of its largest value, the first one of ties."""
         n_values = len(self.values)
         largest = self.reduce(np.maximum)
-        is_largest = self.values == np.repeat(largest, self.lengths)
+        largest_of_row = np.repeat(largest, self.lengths)
+        is_largest = self.values == largest_of_row
         # Smaller values get an index beyond all others, which the minimum passes over.
-        candidates = np.where(is_largest, np.arange(n_values), n_values)
+        indices = np.arange(n_values)
+        candidates = np.where(is_largest, indices, n_values)
         positions = np.minimum.reduceat(candidates, self.starts)
         return np.asarray(positions - self.starts, dtype=np.int64)
 
@@ -676,9 +694,11 @@ class Ragged:
         scaled = self.values * inverse
         # Subtracting the largest value of a row changes nothing, but prevents an overflow.
         largest = np.maximum.reduceat(scaled, self.starts)
-        powers = np.exp(scaled - np.repeat(largest, self.lengths))
+        shifts = np.repeat(largest, self.lengths)
+        powers = np.exp(scaled - shifts)
         sums = np.add.reduceat(powers, self.starts)
-        return Ragged(powers / np.repeat(sums, self.lengths), self.offsets)
+        divisors = np.repeat(sums, self.lengths)
+        return Ragged(powers / divisors, self.offsets)
 
     def at(self, index: Integers) -> Floats:
         """Return (N,) the value of each row at its entry of `index`."""
@@ -789,186 +809,3 @@ def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
             )
     values = np.concatenate(arrays) if arrays else np.empty(0)
     return Ragged.of(values, [len(array) for array in arrays])
-
-
-# ---------------------------------------------------------------------------- names and their order
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class LazyArrowColumn(Sequence[Any]):
-    """A column of Arrow as a sequence of Python values, each of which is made when it is read.
-
-    Attributes:
-        arrow: An Array or a ChunkedArray of pyarrow.
-
-    Example:
-        >>> import pyarrow
-        >>> column = LazyArrowColumn(pyarrow.array(["b", "a", None]))
-        >>> column[1], column[1:], list(column), column == ["b", "a", None]
-        ('a', ['a', None], ['b', 'a', None], True)
-    """
-
-    arrow: Any
-
-    def __len__(self) -> int:
-        return len(self.arrow)
-
-    def __getitem__(self, row: Any) -> Any:
-        # An array of positions selects rows, in that order.
-        if isinstance(row, np.ndarray):
-            return LazyArrowColumn(self.arrow.take(row))
-        if isinstance(row, slice):
-            return self.arrow[row].to_pylist()
-        return self.arrow[int(row)].as_py()
-
-    def __iter__(self) -> Iterator[Any]:
-        # Blocks are faster than single values, and need less memory than the whole column.
-        for start in range(0, len(self), _ROWS_PER_BLOCK):
-            yield from self[start : start + _ROWS_PER_BLOCK]
-
-    def __eq__(self, values: object) -> bool:
-        if isinstance(values, LazyArrowColumn):
-            return bool(self.arrow.equals(values.arrow))
-        if not isinstance(values, Sequence):
-            return False
-        return len(self) == len(values) and all(map(operator.eq, self, values))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
-        return self.arrow if type is None else self.arrow.cast(type)
-
-
-def to_sortable(names: Any) -> Array:
-    """Return an array that sorts as names do: the names, or the ranks of a column of Arrow.
-
-    Example:
-        >>> import pyarrow
-        >>> to_sortable(["b", "a"]).tolist()
-        ['b', 'a']
-        >>> to_sortable(LazyArrowColumn(pyarrow.array(["b", "a", "b"]))).tolist()
-        [2, 1, 2]
-    """
-    if not isinstance(names, LazyArrowColumn):
-        return np.asarray(names, dtype=np.str_)
-    # Ranks avoid a Python string per row.
-    compute = importlib.import_module("pyarrow.compute")
-    ranks = compute.rank(names.arrow, tiebreaker="dense")
-    return np.asarray(ranks.to_numpy())
-
-
-def average_ties(ordered: Array, values: Floats) -> Floats:
-    """Replace the values of items with equal scores by their mean.
-
-    Args:
-        ordered: (N,) scores in ascending or descending order.
-        values: (N,) values in the same order.
-
-    Returns:
-        (N,) values: the expectation at each position if ties are put in random order.
-    """
-    n_items = len(ordered)
-    is_start = np.ones(n_items, dtype=bool)
-    is_start[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(is_start)
-    if len(starts) == n_items:
-        return values
-    ends = np.append(starts[1:], n_items)
-    sizes = ends - starts
-    means = np.add.reduceat(values, starts) / sizes
-    return np.repeat(means, sizes)
-
-
-def argsort_descending(values: Array, ids: Sequence[Any] | Array) -> Positions:
-    """Return the positions of items by descending value, and of equal values by id.
-
-    The order therefore does not depend on the order of the input.
-
-    Example:
-        >>> argsort_descending(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
-        [1, 2, 0]
-    """
-    names = to_sortable(ids)
-    return np.lexsort((names, -values))
-
-
-def argsort_canonical(*columns: Array) -> Positions:
-    """Return an order of items that depends on their values alone.
-
-    Random draws from items in this order do not depend on the order of the input.
-
-    Args:
-        *columns: (N,) or (N, K) numbers. The first column decides. Among its equal values a
-            weighted sum of all numbers of an item decides.
-
-    Example:
-        >>> tied = np.array([2.0, 1.0, 2.0])
-        >>> rows = np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])
-        >>> argsort_canonical(tied, rows).tolist()
-        [1, 0, 2]
-    """
-    # With random weights, items that differ have different sums (almost surely).
-    rng = np.random.default_rng(0)
-    sums: Any = 0
-    for column in columns:
-        weights = rng.random(column.shape[1:])
-        sums = sums + np.dot(column, weights)
-    primary = columns[0]
-    if primary.ndim > 1:
-        primary = sums
-
-    # Sorting one column is several times faster than a stable sort by two. Only ties, and NaN,
-    # which is not below anything, need the second one; the position decides among equal items.
-    order = np.argsort(primary)
-    ordered = primary[order]
-    is_rising = ordered[:-1] < ordered[1:]
-    if is_rising.all():
-        return order
-    is_tied = np.zeros(len(order), dtype=bool)
-    is_flat = ~is_rising
-    is_tied[:-1] = is_flat
-    is_tied[1:] |= is_flat
-    rows = order[is_tied]
-    rows.sort()
-    keys = sums[rows], primary[rows]
-    ordering = np.lexsort(keys)
-    order[is_tied] = rows[ordering]
-    return order
-
-
-def factorize(values: Any) -> tuple[Integers, list[Any]]:
-    """Number the distinct values in the order in which they occur.
-
-    Returns:
-        (N,) the code of each value, and the distinct values by code.
-
-    Example:
-        >>> codes, values = factorize(np.array([3, 1, 3]))
-        >>> codes.tolist(), values, factorize(["b", None])[1]
-        ([0, 1, 0], [3, 1], ['b', None])
-    """
-    if isinstance(values, LazyArrowColumn):
-        return _factorize_arrow(values.arrow)
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
-        return _factorize_array(values)
-    code_by_value: dict[Any, int] = {}
-    for value in values:
-        code_by_value.setdefault(value, len(code_by_value))
-    codes = np.fromiter(map(code_by_value.__getitem__, values), dtype=np.int64, count=len(values))
-    return codes, list(code_by_value)
-
-
-def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
-    encoded = column.dictionary_encode(null_encoding="encode")
-    if hasattr(encoded, "chunks"):
-        encoded = encoded.combine_chunks()
-    codes = encoded.indices.to_numpy()
-    return codes.astype(np.int64), encoded.dictionary.to_pylist()
-
-
-def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
-    distinct, positions, codes = np.unique(values, return_index=True, return_inverse=True)
-    # numpy numbers the values in sorted order: renumber them by their first positions.
-    order = np.argsort(positions)
-    new_code_by_code = np.argsort(order)
-    return new_code_by_code[codes], distinct[order].tolist()

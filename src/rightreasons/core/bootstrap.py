@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Floats, argsort_canonical, to_floats, to_numpy
+from rightreasons.core.arrays import Floats, to_floats, to_numpy
 from rightreasons.core.clusters import (
     count_numbered_units,
     list_members,
@@ -38,6 +38,7 @@ from rightreasons.core.intervals import (
     make_bounded_mean_interval,
     sum_squares,
 )
+from rightreasons.core.ordering import argsort_canonical
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_kind, check_vector
 

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import LazyArrowColumn, factorize
 from rightreasons.core.errors import OptionError
+from rightreasons.core.ordering import LazyArrowColumn, factorize
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import escape_name, suggest_similar_names
 

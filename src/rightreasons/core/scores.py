@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import LazyArrowColumn, Ragged, take_rows
+from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.validation import check_ragged, softmax
 
 NO_PREDICTION = -1

@@ -24,7 +24,6 @@ from rightreasons.core.arrays import (
     BLOCK_SIZE,
     Floats,
     Integers,
-    LazyArrowColumn,
     NumericRows,
     Ragged,
     concatenate_rows,
@@ -36,6 +35,7 @@ from rightreasons.core.arrays import (
 )
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.label_names import format_list
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_value, suggest_similar_names
 
 T = TypeVar("T", bound=str)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.core.arrays import argsort_descending
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.ordering import argsort_descending
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions

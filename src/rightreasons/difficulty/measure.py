@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import bootstrap
-from rightreasons.core.arrays import Floats, argsort_descending
+from rightreasons.core.arrays import Floats
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.extras import require_package
 from rightreasons.core.intervals import wilson
+from rightreasons.core.ordering import argsort_descending
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.edits import substitution_lookups

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import LazyArrowColumn, describe_kind
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.json_files import parse_json
 from rightreasons.core.label_names import (
@@ -37,6 +37,7 @@ from rightreasons.core.label_names import (
     resolve_labels,
 )
 from rightreasons.core.options import Options, parse_names
+from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_value, suggest_similar_names
 from rightreasons.io.options import FileForm
 from rightreasons.io.reading import (

@@ -26,7 +26,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rightreasons.core.arrays import CLASS_COLUMNS, LazyArrowColumn, factorize, parse_class_column
+from rightreasons.core.arrays import CLASS_COLUMNS, parse_class_column
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.label_names import (
     BY_NUMBER,
@@ -47,6 +47,7 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.options import parse_names as listed_names
+from rightreasons.core.ordering import LazyArrowColumn, factorize
 from rightreasons.core.sentences import escape_name, format_value
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
 from rightreasons.io.columns import (

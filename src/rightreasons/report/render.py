@@ -24,8 +24,8 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.core.arrays import LazyArrowColumn, to_sortable
 from rightreasons.core.estimates import Estimate
+from rightreasons.core.ordering import LazyArrowColumn, to_sortable
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text

@@ -1,0 +1,210 @@
+"""The order of items, and codes of their values, independent of the order of the input.
+
+`argsort_descending` and `argsort_canonical` order items, `factorize` numbers their values. Ids may be
+a `LazyArrowColumn`, so that a million of them need no Python strings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.core.arrays import Array, Floats, Integers, Positions
+
+_ROWS_PER_BLOCK = 4096
+"""Number of rows that are converted to Python values at a time."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LazyArrowColumn(Sequence[Any]):
+    """A column of Arrow as a sequence of Python values, each of which is made when it is read.
+
+    Attributes:
+        arrow: An Array or a ChunkedArray of pyarrow.
+
+    Example:
+        >>> import pyarrow
+        >>> column = LazyArrowColumn(pyarrow.array(["b", "a", None]))
+        >>> column[1], column[1:], list(column), column == ["b", "a", None]
+        ('a', ['a', None], ['b', 'a', None], True)
+    """
+
+    arrow: Any
+
+    def __len__(self) -> int:
+        return len(self.arrow)
+
+    def __getitem__(self, row: Any) -> Any:
+        # An array of positions selects rows, in that order.
+        if isinstance(row, np.ndarray):
+            return LazyArrowColumn(self.arrow.take(row))
+        if isinstance(row, slice):
+            return self.arrow[row].to_pylist()
+        return self.arrow[int(row)].as_py()
+
+    def __iter__(self) -> Iterator[Any]:
+        # Blocks are faster than single values, and need less memory than the whole column.
+        for start in range(0, len(self), _ROWS_PER_BLOCK):
+            yield from self[start : start + _ROWS_PER_BLOCK]
+
+    def __eq__(self, values: object) -> bool:
+        if isinstance(values, LazyArrowColumn):
+            return bool(self.arrow.equals(values.arrow))
+        if not isinstance(values, Sequence):
+            return False
+        if len(self) != len(values):
+            return False
+        return all(map(operator.eq, self, values))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
+        return self.arrow if type is None else self.arrow.cast(type)
+
+
+def to_sortable(names: Any) -> Array:
+    """Return an array that sorts as names do: the names, or the ranks of a column of Arrow.
+
+    Example:
+        >>> import pyarrow
+        >>> to_sortable(["b", "a"]).tolist()
+        ['b', 'a']
+        >>> to_sortable(LazyArrowColumn(pyarrow.array(["b", "a", "b"]))).tolist()
+        [2, 1, 2]
+    """
+    if not isinstance(names, LazyArrowColumn):
+        return np.asarray(names, dtype=np.str_)
+    # Ranks avoid a Python string per row.
+    compute = importlib.import_module("pyarrow.compute")
+    ranks = compute.rank(names.arrow, tiebreaker="dense")
+    return np.asarray(ranks.to_numpy())
+
+
+def average_ties(ordered: Array, values: Floats) -> Floats:
+    """Replace the values of items with equal scores by their mean.
+
+    Args:
+        ordered: (N,) scores in ascending or descending order.
+        values: (N,) values in the same order.
+
+    Returns:
+        (N,) values: the expectation at each position if ties are put in random order.
+    """
+    n_items = len(ordered)
+    is_start = np.ones(n_items, dtype=bool)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(is_start)
+    if len(starts) == n_items:
+        return values
+    ends = np.append(starts[1:], n_items)
+    sizes = ends - starts
+    means = np.add.reduceat(values, starts) / sizes
+    return np.repeat(means, sizes)
+
+
+def argsort_descending(values: Array, ids: Sequence[Any] | Array) -> Positions:
+    """Return the positions of items by descending value, and of equal values by id.
+
+    The order therefore does not depend on the order of the input.
+
+    Example:
+        >>> argsort_descending(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
+        [1, 2, 0]
+    """
+    names = to_sortable(ids)
+    return np.lexsort((names, -values))
+
+
+def argsort_canonical(*columns: Array) -> Positions:
+    """Return an order of items that depends on their values alone.
+
+    Random draws from items in this order do not depend on the order of the input.
+
+    Args:
+        *columns: (N,) or (N, K) numbers. The first column decides. Among its equal values a
+            weighted sum of all numbers of an item decides.
+
+    Example:
+        >>> tied = np.array([2.0, 1.0, 2.0])
+        >>> rows = np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])
+        >>> argsort_canonical(tied, rows).tolist()
+        [1, 0, 2]
+    """
+    # With random weights, items that differ have different sums (almost surely).
+    rng = np.random.default_rng(0)
+    sums: Any = 0
+    for column in columns:
+        weights = rng.random(column.shape[1:])
+        sums = sums + np.dot(column, weights)
+    primary = columns[0]
+    if primary.ndim > 1:
+        primary = sums
+
+    # Sorting one column is several times faster than a stable sort by two. Only ties, and NaN,
+    # which is not below anything, need the second one; the position decides among equal items.
+    order = np.argsort(primary)
+    ordered = primary[order]
+    is_rising = ordered[:-1] < ordered[1:]
+    if is_rising.all():
+        return order
+    is_tied = np.zeros(len(order), dtype=bool)
+    is_flat = ~is_rising
+    is_tied[:-1] = is_flat
+    is_tied[1:] |= is_flat
+    rows = order[is_tied]
+    rows.sort()
+    keys = sums[rows], primary[rows]
+    ordering = np.lexsort(keys)
+    order[is_tied] = rows[ordering]
+    return order
+
+
+def factorize(values: Any) -> tuple[Integers, list[Any]]:
+    """Number the distinct values in the order in which they occur.
+
+    Returns:
+        (N,) the code of each value, and the distinct values by code.
+
+    Example:
+        >>> codes, values = factorize(np.array([3, 1, 3]))
+        >>> codes.tolist(), values, factorize(["b", None])[1]
+        ([0, 1, 0], [3, 1], ['b', None])
+    """
+    if isinstance(values, LazyArrowColumn):
+        return _factorize_arrow(values.arrow)
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
+        return _factorize_array(values)
+    code_by_value: dict[Any, int] = {}
+    for value in values:
+        code_by_value.setdefault(value, len(code_by_value))
+    codes = np.fromiter(
+        map(code_by_value.__getitem__, values),
+        dtype=np.int64,
+        count=len(values),
+    )
+    return codes, list(code_by_value)
+
+
+def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    if hasattr(encoded, "chunks"):
+        encoded = encoded.combine_chunks()
+    codes = encoded.indices.to_numpy()
+    return codes.astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
+    distinct, positions, codes = np.unique(
+        values,
+        return_index=True,
+        return_inverse=True,
+    )
+    # numpy numbers the values in sorted order: renumber them by their first positions.
+    order = np.argsort(positions)
+    new_code_by_code = np.argsort(order)
+    return new_code_by_code[codes], distinct[order].tolist()
