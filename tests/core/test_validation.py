@@ -66,6 +66,13 @@ class TestScores:
             with pytest.raises(ValueError, match="row 1 sums to"):
                 check_scores([[0.5, 0.5], [total - 0.5, 0.5]])
 
+    def test_either_end_of_the_range_is_checked(self):
+        assert check_scores([1 + 1e-9, 0.5]).tolist() == [[0, 1], [0.5, 0.5]]
+        with pytest.raises(ValueError, match="row 0 holds 50"):
+            check_scores([[50.0, 50.0]])
+        with pytest.raises(ValueError, match="row 1 holds -0.25"):
+            check_scores([0.5, -0.25])
+
     def test_rounding_outside_the_range_is_clipped(self):
         assert check_scores([[1.0 + 1e-9, -1e-9]]).tolist() == [[1.0, 0.0]]
 
