@@ -98,7 +98,11 @@ MIRRORS = {
         "shortcuts/test_measure.py",
         "probes/test_measure_order.py",
     ),
-    "core/binning.py": ("calibration/test_errors.py",),
+    "core/binning.py": (
+        "calibration/test_norms.py",
+        "calibration/test_error_interval.py",
+        "calibration/test_errors.py",
+    ),
     "core/options.py": ("core/test_options.py", "cli/test_declared.py", "cli/test_mistakes.py"),
     "evaluate_module/": (
         "modules/test_kernel_options.py",
