@@ -14,6 +14,7 @@ SENTENCE = re.compile(
 )
 COMMANDS_WITHOUT_MODELS = {
     "card",
+    "confidence",
     "data export",
     "data list",
     "data ratings read",
