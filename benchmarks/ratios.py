@@ -211,7 +211,7 @@ def compare_cues_with_scikit_learn() -> Calls:
     from rightreasons.core.tokens import WORD_PATTERN
     from rightreasons.cues.statistics import cue_statistics
 
-    texts, labels = make_texts(20_000, n_words=8)
+    texts, labels = make_texts(80_000, n_words=8)
     answers = labels[::2] % 2
     choices = list(zip(texts[::2], texts[1::2], strict=True))
 
@@ -351,7 +351,7 @@ COMPARISONS = (
         target=1.5,
     ),
     Comparison(
-        name="cue statistics, 10,000 items of 2 choices",
+        name="cue statistics, 40,000 items of 2 choices",
         other="CountVectorizer and the formula",
         prepare=compare_cues_with_scikit_learn,
         files=("cues/statistics.py",),

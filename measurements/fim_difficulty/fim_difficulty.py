@@ -88,7 +88,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/2010.07212"],
         )
 
-    def _compute(
+    def _compute(  # noqa: PLR0913
         self,
         data,
         *,

@@ -102,7 +102,7 @@ class SilentSway(KernelModule, evaluate.Measurement):
 
     # Inputs are positional, as in all modules; the kernel takes the optional ones by name.
     @kernel_options(silent_sway)
-    def _compute(
+    def _compute(  # noqa: PLR0913
         self,
         plain,
         neutral,

@@ -1,8 +1,9 @@
 """Is your language model right for the right reasons?
 
-`rightreasons` brings tests of calibration, shortcut learning, superficial cues, answer priors, difficulty and behavior
-into the Hugging Face ecosystem. Importing it is quick: neither torch nor evaluate nor datasets is loaded before a
-function needs it. The public names are those of `__init__.pyi`, here and in each wing.
+`rightreasons` brings tests of calibration, shortcut learning, superficial cues, answer priors,
+difficulty and behavior into the Hugging Face ecosystem. Importing it is quick: neither torch nor
+evaluate nor datasets is loaded before a function needs it. The public names are those of
+`__init__.pyi`, here and in each wing.
 
 Example:
     >>> import rightreasons

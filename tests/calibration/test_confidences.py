@@ -9,6 +9,7 @@ from rightreasons.calibration.confidences import (
     MISTAKES,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
+    parse_top_label,
 )
 from rightreasons.calibration.errors import calibration_error
 
@@ -188,3 +189,13 @@ class TestConfidenceBesideLabels:
             second = calibration_error(np.maximum(positive, 1 - positive), labels).ece
         assert first == pytest.approx(right.mean() - 0.5, abs=0.02)
         assert second == pytest.approx(right.mean() - 0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["top_label", "confidence"])
+def test_references_may_be_an_iterator(kind):
+    references = [1, 0, 1]
+
+    from_list = parse_top_label([0.9, 0.2, 0.7], references, kind=kind)
+    from_iterator = parse_top_label([0.9, 0.2, 0.7], iter(references), kind=kind)
+
+    assert from_iterator.labels.tolist() == from_list.labels.tolist()

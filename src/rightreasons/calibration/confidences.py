@@ -1,15 +1,15 @@
 """Parse predictions and labels into top labels, the input of most measures of confidence.
 
-`parse_top_label` is the entry point: it accepts any form of class scores or confidences, checks them
-once, and returns a `TopLabel` of plain arrays. `KINDS` lists what a calibration error may compare.
-`find_mistake` recognizes inputs that were mixed up.
+`parse_top_label` is the entry point: it accepts any form of class scores or confidences, checks
+them once, and returns a `TopLabel` of plain arrays. `KINDS` lists what a calibration error may
+compare. `find_mistake` recognizes inputs that were mixed up.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,14 @@ from rightreasons.core.validation import (
 class TopLabel:
     """The predicted class of N items, with its confidence.
 
-    For kind="confidence", the answers themselves are unknown. The two classes are then "incorrect" (0)
-    and "correct" (1), the predicted class is always 1, the label is the correctness of the answer,
-    and `confidence` may be below one half.
+    For kind="confidence", the answers themselves are unknown. The two classes are then "incorrect"
+    (0) and "correct" (1), the predicted class is always 1, the label is the correctness of the
+    answer, and `confidence` may be below one half.
 
     Attributes:
         confidence: (N,) largest probability of each item.
-        predicted: (N,) class with the largest probability, the first one of ties; int8 for few classes.
+        predicted: (N,) class with the largest probability, the first one of ties; int8 for few
+            classes.
         correct: (N,) whether the predicted class is the label.
         labels: (N,) labels.
         probabilities: (N, K) probabilities, or `Ragged` if the number of choices varies.
@@ -65,13 +66,14 @@ class TopLabel:
             Pairs of (N,) scores and (N,) events: K pairs for kind="classwise", otherwise one.
 
         Raises:
-            ValueError: If the kind does not apply to this number of classes, or to rows of different
-                lengths.
+            ValueError: If the kind does not apply to this number of classes, or to rows of
+                different lengths.
         """
         return KINDS[kind].select_pairs(self)
 
 
-# ------------------------------------------------------------ kinds: what a calibration error compares
+# ------------------------------------------------------------ kinds: what a calibration error
+# compares
 
 
 def _pair_answers(top: TopLabel) -> list[Pair]:
@@ -165,7 +167,8 @@ ANSWER_KINDS = ("top_label", "confidence")
 """Kinds that compare only the confidence in one answer with its correctness."""
 
 
-# ------------------------------------------------------------------------------------------- parsing
+# -------------------------------------------------------------------------------------------
+# parsing
 
 
 def parse_top_label(
@@ -179,10 +182,11 @@ def parse_top_label(
 
     Args:
         predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths
-            (multiple choice). For kind="confidence": (N,) confidence in the given answer, in [0, 1].
-            A `TopLabel` is returned as it is, so that every measure takes it in place of its input.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct, as 0 and 1
-            or booleans.
+            (multiple choice). For kind="confidence": (N,) confidence in the given answer, in [0,
+            1]. A `TopLabel` is returned as it is, so that every measure takes it in place of its
+            input.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct, as 0
+            and 1 or booleans.
         scores: "probabilities" (default), "logits" or "log_probabilities".
         kind: "confidence" if the predictions are confidences in given answers. Any other kind takes
             class scores.
@@ -192,8 +196,8 @@ def parse_top_label(
 
     Raises:
         TypeError: If the values are not numbers.
-        ValueError: If a value, a shape or a length is wrong; the first bad row is named. Whole numbers
-            in one column are refused: they are predicted classes, without a confidence.
+        ValueError: If a value, a shape or a length is wrong; the first bad row is named. Whole
+            numbers in one column are refused: they are predicted classes, without a confidence.
 
     Example:
         >>> top = parse_top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
@@ -212,6 +216,10 @@ def parse_top_label(
             "but got scores='logits'.",
             option=("scores", "kind"),
         )
+
+    if isinstance(references, Iterator):
+        # An iterator can be read only once, but its type and its values are looked at below.
+        references = list(references)
 
     # Check that the form of the input fits the kind, before its values are checked.
     rows = parse_rows(predictions, "predictions")
@@ -278,7 +286,8 @@ def refuse_class_labels(predictions: Any) -> None:
         >>> refuse_class_labels([0, 2, 1])
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole \
+        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole
+        \
 numbers, as if they were predicted classes; pass (N, K) class scores, (N,) P(class 1), or the \
 confidence in each answer with kind='confidence'.
     """
@@ -292,13 +301,16 @@ confidence in each answer with kind='confidence'.
         raise _make_class_labels_error()
 
 
-# ------------------------------------------------------------------- inputs that look like a mistake
+# ------------------------------------------------------------------- inputs that look like a
+# mistake
 
 N_CHECK_BINS = 20
-"""Bins of P(class 1) in the check for mistakes: an even number, so that one half mirrors the other."""
+"""Bins of P(class 1) in the check for mistakes: an even number, so that one half mirrors the other.
+"""
 
 MIN_ITEMS_PER_SIDE = 10
-"""Minimum number of items on each side of 0.5 for a warning; twice as many if all are on one side."""
+"""Minimum number of items on each side of 0.5 for a warning; twice as many if all are on one side.
+"""
 
 MIN_Z_SCORE = 3.09
 """Standard errors that chance exceeds, to one side, in 0.1 % of cases."""
@@ -391,7 +403,8 @@ def _looks_like_confidence(sums: BinSums) -> bool:
 
     - there are at least twenty items with both labels, and no prediction is below 0.5;
     - labels 1 are less frequent than predicted, by over 3.09 standard errors;
-    - the predicted rise of the labels is significant, and the actual rise is at most a quarter of it.
+    - the predicted rise of the labels is significant, and the actual rise is at most a quarter of
+    it.
 
     A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
     """

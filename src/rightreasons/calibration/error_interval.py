@@ -1,13 +1,14 @@
 """The confidence interval of a calibration error: resamples of its bins, and what follows from them.
 
 Pairs are resampled in one of two ways. Independent pairs are drawn from the sums of the bins
-alone (`resample_bins`). The pairs of the classes of an item, and those of the items of a cluster, depend
-on each other and stay together (`resample_rows`).
+alone (`resample_bins`). The pairs of the classes of an item, and those of the items of a cluster,
+depend on each other and stay together (`resample_rows`).
 
 A second law is that of a calibrated model with the same scores (`draw_calibrated_events`,
 `draw_calibrated_clusters`): it decides whether the true error may be 0.
 
-`make_error_interval` is the entry point. `draw_resamples` is its slow part, which is the same for all
+`make_error_interval` is the entry point. `draw_resamples` is its slow part, which is the same for
+all
 norms and levels: an audit calls it once.
 """
 
@@ -91,16 +92,18 @@ def draw_resamples(sample: BinnedPairs, resampling: Resampling) -> Draws:
     return Draws(resamples, events[:, None], units_per_item)
 
 
-# --------------------------------------------------------------- independent pairs: from the bins alone
+# --------------------------------------------------------------- independent pairs: from the bins
+# alone
 
 
 def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
     """Draw what a bootstrap over the pairs would give, from the sums of the bins.
 
-    The counts of the 2M cells (event and bin) of a bootstrap over rows follow a multinomial law with
-    the observed shares, from which they are drawn. The sum of the scores in a cell, given its count,
-    is drawn from the normal law with the mean and the variance that the bootstrap has. Only the
-    shape of this law is approximate, and the scores of a bin of width 1/M deviate by at most 1/(2M).
+    The counts of the 2M cells (event and bin) of a bootstrap over rows follow a multinomial law
+    with the observed shares, from which they are drawn. The sum of the scores in a cell, given its
+    count, is drawn from the normal law with the mean and the variance that the bootstrap has. Only
+    the shape of this law is approximate, and the scores of a bin of width 1/M deviate by at most
+    1/(2M).
 
     Args:
         sums: The bins of C classes.
@@ -162,7 +165,8 @@ def draw_calibrated_events(bins: Bins, n_draws: int, rng: Generator) -> Floats:
     return np.asarray(events, dtype=np.float64)
 
 
-# ------------------------------------------- pairs that belong together: of classes, and of clusters
+# ------------------------------------------- pairs that belong together: of classes, and of
+# clusters
 
 
 def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
@@ -356,8 +360,8 @@ def make_error_interval(
     """Bound the true error by how far the debiased errors of resamples are from the plain error.
 
     For a resample, the sample is the truth, and its plain error is the true error. So the debiased
-    error of a resample, less the plain error of the sample, has the law of the debiased error of the
-    sample, less the true error. Everything is computed with raw errors and finished at the end.
+    error of a resample, less the plain error of the sample, has the law of the debiased error of
+    the sample, less the true error. Everything is computed with raw errors and finished at the end.
 
     Args:
         sample: The pairs and their bins.
@@ -397,8 +401,8 @@ def make_error_interval(
         null_errors = rule.measure(null_bins)
         if plain <= np.quantile(null_errors, 1.0 - tail):
             low = 0.0
-        # If nearly all items are correct, their resamples show no more errors than these few. But no
-        # calibration error is below the gap between mean score and rate of events.
+        # If nearly all items are correct, their resamples show no more errors than these few. But
+        # no calibration error is below the gap between mean score and rate of events.
         rows = sample.select_rows(0)
         scores, events = sample.pairs[0]
         clusters = select_clusters(sample.clusters, rows)
@@ -412,8 +416,8 @@ def make_error_interval(
     # A sample that fits better than chance does would have an interval below its own error.
     high = max(high, error)
     if error == 0 or np.ptp(resampled) <= ROUNDING:
-        # Resamples of equal items are equal. The rule of three: in a share `tail` of samples, so many
-        # units show none of this share of items, whose gaps may be -1 or 1.
+        # Resamples of equal items are equal. The rule of three: in a share `tail` of samples, so
+        # many units show none of this share of items, whose gaps may be -1 or 1.
         n_pairs = float(bins.size.max())
         n_units = n_pairs * draws.units_per_item
         unseen = 1.0 - tail ** (1.0 / n_units)

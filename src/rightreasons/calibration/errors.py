@@ -5,8 +5,9 @@ selects the scores and events that the kind compares, sums them in bins (`core/b
 combines the gaps of the bins by the norm (`norms.py`). An interval resamples the bins
 (`error_interval.py`).
 
-A new kind is an entry of `KINDS` in `confidences.py`, a new norm one of `NORMS` in `norms.py`, and a
-new strategy one of `STRATEGIES` in `core/binning.py`. The options here take their names from these.
+A new kind is an entry of `KINDS` in `confidences.py`, a new norm one of `NORMS` in `norms.py`, and
+a new strategy one of `STRATEGIES` in `core/binning.py`. The options here take their names from
+these.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class CalibrationBin(Result):
         upper: Upper edge, which belongs to it.
         count: Number of scores.
         confidence: Mean score. None if the bin is empty.
-        accuracy: Rate of events: of correct top labels, or of labels that are the class. None if the
-            bin is empty.
+        accuracy: Rate of events: of correct top labels, or of labels that are the class. None if
+            the bin is empty.
         class_index: Class of the scores, for kind="classwise" and kind="positive". None for the
             other kinds.
     """
@@ -175,84 +176,90 @@ def calibration_error(
     \[ ECE = \sum_{m=1}^{M} \frac{|B_m|}{n} \left| acc(B_m) - conf(B_m) \right|, \quad
        B_m = \{ i : \hat p_i \in (e_{m-1}, e_m] \} \]
 
-    Confidence 0 belongs to the first bin and 1 to the last. The error lies in [0, 1]; lower is better.
+    Confidence 0 belongs to the first bin and 1 to the last. The error lies in [0, 1]; lower is
+    better.
     It is biased upward, more so with fewer items per bin: even a perfectly calibrated model scores
     above 0. `debias` corrects for most of the bias.
 
     **Interval.** It is a seeded bootstrap for the true error. With the plain error θ̂, the debiased
-    error θ̃ and the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles,
-    truncated to [0, 1]: the sample is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ.
-    For norm="l2" the same is done with the squares. norm="max" has no interval. It does not depend on
-    `debias`, and is corrected in four cases:
+    error θ̃ and the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two
+    quantiles, truncated to [0, 1]: the sample is the truth of its resamples, so θ̃* - θ̂ has the
+    law of θ̃ - θ. For norm="l2" the same is done with the squares. norm="max" has no interval. It
+    does not depend on `debias`, and is corrected in four cases:
 
     - For norm="l1" the low end is lower by the bias that θ̃ may have left (`bound_residual_bias`).
-    - The low end is 0 if a calibrated model with the same scores would have so large an error in more
-      than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the labels of
-      the classes are dependent).
+    - The low end is 0 if a calibrated model with the same scores would have so large an error in
+      more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
+      labels of the classes are dependent).
     - The high end is at least the plain error, and at least the largest gap between mean confidence
       and a rate of events within its Wilson interval, below which no calibration error is (not for
       kind="classwise").
-    - If the plain error is 0 or no resample differs, as for equal items, the gap may be -1 or 1 in the
-      share of items of which so many items may well show none.
+    - If the plain error is 0 or no resample differs, as for equal items, the gap may be -1 or 1 in
+      the share of items of which so many items may well show none.
 
-    Resamples are drawn from the bins, not from the rows. The counts of correct and incorrect items in
-    the bins follow exactly the multinomial law of a bootstrap over rows with fixed edges. The sum of
-    the confidences in a cell, given its count, follows a normal law with the bootstrap's mean and
-    variance. On 1,000 items the ends agree with those of a row bootstrap within its Monte Carlo error.
-    For kind="classwise", where an item is in one bin of every class, rows are resampled, and for
-    clusters whole clusters; in 2,000 random groups if there are more. docs/calibration.md has the
+    Resamples are drawn from the bins, not from the rows. The counts of correct and incorrect items
+    in the bins follow exactly the multinomial law of a bootstrap over rows with fixed edges. The
+    sum of the confidences in a cell, given its count, follows a normal law with the bootstrap's
+    mean and variance. On 1,000 items the ends agree with those of a row bootstrap within its Monte
+    Carlo error. For kind="classwise", where an item is in one bin of every class, rows are
+    resampled, and for clusters whole clusters; in 2,000 random groups if there are more.
+    docs/calibration.md has the
     measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %.
 
     Args:
-        predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N
-            rows of different lengths (multiple choice). float16, bfloat16 and float32 are accepted: a
-            row of probabilities may sum to 1 ± 0.01, and is not renormalized. For kind="confidence":
-            (N,) confidence in the given answer.
+        predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for
+            kind="top_label", N rows of different lengths (multiple choice). float16, bfloat16 and
+            float32 are accepted: a row of probabilities may sum to 1 ± 0.01, and is not
+                renormalized. For
+            kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels from 0 to K - 1. For kind="confidence": (N,) whether the answer was
             correct (0 and 1 or booleans).
         n_bins: Number of bins M. Default 15.
-        strategy: "uniform" (bins of equal width, the default) or "quantile" (bins of equal mass; equal
-            scores share a bin).
-        kind: Scores and events that are compared. "top_label" (default): the largest probability, with
-            whether its class is the label (the first class among equals). "positive": P(class 1) of a
-            binary task, with whether the label is 1. "classwise": for each class, its probability, with
-            whether it is the label, averaged over the classes. "confidence": the confidence in a given
-            answer, in [0, 1], with whether it was correct. For two classes the first three are
+        strategy: "uniform" (bins of equal width, the default) or "quantile" (bins of equal mass;
+            equal scores share a bin).
+        kind: Scores and events that are compared. "top_label" (default): the largest probability,
+            with whether its class is the label (the first class among equals). "positive": P(class
+            1) of a binary task, with whether the label is 1. "classwise": for each class, its
+            probability, with whether it is the label, averaged over the classes. "confidence": the
+            confidence in a given answer, in [0, 1], with whether it was correct. For two classes
+            the first three are
             different figures: state which one you report.
         norm: "l1" (the formula above, the default), "l2" (root of the weighted mean square of the
             gaps) or "max" (the largest gap).
-        scores: Scale of the predictions: "probabilities" (default), "logits" or "log_probabilities".
-        debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019). Default
-            False.
+        scores: Scale of the predictions: "probabilities" (default), "logits" or
+            "log_probabilities".
+        debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019).
+            Default False.
         threshold: Bound above which scores are compared; 0 (default) compares all. With
-            kind="classwise" and strategy="quantile" the figure is ACE (Nixon et al. 2019, eq. 4), and
-            with threshold=0.01 as well it is TACE (section 3.4).
+            kind="classwise" and strategy="quantile" the figure is ACE (Nixon et al. 2019, eq. 4),
+            and with threshold=0.01 as well it is TACE (section 3.4).
         options: A `CalibrationErrorOptions` in place of these keywords.
         resampling: Level, number of resamples and seed of the interval. If None (default), there is
             none.
-        clusters: (N,) names of the clusters that the items belong to, which are resampled as a whole.
-            If None (default), the items are independent.
+        clusters: (N,) names of the clusters that the items belong to, which are resampled as a
+            whole. If None (default), the items are independent.
 
     Returns:
-        A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts, counts,
+        A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts,
+            counts,
         the definition in words, the bin table, the interval and the warning.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If a value is wrong: rows that do not sum to 1, NaN, labels out of range, unequal
-            lengths, empty input, unknown options, a kind that does not fit the input.
+        ValueError: If a value is wrong: rows that do not sum to 1, NaN, labels out of range,
+            unequal lengths, empty input, unknown options, a kind that does not fit the input.
 
     Warns:
-        PositiveVersusCorrectnessWarning: If a binary input looks like P(class 1), compared with whether
-            the prediction was correct.
+        PositiveVersusCorrectnessWarning: If a binary input looks like P(class 1), compared with
+            whether the prediction was correct.
         ConfidenceVersusLabelWarning: If one number per item looks like confidence in the predicted
             class, compared with labels.
 
     References:
-        Naeini, Cooper, Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian Binning.
-        Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, eq. 3 and 5.
-        Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), Measuring Calibration in Deep Learning, eq. 3-5.
-        Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5.
+        Naeini, Cooper, Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian
+        Binning. Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, eq.
+        3 and 5. Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), Measuring Calibration in Deep
+        Learning, eq. 3-5. Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5.
 
     Example:
         >>> confidence = [0.95, 0.91, 0.85, 0.65, 0.62, 0.55]
@@ -295,13 +302,14 @@ def compute_calibration(
     Args:
         top: Top labels of N items.
         options: Options of the error.
-        resampling: Level and seed of the interval. If None, or if the norm has no interval, the result
-            has none.
+        resampling: Level and seed of the interval. If None, or if the norm has no interval, the
+            result has none.
         is_vector: Whether the predictions were one number per item, and so may be confidence by
             mistake.
-        clusters: (N,) names of the clusters that the items belong to. If None, they are independent.
-        draws: `draw_resamples` of `bin_pairs`, if they have been drawn already. An audit uses them for
-            several norms and levels.
+        clusters: (N,) names of the clusters that the items belong to. If None, they are
+            independent.
+        draws: `draw_resamples` of `bin_pairs`, if they have been drawn already. An audit uses them
+            for several norms and levels.
 
     Returns:
         The result, with its `warning`.
@@ -348,7 +356,8 @@ def bin_pairs(
     Args:
         top: Top labels of N items.
         options: Kind, bins and threshold; the norm does not matter.
-        clusters: (N,) numbers of the clusters that the items belong to. If None, they are independent.
+        clusters: (N,) numbers of the clusters that the items belong to. If None, they are
+            independent.
     """
     return BinnedPairs(
         pairs=top.select_pairs(options.kind),
@@ -383,7 +392,8 @@ def _make_table(sums: BinSums, kind: str) -> tuple[CalibrationBin, ...]:
     return tuple(table)
 
 
-# ---------------------------- MacroCE: calibration of correct and of incorrect predictions, separately
+# ---------------------------- MacroCE: calibration of correct and of incorrect predictions,
+# separately
 
 
 @dataclasses.dataclass(frozen=True)
@@ -424,13 +434,14 @@ def macro_ce(
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
             lengths. For kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1 or
-            booleans).
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
+            or booleans).
         kind: "top_label" (default; the predictions are class scores) or "confidence".
         scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
-        A `MacroCalibrationResult`: macro_ce, its two parts, the mean over all items and their number.
+        A `MacroCalibrationResult`: macro_ce, its two parts, the mean over all items and their
+            number.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -468,7 +479,8 @@ def _compute_mean(values: Floats) -> float | None:
     return float(values.mean()) if values.size else None
 
 
-# ----------------------------------------------------------- the reliability diagram, for a notebook
+# ----------------------------------------------------------- the reliability diagram, for a
+# notebook
 
 
 def reliability_diagram(

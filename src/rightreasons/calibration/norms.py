@@ -27,7 +27,8 @@ HALF_NORMAL_MEAN = np.sqrt(2.0 / np.pi)
 """Mean of |X| for a standard normal X."""
 
 
-# --------------------------------------------------------------------------- l1: the mean of the gaps
+# --------------------------------------------------------------------------- l1: the mean of the
+# gaps
 
 
 def compute_mean_gap(bins: Bins) -> Floats:
@@ -69,7 +70,8 @@ def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
 
     Args:
         bins: The bins.
-        n_deviations: By how many standard deviations a true gap may be smaller than the observed one.
+        n_deviations: By how many standard deviations a true gap may be smaller than the observed
+            one.
 
     Returns:
         (...) bias, averaged over the classes.
@@ -112,7 +114,8 @@ def compute_folded_mean(mean: Floats, deviation: Floats) -> Floats:
     return np.where(is_certain, np.abs(mean), folded)
 
 
-# ----------------------------------------------------------------- l2: the root mean square of the gaps
+# ----------------------------------------------------------------- l2: the root mean square of the
+# gaps
 
 
 def compute_mean_square(bins: Bins) -> Floats:
@@ -142,7 +145,8 @@ def debias_mean_square(bins: Bins) -> Floats:
     return _average_pairs(square, bins)
 
 
-# -------------------------------------------------------------------------------- max: the largest gap
+# -------------------------------------------------------------------------------- max: the largest
+# gap
 
 
 def compute_largest_gap(bins: Bins) -> Floats:
@@ -152,7 +156,8 @@ def compute_largest_gap(bins: Bins) -> Floats:
     return largest
 
 
-# ------------------------------------------------------------------------------------------- all norms
+# ------------------------------------------------------------------------------------------- all
+# norms
 
 
 def _has_no_bias(bins: Bins, n_deviations: float) -> Floats:
@@ -253,7 +258,8 @@ def split_error(bins: Bins) -> tuple[Floats, Floats]:
     r"""Split the l1 error into the parts of overconfident and of underconfident bins.
 
     Returns:
-        (...) \(\sum_m w_m \max(g_m, 0)\) and \(\sum_m w_m \max(-g_m, 0)\), which add up to the error.
+        (...) \(\sum_m w_m \max(g_m, 0)\) and \(\sum_m w_m \max(-g_m, 0)\), which add up to the
+        error.
     """
     n_pairs = np.maximum(bins.size, 1.0)
     weighted = (bins.score - bins.event) / n_pairs

@@ -43,7 +43,8 @@ class BrierResult(Result):
 
     Attributes:
         brier: Brier score; 0 is best. In [0, 2] for kind="multiclass", otherwise in [0, 1].
-        reliability: Mean squared gap between probability and frequency of the bins; lower is better.
+        reliability: Mean squared gap between probability and frequency of the bins; lower is
+            better.
         resolution: Mean squared distance of the bins' frequencies from the base rate; higher is
             better.
         uncertainty: Variance of the labels, which no model can change.
@@ -87,9 +88,9 @@ def brier_score(
             answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
             or booleans).
-        kind: "multiclass" (default; the sum over the classes, as Brier defined it), "positive" (only
-            class 1 of a binary task, half of the former), "top_label" (the largest probability with
-            whether its class is the label) or "confidence".
+        kind: "multiclass" (default; the sum over the classes, as Brier defined it), "positive"
+            (only class 1 of a binary task, half of the former), "top_label" (the largest
+            probability with whether its class is the label) or "confidence".
         n_bins: Number of bins of equal width. Default 15.
         scores: "probabilities" (default), "logits" or "log_probabilities".
 
@@ -124,8 +125,8 @@ def brier_score(
     probability = bins.score / bins.divisor
     frequency = bins.rate
     base_rate = bins.event.sum(axis=1, keepdims=True) / n_items
-    # With y = 0 or 1, (p - y)² = p² - 2 p y + y. The sum of p y is that of p over the pairs with the
-    # event.
+    # With y = 0 or 1, (p - y)² = p² - 2 p y + y. The sum of p y is that of p over the pairs with
+    # the event.
     squares = sums.square.sum(axis=1)
     products = sums.total[:, 1]
     brier = float((squares - 2 * products + bins.event).sum() / n_items)
@@ -151,7 +152,8 @@ brier = brier_score
 """Short alias."""
 
 
-# -------------------------------------------------------------------------------------- the log loss
+# -------------------------------------------------------------------------------------- the log
+# loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,7 +254,8 @@ def label_log_probability(
     return np.asarray(log_probability, dtype=np.float64)
 
 
-# ----------------------------------------------------------------- ranking: selective classification
+# ----------------------------------------------------------------- ranking: selective
+# classification
 
 
 @dataclasses.dataclass(frozen=True)

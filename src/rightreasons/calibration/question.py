@@ -1,6 +1,7 @@
 """The question "Does its confidence match its accuracy?": its figures, verdict and report section.
 
-`CALIBRATION` declares the question; its text is in question.md.j2, its measurement in measurement.py.
+`CALIBRATION` declares the question; its text is in question.md.j2, its measurement in
+measurement.py.
 """
 
 from __future__ import annotations

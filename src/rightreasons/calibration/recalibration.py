@@ -1,7 +1,7 @@
 """Recalibration: temperature scaling, vector scaling and isotonic regression.
 
-`recalibrate` fits one of them on a split and applies it to another, `fit_temperature` only finds the
-temperature. `calibration_summary` computes every figure about confidence at once, and
+`recalibrate` fits one of them on a split and applies it to another, `fit_temperature` only finds
+the temperature. `calibration_summary` computes every figure about confidence at once, and
 `recalibration_report` compares these figures before and after.
 """
 
@@ -48,7 +48,8 @@ from rightreasons.core.validation import (
     softmax,
 )
 
-# ------------------------------------------------------------------------ every figure about confidence
+# ------------------------------------------------------------------------ every figure about
+# confidence
 
 
 def calibration_summary(
@@ -71,7 +72,8 @@ def calibration_summary(
         scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
-        The figures by name, and `n_items`; the function of each figure defines it. Some need the same
+        The figures by name, and `n_items`; the function of each figure defines it. Some need the
+        same
         classes in all items: classwise_ece; ace, the same in bins of equal mass; and tace, of
         probabilities above 0.01. They are None for rows of different lengths and for
         kind="confidence". brier is None for rows of different lengths.
@@ -131,7 +133,8 @@ def _compute_ece(top: TopLabel, **options: Any) -> float:
     return compute_calibration(top, CalibrationErrorOptions(**options)).ece
 
 
-# ------------------------------------- temperature scaling: one number that softens or sharpens all rows
+# ------------------------------------- temperature scaling: one number that softens or sharpens
+# all rows
 
 TEMPERATURE_RANGE = (0.01, 100.0)
 """Range of the search. A model without an error on the fitting split would get 0, one without any
@@ -171,19 +174,21 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
         scores: "logits" (default), "log_probabilities" or "probabilities".
 
     Returns:
-        A `Temperature`: temperature, log loss before and after, number of items, whether it is at the
+        A `Temperature`: temperature, log loss before and after, number of items, whether it is at
+            the
         bound.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If a value, a shape or a length is wrong, or if a label has probability 0, which no
-            temperature changes.
+        ValueError: If a value, a shape or a length is wrong, or if a label has probability 0, which
+            no temperature changes.
 
     References:
         Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, section 4.2.
 
     Example:
-        Correct in 3 of 4 cases with a logit margin of 2 ln 3: T = 2 makes it ln 3, that is P = 0.75.
+        Correct in 3 of 4 cases with a logit margin of 2 ln 3: T = 2 makes it ln 3, that is P =
+            0.75.
 
         >>> fit = fit_temperature([[2 * np.log(3), 0.0]] * 4, [0, 0, 0, 1])
         >>> round(fit.temperature, 6), fit.at_bound
@@ -237,7 +242,8 @@ def apply_temperature(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
             lengths.
         temperature: Temperature T > 0.
-        scores: "logits" (default), "log_probabilities" or "probabilities" (z is then their logarithm).
+        scores: "logits" (default), "log_probabilities" or "probabilities" (z is then their
+            logarithm).
 
     Returns:
         (N, K) probabilities; a list of N rows if their lengths differ.
@@ -286,12 +292,14 @@ def _compute_slope(
     return float(expected.sum() / len(labels) - at_labels.mean())
 
 
-# ---------------------------------------------------------------------------------------- all methods
+# ---------------------------------------------------------------------------------------- all
+# methods
 
 METHODS = ("temperature", "vector", "isotonic")
 
 MIN_RELATIVE_PROBABILITY = 1e-12
-"""Smallest probability for vector scaling, as a share of the largest of its row: logits are finite."""
+"""Smallest probability for vector scaling, as a share of the largest of its row: logits are finite.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -324,11 +332,12 @@ def recalibrate(
 
     - "temperature": softmax(z / T), one parameter (`fit_temperature`).
     - "vector": softmax(w ⊙ z + b), 2K parameters. They minimize the log loss with a penalty
-      \((\lVert w - 1 \rVert^2 + \lVert b \rVert^2) / 2n\): a unit normal law around no change, which is
-      negligible for many items and keeps the parameters finite for few.
-    - "isotonic": for each class, the non-decreasing function of its probability that is nearest to its
-      labels by squares, linear in between. Rows are then divided by their sum (uniform if all are 0).
-      For two classes, it is a function only of P(class 1). It has as many parameters as the items ask
+      \((\lVert w - 1 \rVert^2 + \lVert b \rVert^2) / 2n\): a unit normal law around no change,
+      which is negligible for many items and keeps the parameters finite for few.
+    - "isotonic": for each class, the non-decreasing function of its probability that is nearest to
+      its labels by squares, linear in between. Rows are then divided by their sum (uniform if all
+      are 0). For two classes, it is a function only of P(class 1). It has as many parameters as the
+      items ask
       for: with fewer than about a thousand items of a class it overfits. Its probabilities may be
       exactly 0, and the log loss then has no value.
 
@@ -345,13 +354,13 @@ def recalibrate(
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If a value, a shape or a length is wrong, or if rows have different lengths: their
-            columns are not classes, and only a temperature fits them.
+        ValueError: If a value, a shape or a length is wrong, or if rows have different lengths:
+            their columns are not classes, and only a temperature fits them.
 
     References:
-        Guo, Pleiss, Sun, Weinberger (2017), "On Calibration of Modern Neural Networks", section 4.2.
-        Zadrozny, Elkan (2002), "Transforming Classifier Scores into Accurate Multiclass Probability
-        Estimates".
+        Guo, Pleiss, Sun, Weinberger (2017), "On Calibration of Modern Neural Networks", section
+        4.2. Zadrozny, Elkan (2002), "Transforming Classifier Scores into Accurate Multiclass
+        Probability Estimates".
 
     Example:
         Class 1 is correct in none of two cases at 0.3 and in one of two at 0.6.

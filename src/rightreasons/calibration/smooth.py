@@ -21,10 +21,12 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of
 
-# ----------------------------------------------------------------------------------------- smooth ECE
+# ----------------------------------------------------------------------------------------- smooth
+# ECE
 
 N_CELLS = 2**14
-"""Cells of the grid on [0, 1] on which residuals are smoothed: resolves bandwidths of about 1e-4."""
+"""Cells of the grid on [0, 1] on which residuals are smoothed: resolves bandwidths of about 1e-4.
+"""
 
 MIN_BANDWIDTH = 1e-9
 """Smallest bandwidth, and the tolerance of the bandwidth that equals its error."""
@@ -52,15 +54,17 @@ def smooth_ece(
 ) -> SmoothResult:
     r"""Measure calibration with a smoothing kernel in place of bins (smECE).
 
-    \[ smECE_\sigma = \int_0^1 \left| \frac1n \sum_i \tilde K_\sigma(t, f_i) (y_i - f_i) \right| dt \]
+    \[ smECE_\sigma = \int_0^1 \left| \frac1n \sum_i \tilde K_\sigma(t, f_i) (y_i - f_i) \right| dt
+    \]
 
-    with the Gaussian kernel reflected at 0 and 1. The error is the value at which bandwidth and error
-    agree, smECE_σ* = σ*. It exists and is unique, as smECE_σ decreases with σ. It lies in [0, 1];
-    lower is better. Unlike a binned error it is continuous in the predictions.
+    with the Gaussian kernel reflected at 0 and 1. The error is the value at which bandwidth and
+    error agree, smECE_σ* = σ*. It exists and is unique, as smECE_σ decreases with σ. It lies in [0,
+    1]; lower is better. Unlike a binned error it is continuous in the predictions.
 
     The reflected Gaussian is the heat kernel on [0, 1] with insulated ends, so smoothing multiplies
-    the k-th cosine coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid of
-    2^14 cells (each shared between its two neighbors) and smoothed by one discrete cosine transform.
+    the k-th cosine coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid
+    of 2^14 cells (each shared between its two neighbors) and smoothed by one discrete cosine
+    transform.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -82,7 +86,8 @@ def smooth_ece(
         section 3.
 
     Example:
-        All items have 0.8 and half of them are correct: nearly every bandwidth gives the gap of 0.3.
+        All items have 0.8 and half of them are correct: nearly every bandwidth gives the gap of
+        0.3.
 
         >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
         >>> round(result.smooth_ece, 4)
@@ -159,7 +164,8 @@ def _find_fixed_point(coefficients: Floats) -> float:
     return float(bandwidth)
 
 
-# ------------------------------------------------------------------------------------------ ECE-sweep
+# ------------------------------------------------------------------------------------------
+# ECE-sweep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,13 +193,13 @@ def ece_sweep(
 ) -> SweepResult:
     r"""Measure calibration in as many bins as keep the accuracies of the bins increasing (ECE-sweep).
 
-    The number of bins grows from 1 while the accuracies of the bins do not decrease with confidence;
-    the error is that of the last such number:
-    \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in [0, 1]; lower is better.
-    Its bias is smaller than that of a fixed number of bins.
+    The number of bins grows from 1 while the accuracies of the bins do not decrease with
+    confidence; the error is that of the last such number:
+    \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in [0, 1]; lower is
+    better. Its bias is smaller than that of a fixed number of bins.
 
-    Items of equal confidence share their mean accuracy, wherever a bin ends, so that the order of the
-    input does not matter.
+    Items of equal confidence share their mean accuracy, wherever a bin ends, so that the order of
+    the input does not matter.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -212,7 +218,8 @@ def ece_sweep(
         ValueError: If a value, a shape or a length is wrong.
 
     References:
-        Roelofs, Cain, Shlens, Mozer (2022), Mitigating Bias in Calibration Error Estimation, section 4.
+        Roelofs, Cain, Shlens, Mozer (2022), Mitigating Bias in Calibration Error Estimation,
+        section 4.
 
     Example:
         Two bins have accuracies 0.5 and 1; three would have 0.5, 1, 0.5.
@@ -285,8 +292,8 @@ class ConsistencyResult(Result):
         expected: Mean calibration error of the calibrated model: the upward bias of the estimator.
         upper: Quantile of its error at `confidence_level`.
         p_value: Probability that its error is at least the observed one.
-        bars: (low, high) interval of the accuracy of each bin at `confidence_level`; None for an empty
-            bin.
+        bars: (low, high) interval of the accuracy of each bin at `confidence_level`; None for an
+            empty bin.
         confidence_level: Level of the bars and of `upper`, such as 0.95.
         n_resamples: Number of draws.
     """
@@ -312,11 +319,13 @@ def consistency(
     \[ k_m \sim \mathrm{Bin}(n_m, \bar p_m), \quad
        ECE^* = \sum_m \frac{n_m}{n} \left| \frac{k_m}{n_m} - \bar p_m \right| \]
 
-    which has the mean of the exact law (a sum of coins of different weight) and at most a quarter of
-    the squared bin width more variance per coin. If the p-value errs, it errs towards "calibrated".
+    which has the mean of the exact law (a sum of coins of different weight) and at most a quarter
+    of the squared bin width more variance per coin. If the p-value errs, it errs towards
+    "calibrated".
 
     Args:
-        result: Plain error (l1, not debiased) from `calibration_error`, of any kind but "classwise".
+        result: Plain error (l1, not debiased) from `calibration_error`, of any kind but
+            "classwise".
         calibrated: (R, M) numbers of events of a calibrated model in each bin, if the items come in
             clusters. If None (default), they are drawn.
         resampling: Level of the bars and of `upper`, number of draws and their seed.

@@ -1,9 +1,9 @@
 """Conversion of what users hand in: any column or table becomes a numpy array or a list.
 
-`to_array_or_list` is the entry point. It accepts lists, generators, and the arrays, tensors, columns
-and tables of other libraries, and raises one sentence for everything else. `to_numpy` and `to_floats`
-go on to an array, and to an array of numbers. Types are recognized by their methods, so that neither
-torch nor pandas nor pyarrow is imported here.
+`to_array_or_list` is the entry point. It accepts lists, generators, and the arrays, tensors,
+columns and tables of other libraries, and raises one sentence for everything else. `to_numpy` and
+`to_floats` go on to an array, and to an array of numbers. Types are recognized by their methods, so
+that neither torch nor pandas nor pyarrow is imported here.
 """
 
 from __future__ import annotations
@@ -269,7 +269,8 @@ def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
-# ----------------------------------------------------------------------------- lists and their items
+# ----------------------------------------------------------------------------- lists and their
+# items
 
 
 def _is_row(value: object) -> bool:
@@ -357,7 +358,8 @@ def _describe_first_value(array: Array) -> str:
     return describe_kind(values[0])
 
 
-# --------------------------------------------------------------------------------- arrays and tensors
+# --------------------------------------------------------------------------------- arrays and
+# tensors
 
 
 def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:

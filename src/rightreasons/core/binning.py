@@ -41,7 +41,8 @@ def make_quantile_edges(scores: Floats, n_bins: int) -> Floats:
     """
     if not len(scores):
         return make_uniform_edges(n_bins)
-    # numpy sorts floats several times faster than np.quantile partitions them around many quantiles.
+    # numpy sorts floats several times faster than np.quantile partitions them around many
+    # quantiles.
     ordered = np.sort(scores)
     highest = len(ordered) - 1
     position = np.arange(n_bins + 1) * highest / n_bins
@@ -61,8 +62,8 @@ class Strategy:
 
     Attributes:
         quantity: What all bins have an equal amount of, in words.
-        make_edges: Function of (N,) scores and the number of bins M. It returns (M + 1,) edges, none
-            below the one before it.
+        make_edges: Function of (N,) scores and the number of bins M. It returns (M + 1,) edges,
+            none below the one before it.
         is_uniform: Whether the edges are those of `make_uniform_edges`, so that the bin of a score
             is found without a search.
     """
@@ -257,8 +258,8 @@ class BinnedPairs:
         n_bins: Number of bins M.
         strategy: Name of an entry of `STRATEGIES`.
         threshold: Bound above which scores count; 0 (default) if all count.
-        clusters: (N,) numbers of the clusters that the items belong to, from 0 without gaps. If None
-            (default), the items are independent.
+        clusters: (N,) numbers of the clusters that the items belong to, from 0 without gaps. If
+            None (default), the items are independent.
     """
 
     pairs: Sequence[Pair]

@@ -3,8 +3,8 @@ r"""Confidence intervals of any figure, by resampling or by leaving out groups o
 `bootstrap_sums` resamples a figure that is a function of sums over items, all resamples at once;
 `bootstrap_mean` is its most common case. `bootstrap` recomputes any figure on every resample.
 `jackknife` is for figures that are biased in few items, of which a bootstrap makes the bias worse.
-With more than `MAX_BOOTSTRAP_UNITS` units, the last two compute the figure on random groups of units
-instead, so that each item is read once. `make_quantile_interval`, `make_bca_interval` and
+With more than `MAX_BOOTSTRAP_UNITS` units, the last two compute the figure on random groups of
+units instead, so that each item is read once. `make_quantile_interval`, `make_bca_interval` and
 `make_group_interval` turn figures that are already resampled into intervals.
 
 Draws depend on the seed and on the values of the items, but not on the order of the items (except

@@ -45,7 +45,8 @@ HEAD_ROUNDINGS = ("up", "nearest_plus_one")
 """Roundings of the number of tokens in the head of a label; see `lmi`."""
 
 TOKEN_KINDS = ("rightreasons", "bihani2025")
-"""Rules that classify tokens as words, stop words, punctuation or pieces; see `assign_categories`."""
+"""Rules that classify tokens as words, stop words, punctuation or pieces; see `assign_categories`.
+"""
 
 RANKINGS = ("value", "magnitude")
 """Orders of attributions: with their sign, or without it."""

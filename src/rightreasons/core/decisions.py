@@ -3,8 +3,8 @@ r"""Decisions: whether a figure is small, large or unknown, compared with a marg
 Each question of an audit names a margin of `MARGINS` and compares its figure with it by `decide`.
 The decision follows from the confidence interval of the figure alone, by two one-sided tests, each
 at half the error of the interval. A question that makes several tests first widens its intervals
-with `Resampling.correct_for_tests`, so that its verdict as a whole keeps the level. `Power` describes
-beforehand which differences a number of items can detect.
+with `Resampling.correct_for_tests`, so that its verdict as a whole keeps the level. `Power`
+describes beforehand which differences a number of items can detect.
 """
 
 from __future__ import annotations

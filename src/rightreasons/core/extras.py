@@ -1,7 +1,7 @@
 """Optional packages, and the extra of this package that installs each.
 
-A function that imports an optional package calls `require_package` first. The doors of the package turn an
-import error that slips through into the same sentence, with `with_install_hint`.
+A function that imports an optional package calls `require_package` first. The doors of the package
+turn an import error that slips through into the same sentence, with `with_install_hint`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def describe_missing_extra(package: str) -> str:
 
     Example:
         >>> describe_missing_extra("gradio")
-        "This needs the package 'gradio', which is not installed: pip install 'rightreasons[spaces]'."
+        "This needs the package 'gradio', which is not installed: pip install
+        'rightreasons[spaces]'."
     """
     command = f"pip install 'rightreasons[{EXTRAS[package]}]'"
     return f"This needs the package {package!r}, which is not installed: {command}."

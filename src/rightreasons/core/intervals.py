@@ -10,8 +10,8 @@ items would be as informative, the *effective number of items*
 
 \[ n^* = \hat p (1 - \hat p) / v, \]
 
-which replaces n in the Wilson interval. That interval stays inside [0, 1] and keeps its coverage for
-shares near 0 and 1, where \(\hat p \pm z \sqrt v\) fails.
+which replaces n in the Wilson interval. That interval stays inside [0, 1] and keeps its coverage
+for shares near 0 and 1, where \(\hat p \pm z \sqrt v\) fails.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def stratified_wilson(
        \hat d_f = \frac{2 p_f (1 - p_f) n_f}{n_f - 1}, \]
 
     where \(d_f\) estimates the chance that two items of a stratum differ. It shrinks the unbiased
-    \(\hat d_f\) towards \(\bar d\), the mean of \(\hat d_f\) over the strata with at least two items
-    and one further stratum with \(2 \tilde p (1 - \tilde p)\),
+    \(\hat d_f\) towards \(\bar d\), the mean of \(\hat d_f\) over the strata with at least two
+    items and one further stratum with \(2 \tilde p (1 - \tilde p)\),
     \(\tilde p = (F \hat p + 1/2) / (F + 1)\). For one stratum, and if the mean share is 0 or 1, n*
     is \(F^2 / \sum_f 1/n_f\). So the width is never zero, even if the items of each stratum are all
     correct or all incorrect, or if each stratum has only one item.

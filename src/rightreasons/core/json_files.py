@@ -1,7 +1,7 @@
 """JSON documents and text files of other people, read within limits.
 
-`read_json` reads a file, `parse_json` a text. Whatever is in it, the error is one sentence that names
-the place.
+`read_json` reads a file, `parse_json` a text. Whatever is in it, the error is one sentence that
+names the place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
         >>> parse_json('{"a": }', "a.jsonl", line=7)
         Traceback (most recent call last):
         ...
-        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
+        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting
+            value.
     """
     # Errors of a file of JSON lines name the line.
     location = source

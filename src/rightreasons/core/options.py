@@ -1,8 +1,8 @@
 """Options, declared once.
 
-A subclass of `Options` declares its fields by `option`. The keyword signature of a function, the flags
-of a command, and the record of a run all come from that class. `accept_options_as_keywords` gives a
-function the signature.
+A subclass of `Options` declares its fields by `option`. The keyword signature of a function, the
+flags of a command, and the record of a run all come from that class. `accept_options_as_keywords`
+gives a function the signature.
 """
 
 from __future__ import annotations
@@ -52,11 +52,13 @@ class Options(BaseModel):
         >>> Toy.read({"itmes": 5}, "toy")
         Traceback (most recent call last):
         ...
-        ValueError: Expected an option of toy, but got 'itmes'. Did you mean 'items'? Known: fast, items.
+        ValueError: Expected an option of toy, but got 'itmes'. Did you mean 'items'? Known: fast,
+            items.
         >>> Toy(items="five")
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionTypeError: Expected `items` to be a whole number, but got 'five' (str).
+        rightreasons.core.errors.OptionTypeError: Expected `items` to be a whole number, but got
+        'five' (str).
         >>> Toy(items=5, fast=True).to_flags()
         ['--items', '5', '--fast']
     """
@@ -256,7 +258,8 @@ def accept_options_as_keywords(
         >>> repeat("ab", time=3)
         Traceback (most recent call last):
         ...
-        TypeError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end, times.
+        TypeError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end,
+            times.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
@@ -314,7 +317,8 @@ def _replace_options_parameter(
     return parameters
 
 
-# ------------------------------------------------------------------------------ comma-separated names
+# ------------------------------------------------------------------------------ comma-separated
+# names
 
 
 def parse_names(text: str | None) -> list[str] | None:

@@ -1,7 +1,7 @@
 """The order of items, and codes of their values, independent of the order of the input.
 
-`argsort_descending` and `argsort_canonical` order items, `factorize` numbers their values. Ids may be
-a `LazyArrowColumn`, so that a million of them need no Python strings.
+`argsort_descending` and `argsort_canonical` order items, `factorize` numbers their values. Ids may
+be a `LazyArrowColumn`, so that a million of them need no Python strings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Public names of the package: loaded at their first use, and suggested for names that do not exist.
 
-The public names of a package are those that its stub `__init__.pyi` imports. `make_facade` makes the
-three module attributes that serve them lazily. `suggest_public_name` looks for the public name that a person
-may have meant.
+The public names of a package are those that its stub `__init__.pyi` imports. `make_facade` makes
+the three module attributes that serve them lazily. `suggest_public_name` looks for the public name
+that a person may have meant.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OTHER_NAMES = Path(__file__).with_name("other_names.json")
 
 _PACKAGE_FOLDER = Path(__file__).parents[1]
 
-_EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
+_EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.MULTILINE)
 """One line of a stub: `from .file import name as name`."""
 
 _MIN_SIMILARITY_WITH_SHARED_WORD = 0.4

@@ -63,9 +63,9 @@ FUNCTION_WORDS: Mapping[str, str] = json.loads(
 """Closed word classes of English, by part of speech.
 
 The list was compiled for this package from the classes of a grammar (Apache-2.0, as the package).
-It takes the place of NLTK's list of stop words, which the paper uses. To use NLTK's list, pass it as
-`stop_words`. Contractions such as "don't" are listed whole, and in the pieces that word splitters
-make of them.
+It takes the place of NLTK's list of stop words, which the paper uses. To use NLTK's list, pass it
+as `stop_words`. Contractions such as "don't" are listed whole, and in the pieces that word
+splitters make of them.
 """
 
 STOP_WORDS: frozenset[str] = frozenset(

@@ -103,7 +103,8 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
         >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected `bins` to be one of 'uniform' or 'quantile', \
+        rightreasons.core.errors.OptionError: Expected `bins` to be one of 'uniform' or 'quantile',
+        \
 but got 'quantiles'. Did you mean 'quantile'?
     """
     if isinstance(value, str) and value in allowed:
@@ -441,7 +442,8 @@ def _parse_lists(rows: object, name: str, *, unit: str) -> list[Any]:
     return items
 
 
-# ------------------------------------------------------------------------- labels, numbers and flags
+# ------------------------------------------------------------------------- labels, numbers and
+# flags
 
 _LARGEST_LABEL = int(np.iinfo(np.int64).max)
 
@@ -687,8 +689,8 @@ def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]
 
     largest = np.empty(len(rows))
     column = np.zeros(len(rows), dtype=np.int8)
-    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop passes
-    # over their columns.
+    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop
+    # passes over their columns.
     for start in range(0, len(rows), BLOCK_SIZE):
         block = rows[start : start + BLOCK_SIZE]
         block_largest = largest[start : start + BLOCK_SIZE]
@@ -697,8 +699,8 @@ def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]
         for k in range(1, block.shape[1]):
             # A copy is contiguous, and so faster to compare.
             scores = block[:, k].copy()
-            # A later column replaces an earlier one only if it is strictly larger. Its index is then
-            # the largest so far, so that a maximum of indices selects it.
+            # A later column replaces an earlier one only if it is strictly larger. Its index is
+            # then the largest so far, so that a maximum of indices selects it.
             is_larger = scores > block_largest
             index = is_larger * np.int8(k)
             np.maximum(block_column, index, out=block_column)

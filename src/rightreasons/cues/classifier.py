@@ -54,7 +54,7 @@ class CueClassifier(Result):
     credits: tuple[float, ...]
 
 
-def cue_classifier(
+def cue_classifier(  # noqa: PLR0913
     data: Sequence[Sequence[str]],
     labels: object,
     *,
@@ -67,23 +67,24 @@ def cue_classifier(
 ) -> CueClassifier:
     r"""Cross-validate a classifier that scores each choice by its cues alone.
 
-    Each cue votes for the only choice that has it, with its smoothed log odds of being correct against
-    chance, as in naive Bayes; with \alpha_k and c_k the cue's applicability and hits in the training
-    folds and m choices,
+    Each cue votes for the only choice that has it, with its smoothed log odds of being correct
+    against chance, as in naive Bayes; with \alpha_k and c_k the cue's applicability and hits in the
+    training folds and m choices,
 
         s(a) = \sum_{k \in a} \log \frac{c_k + 1}{\alpha_k - c_k + m - 1} + \log(m - 1).
 
-    A cue never seen in training, or at chance, votes zero. Accuracy well above `chance` means that the
-    data gives answers away; accuracy well below it means that items that belong together are in
+    A cue never seen in training, or at chance, votes zero. Accuracy well above `chance` means that
+    the data gives answers away; accuracy well below it means that items that belong together are in
     different folds, so that each teaches the incorrect answer to the other: name them by `groups`.
 
     Args:
         data: N items, each a list of at least two choices.
         labels: (N,) index of the correct choice, from 0.
         prompts: N prompts; needed by the feature "overlap" only.
-        groups: N names of groups of items that belong together, such as the `source_id` of a mirrored
-            pair. A group is never split between training and test; without it a mirrored pair would
-            teach the classifier the incorrect answer. If None (default), each item is a group.
+        groups: N names of groups of items that belong together, such as the `source_id` of a
+            mirrored pair. A group is never split between training and test; without it a mirrored
+            pair would teach the classifier the incorrect answer. If None (default), each item is a
+            group.
         features: Families of cues, as in `cue_statistics`.
         n_folds: Number of folds, at least 2 and at most the number of groups.
         confidence_level: Confidence level of the interval, `cluster_wilson` over groups.
@@ -96,8 +97,8 @@ def cue_classifier(
         ValueError: If an argument is out of range or lengths differ.
 
     References:
-        Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data; Kavumba et
-        al. (2019), Table 4 (row "word frequency").
+        Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data; Kavumba
+        et al. (2019), Table 4 (row "word frequency").
 
     Example:
         >>> items = [["a true one", "a false one"]] * 20

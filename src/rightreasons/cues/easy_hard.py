@@ -57,8 +57,8 @@ class EasyHardGap(Run):
     """Accuracy overall, on Easy and on Hard items, each the mean over runs.
 
     Attributes:
-        easy_hard_gap: easy_accuracy - hard_accuracy, in [-1, 1]; 0 is best, positive values mean that
-            cues help.
+        easy_hard_gap: easy_accuracy - hard_accuracy, in [-1, 1]; 0 is best, positive values mean
+            that cues help.
         accuracy: Accuracy over all items, in [0, 1].
         easy_accuracy: Accuracy over the Easy items.
         hard_accuracy: Accuracy over the Hard items.
@@ -68,7 +68,8 @@ class EasyHardGap(Run):
         accuracy_interval: Interval of `accuracy`.
         easy_accuracy_interval: Interval of `easy_accuracy`.
         hard_accuracy_interval: Interval of `hard_accuracy`.
-        easy_hard_gap_std: Population standard deviation of the gap over runs; None for a single run.
+        easy_hard_gap_std: Population standard deviation of the gap over runs; None for a single
+            run.
         accuracy_std: Standard deviation of `accuracy`; None for a single run.
         easy_accuracy_std: Standard deviation of `easy_accuracy`; None for a single run.
         hard_accuracy_std: Standard deviation of `hard_accuracy`; None for a single run.
@@ -153,24 +154,27 @@ def easy_hard_gap(
     (divisor: the number of runs).
 
     Args:
-        predictions: (N,) index of the predicted choice of each item, or (N, R) with one column per run.
+        predictions: (N,) index of the predicted choice of each item, or (N, R) with one column per
+            run.
         references: (N,) index of the correct choice of each item.
         easy: (N,) whether each item is Easy; both kinds must occur.
         unit: Unit that the test shuffles. "item" keeps an item's runs together. "prediction" treats
-            each run's answer as a separate item, as the published p-values seem to do: seeds agree on
-            most items, so it overstates the evidence (RoBERTa-large on COPA: 0.0003 instead of 0.009).
+            each run's answer as a separate item, as the published p-values seem to do: seeds agree
+            on most items, so it overstates the evidence (RoBERTa-large on COPA: 0.0003 instead of
+            0.009).
         clusters: (N,) names of clusters of items, such as an item and its mirror: the test is then
             Student's t of the linearized gap over clusters, and the intervals resample clusters. If
             None (default), the items are independent.
         n_permutations: Number of shuffles of the test; default 10,000.
-        resampling: Resampling of the intervals, stratified by Easy and Hard; its seed is that of the
-            test too.
+        resampling: Resampling of the intervals, stratified by Easy and Hard; its seed is that of
+            the test too.
 
     Returns:
         `EasyHardGap`.
 
     Raises:
-        TypeError: If predictions or references are not whole numbers, or easy does not consist of flags.
+        TypeError: If predictions or references are not whole numbers, or easy does not consist of
+            flags.
         ValueError: If lengths differ, an input is empty, or all items are of one kind.
 
     References:
@@ -195,7 +199,8 @@ def easy_hard_gap(
         units=number_clusters(clusters, len(flags)),
     )
 
-    # One generator for all draws, in this order: the tests of the runs, the joint test, the bootstrap.
+    # One generator for all draws, in this order: the tests of the runs, the joint test, the
+    # bootstrap.
     rng = np.random.default_rng([resampling.seed, 1])
     randomization = _Randomization(rounds, rng)
     runs = []
@@ -335,8 +340,8 @@ def _permute_easy(
     )
     easy_sums = easy_counts @ np.arange(max_value + 1)
 
-    # |easy_sum / n_easy - hard_sum / n_hard| grows with |N easy_sum - n_easy total|. In whole numbers,
-    # permutations that tie with the observed gap are found exactly.
+    # |easy_sum / n_easy - hard_sum / n_hard| grows with |N easy_sum - n_easy total|. In whole
+    # numbers, permutations that tie with the observed gap are found exactly.
     total = int(values.sum())
     observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
     permuted = np.abs(n_items * easy_sums - n_easy * total)

@@ -48,8 +48,8 @@ class ChoiceItems:
         prompts: n prompts.
         choices: n lists of choices.
         labels: (n,) indices of the correct choices.
-        groups: n names of groups of items that belong together, such as an item and its mirror; None if
-            the items are independent.
+        groups: n names of groups of items that belong together, such as an item and its mirror;
+            None if the items are independent.
         easy: (n,) whether the data itself calls an item Easy; None if it does not say.
         rows: (n,) rows of the table that the items come from; empty if they come from none.
     """
@@ -120,12 +120,15 @@ class CueFigures(Result):
         easy: (n,) whether each item is Easy: according to the data, or else because the classifier
             answers it correctly.
         easy_is_given: Whether the data itself says which items are Easy.
-        alone: Whether cues alone gain or lose much compared with guessing, at the level of the verdict.
+        alone: Whether cues alone gain or lose much compared with guessing, at the level of the
+            verdict.
         is_below: Whether cues alone are significantly worse than guessing, at that level.
         predicted: (n,) choices of a model; None without its scores.
-        gap: The model on Easy and on Hard items; None without a model, or if all items are of one kind.
+        gap: The model on Easy and on Hard items; None without a model, or if all items are of one
+            kind.
         decided: Whether the gap is small or large, at the level of the verdict; None without a gap.
-        is_misled: Whether the model is significantly worse than guessing on Hard items, at that level.
+        is_misled: Whether the model is significantly worse than guessing on Hard items, at that
+            level.
     """
 
     statistics: CueStatistics
@@ -158,10 +161,10 @@ class CueFigures(Result):
 
         Returns:
             "gives answers away" if `accuracy` is significantly more than 10 points above chance.
-            "misleads" if it is significantly below chance: a cross-validated classifier is misled if
-            items that have the same choices but another answer, such as an item and its mirror, are in
-            different folds, and cues show nothing about the data until these are grouped. "no sign" if
-            it is significantly within 10 points of chance; else "cannot tell".
+            "misleads" if it is significantly below chance: a cross-validated classifier is misled
+            if items that have the same choices but another answer, such as an item and its mirror,
+            are in different folds, and cues show nothing about the data until these are grouped.
+            "no sign" if it is significantly within 10 points of chance; else "cannot tell".
         """
         # A classifier below chance makes no statement on the data, whatever else is decided.
         if self.is_below:
@@ -214,9 +217,9 @@ def measure_cues(
 
     Args:
         items: The items.
-        train: Training items of a model: their cues are counted, and a classifier that learned them is
-            tested on the items. If None, the cues of the items are counted, and the classifier is
-            cross-validated on them.
+        train: Training items of a model: their cues are counted, and a classifier that learned them
+            is tested on the items. If None, the cues of the items are counted, and the classifier
+            is cross-validated on them.
         logits: Scores of a model for the choices of the items; (n, K) or ragged.
         options: Families of cues and number of folds. With fewer groups than the default number of
             folds, there is one fold per group.

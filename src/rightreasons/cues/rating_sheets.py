@@ -51,8 +51,8 @@ def write_rating_sheets(
     """Write a sheet of multiple-choice items for each rater, without labels.
 
     Each rater gets the items in a random order of their own, so that mirrored items are rarely
-    neighbors. Items are named by a code, because an id may reveal which item is the mirrored one. The
-    column `answer` is to be filled with the number of the correct choice.
+    neighbors. Items are named by a code, because an id may reveal which item is the mirrored one.
+    The column `answer` is to be filled with the number of the correct choice.
 
     Args:
         dataset: Items with `id` and either `prompt` and `choices`, or `premise`, `choice1` and
@@ -69,8 +69,8 @@ def write_rating_sheets(
         ValueError: If columns are missing or there are no items.
 
     References:
-        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3 and
-        Table 3.
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3
+        and Table 3.
 
     Example:
         >>> import datasets, tempfile
@@ -115,7 +115,8 @@ def read_rating_sheets(
 
     Returns:
         The arguments of `human_performance`: "ratings", the choice of each rater, counted from 0;
-        "references", the correct choices; and "n_choices", the largest number of choices of an item.
+        "references", the correct choices; and "n_choices", the largest number of choices of an
+        item.
 
     Raises:
         TypeError: If an argument has the wrong type.

@@ -29,8 +29,8 @@ class FleissKappa(Result):
     """Agreement of raters beyond chance.
 
     Attributes:
-        fleiss_kappa: Kappa, in [-1 / (m - 1), 1] for m raters: 1 for full agreement, 0 for agreement
-            by chance; None if all ratings are of one category.
+        fleiss_kappa: Kappa, in [-1 / (m - 1), 1] for m raters: 1 for full agreement, 0 for
+            agreement by chance; None if all ratings are of one category.
         interval: Interval of kappa over items; None if kappa is None.
         agreement: Share of the pairs of ratings of an item that agree, the mean over items.
         chance: Share of pairs that would agree by chance.
@@ -69,10 +69,11 @@ def fleiss_kappa(counts: Any, *, confidence_level: float = 0.95) -> FleissKappa:
     \[ \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}, \quad
        P_i = \frac{\sum_j n_{ij} (n_{ij} - 1)}{m (m - 1)}, \quad \bar P_e = \sum_j p_j^2 \]
 
-    for m ratings of each item, \(n_{ij}\) of them of category j, and \(p_j\) the share of all ratings.
+    for m ratings of each item, \(n_{ij}\) of them of category j, and \(p_j\) the share of all
+    ratings.
 
-    The interval is Wilson's of kappa, scaled to [0, 1], with Student's t and the number of items that
-    has the linearized variance of kappa over the items. One vote of one more item counts as
+    The interval is Wilson's of kappa, scaled to [0, 1], with Student's t and the number of items
+    that has the linearized variance of kappa over the items. One vote of one more item counts as
     dissenting, so that the width is never zero.
 
     Args:
@@ -112,8 +113,8 @@ def fleiss_kappa(counts: Any, *, confidence_level: float = 0.95) -> FleissKappa:
     # With one category, kappa is 0 / 0.
     if np.count_nonzero(shares) > 1:
         kappa = (agreement - chance) / (1 - chance)
-        # The influence of an item on kappa: through its own agreement, and through the shares of the
-        # categories, on which the agreement by chance depends.
+        # The influence of an item on kappa: through its own agreement, and through the shares of
+        # the categories, on which the agreement by chance depends.
         chance_shifts = 2 * (table @ shares / n_raters - chance)
         gains = (agreements - agreement) * (1 - chance)
         losses = (1 - agreement) * chance_shifts
@@ -162,7 +163,8 @@ def human_performance(
             `n_choices`.
 
     References:
-        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, Table 3.
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever,
+        Table 3.
 
     Example:
         >>> result = human_performance([[0, 0, 0], [1, 1, 0], [1, 1, 1]], [0, 1, 1])

@@ -39,13 +39,13 @@ class Cue(Result):
     Attributes:
         cue: The word, the words joined by a space, or the name of a shape cue in angle brackets.
         applicability: Number of items in which exactly one choice has the cue.
-        productivity: Share of those items in which the choice that has the cue is correct, in [0, 1].
-            A value near `chance` is harmless.
+        productivity: Share of those items in which the choice that has the cue is correct, in [0,
+            1]. A value near `chance` is harmless.
         coverage: applicability / number of items, in [0, 1].
         n_correct: applicability × productivity, as a count.
         chance: Productivity expected of an uninformative cue: the mean of 1/m over its items.
-        p_value: Exact two-sided binomial test of productivity = chance; `chances_p_value` if there are
-            groups of items.
+        p_value: Exact two-sided binomial test of productivity = chance; `chances_p_value` if there
+            are groups of items.
         p_holm: p_value, corrected by Holm's method over all cues of the table.
         low: Lower end of the exact (Clopper-Pearson) interval of productivity.
         high: Upper end of that interval.
@@ -70,8 +70,8 @@ class CueStatistics(Result):
     Attributes:
         cues: The cues in descending order of applicability, then by name.
         n_items: Number of items.
-        n_cues: Number of cues that reach `min_applicability`; Holm's correction runs over all of them,
-            displayed or not.
+        n_cues: Number of cues that reach `min_applicability`; Holm's correction runs over all of
+            them, displayed or not.
         n_significant: Number of those with `p_holm` below 1 - confidence_level.
         min_applicability: Minimum applicability of a cue in the table.
         confidence_level: Confidence level of the intervals.
@@ -97,7 +97,7 @@ class CueStatistics(Result):
         raise make_unknown_name_error("cue of this table", cue, frequent_cues)
 
 
-def cue_statistics(
+def cue_statistics(  # noqa: PLR0913
     data: Sequence[Sequence[str]],
     labels: object,
     *,
@@ -110,30 +110,32 @@ def cue_statistics(
 ) -> CueStatistics:
     r"""Count how often each superficial cue is applicable, and how often it points to the correct choice.
 
-    For an item i with m_i choices, token sets T_1..T_m and correct choice y_i, cue k is applicable if it
-    is in exactly one T_j; with two choices this is Niven and Kao's definition:
+    For an item i with m_i choices, token sets T_1..T_m and correct choice y_i, cue k is applicable
+    if it is in exactly one T_j; with two choices this is Niven and Kao's definition:
 
         \alpha_k = \sum_i 1[\exists! j: k \in T_{ij}]
         \pi_k    = \frac{1}{\alpha_k} \sum_i 1[\exists! j: k \in T_{ij} \wedge j = y_i]
         \xi_k    = \alpha_k / n
 
-    Tokens are lower-cased words and punctuation marks, which reproduces the published tables; by white
-    space "in" would have an applicability of 46 on COPA instead of 47, because "in." is another word.
+    Tokens are lower-cased words and punctuation marks, which reproduces the published tables; by
+    white space "in" would have an applicability of 46 on COPA instead of 47, because "in." is
+    another word.
 
     α is the applicability, π the productivity and ξ the coverage. A cue is worth exploiting if π_k
     differs from chance 1/m in either direction. If items form groups, the tests are those of
-    `chances_p_value`, and the intervals have the effective number of items (Korn and Graubard 1998).
+    `chances_p_value`, and the intervals have the effective number of items (Korn and Graubard
+    1998).
 
     Args:
         data: N items, each a list of at least two choices; the number of choices may differ.
         labels: (N,) position of the correct choice, from 0.
         prompts: N prompts; needed by the feature "overlap" only.
-        features: Families of cues: "unigram", "bigram", "trigram"; "length" (`<longest>`, `<shortest>`,
-            in tokens, ties do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the
-            choice's token types that are in the prompt); "negation" (`<negation>`: a word such as
-            "not", "never" or "didn't").
-        groups: N names of groups of items that belong together, such as the `source_id` of a mirrored
-            pair. If None (default), the items are independent.
+        features: Families of cues: "unigram", "bigram", "trigram"; "length" (`<longest>`,
+            `<shortest>`, in tokens, ties do not count); "overlap" (`<most overlap>`, `<least
+            overlap>`: share of the choice's token types that are in the prompt); "negation"
+            (`<negation>`: a word such as "not", "never" or "didn't").
+        groups: N names of groups of items that belong together, such as the `source_id` of a
+            mirrored pair. If None (default), the items are independent.
         min_applicability: Minimum applicability; rarer cues are left out of the table and of Holm's
             correction.
         top: Number of cues in the table; the correction still runs over all.
@@ -144,12 +146,13 @@ def cue_statistics(
 
     Raises:
         TypeError: If a choice is not a text.
-        ValueError: If an item has fewer than two choices, a label is out of range or lengths differ.
+        ValueError: If an item has fewer than two choices, a label is out of range or lengths
+            differ.
 
     References:
-        Niven and Kao (2019), Probing Neural Network Comprehension of Natural Language Arguments, §3.
-        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §2 and Table 2.
-        Holm (1979).
+        Niven and Kao (2019), Probing Neural Network Comprehension of Natural Language Arguments,
+        §3. Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever,
+        §2 and Table 2. Holm (1979).
 
     Example:
         >>> table = cue_statistics([["It was red.", "It is blue."], ["He was in.", "He ran."]], [0, 0], top=2)
@@ -320,8 +323,9 @@ def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
         ]
         return np.array(tests, dtype=np.float64)
 
-    # The number of correct items is a sum of binomials under the null hypothesis, one for each number
-    # of choices. Rare cues are many but have few different counts, each of which is tested once.
+    # The number of correct items is a sum of binomials under the null hypothesis, one for each
+    # number of choices. Rare cues are many but have few different counts, each of which is tested
+    # once.
     rows = np.column_stack((counts.by_size, counts.n_correct))
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     by_size = distinct[:, :-1]

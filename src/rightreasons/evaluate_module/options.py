@@ -24,9 +24,9 @@ def kernel_options(
     """Give a module's `_compute` the options of its kernels in place of `**options`.
 
     If several kernels have an option, the default is that of the first kernel. If a kernel takes
-    `resampling`, the module has `confidence_level`, `n_resamples` and `seed` instead, and `_compute`
-    receives the `Resampling` made from them. It receives None if `confidence_level` is None, which
-    is allowed only if the kernel's default is None (no interval).
+    `resampling`, the module has `confidence_level`, `n_resamples` and `seed` instead, and
+    `_compute` receives the `Resampling` made from them. It receives None if `confidence_level` is
+    None, which is allowed only if the kernel's default is None (no interval).
 
     Args:
         *kernels: Functions whose options are taken.

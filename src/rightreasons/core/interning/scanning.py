@@ -85,8 +85,8 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
     if is_sign.any():
         in_word |= _find_signs_in_words(in_word, is_sign)
 
-    # Every character that is neither in a word nor white space is a token by itself; that includes a
-    # sign without a letter before it. A word begins and ends where its neighbor is not in it.
+    # Every character that is neither in a word nor white space is a token by itself; that includes
+    # a sign without a letter before it. A word begins and ends where its neighbor is not in it.
     is_start = kinds != SPACE
     is_last = is_start.copy()
     is_inside = in_word[1:] & in_word[:-1]

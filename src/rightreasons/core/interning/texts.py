@@ -2,9 +2,9 @@
 
 `intern_texts` splits texts into words and numbers the distinct ones in one pass;
 `intern_token_lists` numbers tokens that exist already. Both return `InternedTexts`: one array with
-the tokens of all texts as numbers, the offsets at which the texts begin, and the vocabulary. Counts,
-distinct words, runs of words and the rows that have a word then take a few steps on whole arrays;
-there is no Python object for a (word, text).
+the tokens of all texts as numbers, the offsets at which the texts begin, and the vocabulary.
+Counts, distinct words, runs of words and the rows that have a word then take a few steps on whole
+arrays; there is no Python object for a (word, text).
 """
 
 from __future__ import annotations
