@@ -36,3 +36,11 @@ def test_reliability(root, read_block):
         _, *rows = csv.reader(file)
     sums = (f"{sum(map(int, column)):,}" for column in list(zip(*rows, strict=True))[1:])
     assert f"| {len(rows)} | {' | '.join(sums)} |" in page.read_text("utf-8")
+
+
+def test_natural_verdicts(read_block):
+    from benchmarks.verdicts.natural.__main__ import PAGE, describe_runs, format_table, read_stored
+
+    rows = read_stored()
+    block = read_block(PAGE, "natural")
+    assert block == f"{describe_runs(rows)}\n\n{format_table(rows)}"

@@ -1,64 +1,85 @@
-"""A short form of the bench of verdicts: followers are named or red, readers are neither, and the order is kept."""
+"""Verdicts on models of known truth: a short form of `python -m benchmarks.verdicts.natural`."""
 
 import pytest
-from benchmarks.verdicts import surface
+from benchmarks.verdicts import choices, surface
 from benchmarks.verdicts.__main__ import LEVELS, rank_auroc, summary
 from benchmarks.verdicts.classes import PARTS, SCENARIOS
+from benchmarks.verdicts.natural.__main__ import audit_case
+from benchmarks.verdicts.natural.cases import Case, list_cases
+from benchmarks.verdicts.natural.scripts import ALPHABETS, Script
 
-N_ITEMS = 150
-FOLLOWERS = (
-    "follows a word of 1.0",
-    "follows two words that say the same",
-    "follows three words, each in a third of the texts",
-    "follows any capitals",
-    "follows a mark",
-    "follows the digits of a number",
-    "follows the length",
-    "follows names",
-    "follows the first letter, one label rare",
-    "follows double spaces, which never lie",
-    "follows line ends, three labels",
-    "follows either of two words in one label's texts",
-)
-OTHERS = ("reads, nothing planted", "constant", "reads, ignores names")
+N_ITEMS = 300
+FOLLOWERS = ("follows a word of 1.0", "follows a word of .9")
+SIXTEEN = (("size", 16),)
 
 
 @pytest.mark.parametrize("name", FOLLOWERS)
-def test_a_follower_is_named(name):
+def test_a_follower_of_made_up_texts_is_flagged(name):
     assert (SCENARIOS | surface.SCENARIOS)[name].run(N_ITEMS, 1) in ("warn", "bad")
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_another_model_is_not_red(name):
-    assert (SCENARIOS | surface.SCENARIOS)[name].run(N_ITEMS, 1) != "bad"
-
-
 def test_the_share_is_the_truth():
-    """The planted word decides all predictions of its follower, and those of the mixed model in its share of texts."""
-    for name in ("follows a word of .9", "follows a word in 60 % of the texts"):
-        truth, strength, part = PARTS[name]
-        row = next(row for row in part.measure(N_ITEMS, 1).rows if row.test == "words")
-        interval = row.effect.interval
-        assert truth == "follower"
-        assert interval.low <= strength <= interval.high
-        assert set(row.words) == {"copper", "marble"}
+    truth, strength, part = PARTS["follows a word of .9"]
+    row = next(row for row in part.measure(N_ITEMS, 1).rows if row.test == "words")
+
+    assert truth == "follower"
+    assert row.effect.interval.low <= strength <= row.effect.interval.high
+    assert set(row.words) == {"copper", "marble"}
+
+
+@pytest.mark.real_data
+def test_scattered_nouns_that_decide_are_amber_and_named(real_data):
+    case = Case("sst2", cue="nouns", options=SIXTEEN, share=0.6)
+
+    row = audit_case(case, 200, 1, real_data)
+
+    assert row["truth"] > 0.5
+    assert row["color"] == "amber"
+    assert row["is_named"]
+
+
+@pytest.mark.real_data
+def test_a_model_is_not_green_without_training_texts(real_data):
+    case = Case("sst2", reader="lexicon", has_training=False)
+
+    row = audit_case(case, 200, 1, real_data)
+
+    assert row["color"] in ("gray", "amber")
+
+
+@pytest.mark.real_data
+def test_a_reader_of_emoticons_is_not_red(real_data):
+    signs = (("signs", (":(", ":)")),)
+    case = Case("sst2", cue="signs", options=signs, share=0.85, coverage=0.6, is_reason=True)
+
+    assert audit_case(case, 200, 1, real_data)["color"] != "red"
+
+
+def test_every_case_has_a_name_of_its_own():
+    names = [case.name for case in list_cases()]
+
+    assert len(set(names)) == len(names)
+    assert {case.script for case in list_cases()} == {"", *ALPHABETS}
+
+
+@pytest.mark.parametrize("name", sorted(ALPHABETS))
+def test_a_script_has_a_letter_for_each_latin_one(name):
+    written = Script(name).write("The quick brown fox")
+
+    assert not any(letter.isascii() and letter.isalpha() for letter in written)
+    assert (" " in written) == Script(name).has_spaces
 
 
 def test_the_page_counts():
-    known = {name: SCENARIOS[name] for name in ("follows a word of 1.0", "reads, nothing planted")}
-    rows = [
-        ("follows a word of 1.0", 200, seed, tone)
-        for seed, tone in enumerate(("warn", "good", "bad"))
-    ]
-    rows += [
-        ("reads, nothing planted", 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))
-    ]
+    follower, reader = "probes: always A", "probes: reads the question"
+    known = {name: choices.SCENARIOS[name] for name in (follower, reader)}
+    rows = [(follower, 200, seed, tone) for seed, tone in enumerate(("warn", "good", "bad"))]
+    rows += [(reader, 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))]
+
     text = "\n".join(summary(rows, known))
-    assert "| shortcuts | 1 of 3 | 0 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
-    # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there is a tie: 4.5 / 6.
-    assert (
-        rank_auroc(
-            [LEVELS[t] for t in ("warn", "good", "bad")], [LEVELS["neutral"], LEVELS["good"]]
-        )
-        == 0.75
-    )
+
+    assert "| probes | 1 of 3 | 0 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
+    # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there
+    # is a tie: 4.5 / 6.
+    followers = [LEVELS[tone] for tone in ("warn", "good", "bad")]
+    assert rank_auroc(followers, [LEVELS["neutral"], LEVELS["good"]]) == 0.75
