@@ -19,7 +19,9 @@ from reliability_view import (
     view,
 )
 
-from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
+from rightreasons.calibration.confidences import TABLE_KINDS
+from rightreasons.calibration.norms import NORMS
+from rightreasons.core.binning import STRATEGIES
 from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.io.reading import FILE_TYPES
 from rightreasons.widget.pages import (

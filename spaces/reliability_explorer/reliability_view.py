@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from rightreasons.calibration.confidences import (
+    TABLE_KINDS,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
 )
-from rightreasons.calibration.errors import TABLE_KINDS, CalibrationResult, calibration_error
+from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.calibration.measurement import MARGIN
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.calibration.recalibration import (

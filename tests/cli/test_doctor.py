@@ -5,9 +5,9 @@ from rightreasons.cli import reports as installation
 
 
 def test_what_is_missing_says_how_to_install_it(capsys, monkeypatch):
-    version = installation.installed_version
+    version = installation.get_installed_version
     monkeypatch.setattr(
-        installation, "installed_version", lambda name: None if name == "gradio" else version(name)
+        installation, "get_installed_version", lambda name: None if name == "gradio" else version(name)
     )
     lines = run(capsys, "doctor").out.splitlines()
     told = {line[4:18].strip(): (line[:4].strip(), line[18:].strip()) for line in lines}

@@ -34,7 +34,7 @@ def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     assert ["Next:", "rightreasons", "calibration", "data.yaml"] in lines
     answered = run(capsys, "calibration", "data.yaml", "--out", "report")
     assert answered.code == 0, answered.err
-    assert "right in 100.0%" in answered.out
+    assert "accuracy is 100.0%" in answered.out
 
 
 def test_an_order_that_is_surely_wrong_is_said_before_the_verdict(table, capsys):
@@ -42,7 +42,7 @@ def test_an_order_that_is_surely_wrong_is_said_before_the_verdict(table, capsys)
         capsys, "calibration", "x.csv", "--label-names", "positive,negative", "--out", "report"
     )
     assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in answered.err
-    assert "right in 0.0%" in answered.out
+    assert "accuracy is 0.0%" in answered.out
 
 
 def test_a_model_that_the_labels_do_not_fit_is_told(table, tmp_path, capsys):
@@ -170,7 +170,7 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     assert looked.code == 0, looked.err
     assert looked.out.splitlines()[0].endswith("antworten.csv: predictions (data 2)")
     answered = run(capsys, "calibration", out, "--n-resamples", "5", "--out", tmp_path / "report")
-    assert "right in 100.0%" in answered.out
+    assert "accuracy is 100.0%" in answered.out
     path.write_text("Antwort gegeben,Richtige Antwort,Grad\nA,A,90%\nB,A,60%\n")
     how = ("calibration", path, "--label-column", "Richtige Antwort", "--confidence-column", "Grad")
     refused = run(capsys, *how)
@@ -179,7 +179,7 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     answered = run(
         capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other"
     )
-    assert "right in 50.0%" in answered.out
+    assert "accuracy is 50.0%" in answered.out
 
 
 def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
@@ -189,10 +189,10 @@ def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
         for row in range(9)
     ]
     (tmp_path / "a.csv").write_text("\n".join(["text,label,split", *rows]))
-    # Of the five items of test: one pass for the prediction, 11 times 3 for the attribution and 15 for swaps, 49 * 5;
+    # Of the five items of test: one pass for the prediction, 11 times 3 for the attribution and 35 for swaps, 68 * 5;
     # and 5 * (1 + 1 + 2 * 2) and what is spent on flips.
     assert (
-        "It can answer: calibration (5 passes), shortcuts (240 passes), difficulty ("
+        "It can answer: calibration (5 passes), shortcuts (340 passes), difficulty ("
         in run(capsys, "look", "a.csv").out
     )
     (tmp_path / "b.jsonl").write_text(

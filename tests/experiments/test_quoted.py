@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.verdicts.__main__ import STORED, counts_as, scenarios
+from benchmarks.verdicts.natural.__main__ import STRONG, classify, read_stored
+from benchmarks.verdicts.natural.cases import list_cases
 from scipy import stats
 
 from rightreasons.core.significance import holm
@@ -45,37 +46,32 @@ def test_first_screen():
     accuracy = results["calibration"]["data"]["splits"]["test"]["accuracy"]["value"]
     decided = results["shortcuts"]["headlines"][0]
     assert decided["key"] == "deciding_share"
-    beginning = " ".join(README.partition("## What it asks")[0].split())
-    sure = results["calibration"]["data"]["splits"]["test"]["mean_confidence"]["value"]
-    assert (
-        f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average"
-        in beginning
-    )
-    assert f"decide {100 * decided['estimate']['value']:.0f} of 100 of its predictions" in beginning
+    beginning = " ".join(README.partition("## Questions")[0].split())
+    confidence = results["calibration"]["data"]["splits"]["test"]["mean_confidence"]["value"]
+    assert f"is correct on {100 * accuracy:.0f} % of its test items" in beginning
+    assert f"mean confidence is {100 * confidence:.0f} %" in beginning
+    assert f"decide {100 * decided['estimate']['value']:.0f} % of its predictions" in beginning
     words = re.findall("“.+?”", results["shortcuts"]["finding"]["claim"])
     assert len(words) == 2
     assert all(word in beginning for word in words)
 
 
 def test_verdicts():
-    """README counts the stored runs of the bench: of models with a fault and without, at 50 to 1,000 items."""
-    known = scenarios()
-    rows = [
-        (counts_as(known[name]), n, tone)
-        for name, n, _, tone in json.loads(STORED.read_text("utf-8"))
-    ]
-    faults = [(n, tone) for truth, n, tone in rows if truth == "follower"]
-    others = [tone for truth, _, tone in rows if truth == "reader"]
-    enough = [tone for n, tone in faults if n >= 200]
-    named = sum(tone in ("warn", "bad") for tone in enough)
-    assert "good" not in {tone for _, tone in faults}
-    assert "bad" not in others
+    """README counts the stored audits of natural texts: what strong followers and readers get."""
+    cases = {case.name: case for case in list_cases()}
+    groups = {}
+    for row in read_stored():
+        groups.setdefault(classify(cases[row["case"]], row), []).append(row)
+    strong = groups[f"followers, {STRONG:.0%} or more"]
+    flagged = [row for row in strong if row["color"] in ("amber", "red")]
+    named = [row for row in flagged if row["is_named"]]
+    readers = groups["readers"] + groups["readers of signs, for good reasons"]
     text = " ".join(README.split())
-    assert f"none of {len(faults):,} runs of models with a clear fault is green" in text
-    assert (
-        f"{named} of {len(enough)} are named; of {len(others)} runs of models without one, none is red"
-        in text
-    )
+    assert f"{len(flagged)} of {len(strong)} audits of models that a planted cue decides" in text
+    assert f"{len(named)} of them name it" in text
+    assert not [row for row in strong if row["color"] == "green"]
+    assert not [row for row in readers if row["color"] == "red"]
+    assert f"none of {len(readers)} models that read is red" in text
 
 
 def test_balanced_copa():

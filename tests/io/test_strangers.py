@@ -321,7 +321,7 @@ def test_percentages_of_confidence_are_divided_by_an_expression():
     table = {"item": [1, 2], "confidence": [85, 40], "correct": [1, 0]}
     with pytest.raises(ValueError, match="from 0 to 1") as told:
         read_confidence(table)
-    expression = re.search(r"percentages: '([^']+)'", str(told.value))[1]
+    expression = re.search(r"percentages, .* as '([^']+)'", str(told.value))[1]
     assert read_confidence(table, confidence_column=expression).confidence[
         "confidence"
     ].tolist() == [0.85, 0.4]

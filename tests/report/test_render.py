@@ -424,7 +424,7 @@ def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, sche
     page.emulate_media(color_scheme=scheme)
     assert problems_of(page, report.page) == []
     assert page.locator("h1").count() == 1
-    assert "gets 92.0% right, but 8.0% on “test_flipped”" in page.locator("h1").inner_text()
+    assert "92.0% of “test”, but on 8.0% of “test_flipped”" in page.locator("h1").inner_text()
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
     # No table is cut at its right edge without a way to scroll, and every picture has words.
@@ -450,8 +450,8 @@ def test_links_and_folded_tables_work(page, report):
     assert page.url.endswith("#calibration")
     section.wait_for(state="visible")
     page.locator("#calibration details.more > summary").click()
-    summary = page.get_by_text("The labels").first
-    table = page.get_by_role("table", name="The labels")
+    summary = page.get_by_text("All disputed labels").first
+    table = page.get_by_role("table", name="All disputed labels")
     assert not table.is_visible()
     summary.click()
     assert table.is_visible()
@@ -554,7 +554,7 @@ def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
 @pytest.mark.browser
 def test_print_opens_what_is_folded(page, report):
     problems_of(page, report.page)
-    table = page.get_by_role("table", name="The labels")
+    table = page.get_by_role("table", name="All disputed labels")
     page.emulate_media(media="print")
     assert table.evaluate("each => each.getBoundingClientRect().height") > 30
     assert not page.get_by_role("group", name="Answers").is_visible()
