@@ -126,7 +126,7 @@ def compare_clustered_with_plain_interval() -> Calls:
     from rightreasons.calibration.errors import calibration_error
     from rightreasons.core.resampling import Resampling
 
-    rows, labels = make_scores(200_000)
+    rows, labels = make_scores(1_000_000)
     clusters = np.arange(len(rows)) // 4
     options = {"n_bins": N_BINS, "resampling": Resampling()}
     return (
@@ -313,7 +313,7 @@ COMPARISONS = (
         files=CALIBRATION_FILES,
     ),
     Comparison(
-        name="ECE with 1,000 resamples of clusters of 4",
+        name="ECE with 1,000 resamples of clusters of 4, 1,000,000 items",
         other="resamples of items",
         prepare=compare_clustered_with_plain_interval,
         files=CALIBRATION_FILES,

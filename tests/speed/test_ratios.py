@@ -57,3 +57,14 @@ def test_every_row_of_the_table_is_recorded(ratios):
     assert list(rows) == [ratios.get_key(comparison) for comparison in ratios.COMPARISONS]
     block = importlib.import_module("blocks").read_block(ratios.RESULTS, "ratios")
     assert ratios.format_table(rows) in block
+
+
+def test_recorded_ratios_meet_their_targets(ratios):
+    rows = ratios.read_record()
+    missed = []
+    for comparison in ratios.COMPARISONS:
+        ratio = rows[ratios.get_key(comparison)]["ratio"]
+        if comparison.target is not None and ratio < comparison.target:
+            missed.append((ratios.get_key(comparison), ratio))
+
+    assert missed == []
