@@ -7,7 +7,9 @@ from rightreasons.cli import reports as installation
 def test_what_is_missing_says_how_to_install_it(capsys, monkeypatch):
     version = installation.get_installed_version
     monkeypatch.setattr(
-        installation, "get_installed_version", lambda name: None if name == "gradio" else version(name)
+        installation,
+        "get_installed_version",
+        lambda name: None if name == "gradio" else version(name),
     )
     lines = run(capsys, "doctor").out.splitlines()
     told = {line[4:18].strip(): (line[:4].strip(), line[18:].strip()) for line in lines}
