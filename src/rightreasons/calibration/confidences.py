@@ -286,8 +286,7 @@ def refuse_class_labels(predictions: Any) -> None:
         >>> refuse_class_labels([0, 2, 1])
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole
-        \
+        rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole \
 numbers, as if they were predicted classes; pass (N, K) class scores, (N,) P(class 1), or the \
 confidence in each answer with kind='confidence'.
     """

@@ -31,8 +31,7 @@ def describe_missing_extra(package: str) -> str:
 
     Example:
         >>> describe_missing_extra("gradio")
-        "This needs the package 'gradio', which is not installed: pip install
-        'rightreasons[spaces]'."
+        "This needs the package 'gradio', which is not installed: pip install 'rightreasons[spaces]'."
     """
     command = f"pip install 'rightreasons[{EXTRAS[package]}]'"
     return f"This needs the package {package!r}, which is not installed: {command}."

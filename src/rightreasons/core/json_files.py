@@ -43,8 +43,7 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
         >>> parse_json('{"a": }', "a.jsonl", line=7)
         Traceback (most recent call last):
         ...
-        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting
-            value.
+        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
     """
     # Errors of a file of JSON lines name the line.
     location = source

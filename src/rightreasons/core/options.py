@@ -52,13 +52,11 @@ class Options(BaseModel):
         >>> Toy.read({"itmes": 5}, "toy")
         Traceback (most recent call last):
         ...
-        ValueError: Expected an option of toy, but got 'itmes'. Did you mean 'items'? Known: fast,
-            items.
+        ValueError: Expected an option of toy, but got 'itmes'. Did you mean 'items'? Known: fast, items.
         >>> Toy(items="five")
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionTypeError: Expected `items` to be a whole number, but got
-        'five' (str).
+        rightreasons.core.errors.OptionTypeError: Expected `items` to be a whole number, but got 'five' (str).
         >>> Toy(items=5, fast=True).to_flags()
         ['--items', '5', '--fast']
     """
@@ -258,8 +256,7 @@ def accept_options_as_keywords(
         >>> repeat("ab", time=3)
         Traceback (most recent call last):
         ...
-        TypeError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end,
-            times.
+        TypeError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end, times.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:

@@ -51,8 +51,7 @@ class Resampling:
         >>> Resampling(level=2)
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected `confidence_level` to be strictly between 0
-        and 1, but got 2.0.
+        rightreasons.core.errors.OptionError: Expected `confidence_level` to be strictly between 0 and 1, but got 2.0.
     """
 
     level: float = 0.95

@@ -94,8 +94,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
         >>> check_folder("/dev/null/report")
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected `out` to be a folder, but /dev/null is a
-        file.
+        rightreasons.core.errors.OptionError: Expected `out` to be a folder, but /dev/null is a file.
     """
     folder = _parse_path(path, name, "a folder")
     try:

@@ -103,8 +103,7 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
         >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
         Traceback (most recent call last):
         ...
-        rightreasons.core.errors.OptionError: Expected `bins` to be one of 'uniform' or 'quantile',
-        \
+        rightreasons.core.errors.OptionError: Expected `bins` to be one of 'uniform' or 'quantile', \
 but got 'quantiles'. Did you mean 'quantile'?
     """
     if isinstance(value, str) and value in allowed:
