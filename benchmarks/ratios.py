@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import hashlib
 import json
 import subprocess
 import sys
@@ -21,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from blocks import RESULTS, write_block
+from blocks import RESULTS, digest_files, write_block
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "rightreasons"
 RECORD = Path(__file__).with_name("ratios.json")
 N_ROUNDS = 5
 N_BINS = 15
@@ -401,14 +399,6 @@ def get_key(comparison: Comparison) -> str:
     return f"{comparison.name} | {comparison.other}"
 
 
-def digest_files(comparison: Comparison) -> str:
-    """Return a digest of the files that a comparison is about."""
-    digest = hashlib.sha256()
-    for name in comparison.files:
-        digest.update((SOURCE / name).read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def read_record() -> dict[str, Any]:
     """Return the recorded rows, by key."""
     return json.loads(RECORD.read_text("utf-8"))["rows"]
@@ -438,7 +428,10 @@ def write_record() -> None:
     rows = {}
     for comparison in COMPARISONS:
         ratio = measure_ratio(comparison)
-        rows[get_key(comparison)] = {"ratio": round(ratio, 3), "files": digest_files(comparison)}
+        rows[get_key(comparison)] = {
+            "ratio": round(ratio, 3),
+            "files": digest_files(comparison.files),
+        }
         print(f"{ratio:6.2f}  {get_key(comparison)}", flush=True)
     commit = get_commit()
     RECORD.write_text(json.dumps({"commit": commit, "rows": rows}, indent=2) + "\n", "utf-8")
@@ -451,7 +444,7 @@ def find_outdated() -> list[str]:
     outdated = []
     for comparison in COMPARISONS:
         row = rows.get(get_key(comparison))
-        if row is None or row["files"] != digest_files(comparison):
+        if row is None or row["files"] != digest_files(comparison.files):
             outdated.append(get_key(comparison))
     return outdated
 

@@ -10,7 +10,6 @@ misses a target and says so by its exit status, does not keep the others from ru
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import subprocess
@@ -19,10 +18,9 @@ import time
 from pathlib import Path
 
 import torch
-from blocks import RESULTS, write_block
+from blocks import RESULTS, digest_files, write_block
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parent / "src" / "rightreasons"
 DATA = "DATA"
 COMMANDS = {
     "growth": "growth.py --write",
@@ -73,16 +71,6 @@ LIMIT = 1800
 """Seconds after which a benchmark is stopped."""
 
 
-def digest_files(name: str) -> str:
-    """Return a digest of the files that a block measures."""
-    digest = hashlib.sha256()
-    for part in FILES[name]:
-        path = SOURCE / part
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def read_measured() -> dict[str, str]:
     """Return the digest of each block's files when it was measured; blocks without one are old."""
     return json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
@@ -91,7 +79,7 @@ def read_measured() -> dict[str, str]:
 def find_outdated() -> list[str]:
     """Return the blocks whose files have changed since they were measured."""
     measured = read_measured()
-    return [name for name in COMMANDS if measured.get(name) != digest_files(name)]
+    return [name for name in COMMANDS if measured.get(name) != digest_files(FILES[name])]
 
 
 def run(name: str, data: str | None) -> str:
@@ -125,7 +113,9 @@ def run(name: str, data: str | None) -> str:
             f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
         )
         write_block(RESULTS, name, f"`python benchmarks/{command}` ({load})\n\n{shown}")
-    MEASURED.write_text(json.dumps(read_measured() | {name: digest_files(name)}, indent=2) + "\n")
+    MEASURED.write_text(
+        json.dumps(read_measured() | {name: digest_files(FILES[name])}, indent=2) + "\n"
+    )
     return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
 
 
