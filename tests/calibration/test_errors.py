@@ -382,13 +382,9 @@ class TestDebias:
         assert np.mean(debiased) < 0.75 * np.mean(plain)
 
     def test_max_has_no_debiased_form(self):
-        with pytest.raises(
-            ValueError, match="norm='l1' or norm='l2' with debias=True, but got norm='max'"
-        ):
+        with pytest.raises(ValueError, match="norm='l2' with debias=True"):
             calibration_error(ROWS, LABELS, norm="max", debias=True)
-        with pytest.raises(
-            ValueError, match="norm='l1' or norm='l2' for an interval, but got norm='max'"
-        ):
+        with pytest.raises(ValueError, match="norm='l1' or norm='l2'"):
             calibration_error(ROWS, LABELS, norm="max", resampling=Resampling())
 
 
@@ -787,7 +783,5 @@ def test_bad_input_has_its_sentence(predictions, references, options, kind, sent
 
 
 def test_unknown_option():
-    with pytest.raises(
-        TypeError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"
-    ):
+    with pytest.raises(TypeError, match="mean 'n_bins'?"):
         calibration_error(ROWS, LABELS, bins=3)

@@ -151,7 +151,7 @@ class TestBadInput:
                 [0, 1],
                 [True, True],
                 ValueError,
-                "both Easy and Hard items in `easy`, but all 2 are Easy",
+                "Hard items in `easy`",
             ),
             ([0, 1], [0, 1], [0, 0], ValueError, "all 2 are Hard"),
             ([0, 1], [0], [True, False], ValueError, "of one length, but got 2, 1 and 2"),

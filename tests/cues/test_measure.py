@@ -56,9 +56,7 @@ def test_items_without_a_label_are_left_out():
         table(TEST.to_list(), source_id=["x", "y", "x", None, "", None])
     ).groups
     assert number_groups(some, 5).tolist() == [0, 0, 1, 2, 3]
-    with pytest.raises(
-        ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"
-    ):
+    with pytest.raises(ValueError, match="prompt, choices"):
         ChoiceItems.from_table(TEST, "pairs")
 
 

@@ -85,27 +85,27 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
     [
         (
             lambda text: text.replace("\n", "3\n").replace("answer3", "answer"),
-            "from 1 to 2 in rater-1.csv, but row 2 holds '3'",
+            "row 2 holds '3'",
         ),
         (lambda text: text, "but row 2 holds ''"),
         (
             lambda text: text.replace("answer", "reply", 1),
-            "the columns item, answer in rater-1.csv, but it lacks answer; it has item",
+            "lacks answer",
         ),
         (lambda text: text.partition("\n")[0], "at least one row in rater-1.csv"),
         (
             lambda text: "item,answer\nffff,1\n",
-            "items of the data in rater-1.csv, but row 2 holds 'ffff'",
+            "holds 'ffff'",
         ),
         (
             lambda text: text.replace("\n", "9" * 5000 + "\n").replace(
                 "answer" + "9" * 5000, "answer"
             ),
-            "from 1 to 2 in rater-1.csv, but row 2 holds '99",
+            "row 2 holds '99",
         ),
         (
             lambda text: text + '"' + "x" * 200_000,
-            "every quotation mark in rater-1.csv to be closed",
+            "every quotation",
         ),
     ],
 )
@@ -125,9 +125,7 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
     with pytest.raises(ValueError, match=r"16 items in rater-2.csv, but got 15"):
         read_rating_sheets(data, files)
     files[1].write_text("".join([*lines, lines[3]]), "utf-8")
-    with pytest.raises(
-        ValueError, match="each `item of rater-2.csv` once, but .* comes again at item 16"
-    ):
+    with pytest.raises(ValueError, match="`item of rater-2.csv` once"):
         read_rating_sheets(data, files)
     with pytest.raises(ValueError, match="at least 2 raters"):
         read_rating_sheets(data, files[:1])
@@ -141,7 +139,5 @@ def test_an_item_without_a_label_is_told(tmp_path):
     files = write_rating_sheets(data, tmp_path, n_raters=2)
     for file in files:
         file.write_text(file.read_text("utf-8-sig").rstrip() + "1", "utf-8")
-    with pytest.raises(
-        ValueError, match="the label of item 'a' to be one of its choices, but it is None"
-    ):
+    with pytest.raises(ValueError, match="choices, but it is None"):
         read_rating_sheets(data, files)

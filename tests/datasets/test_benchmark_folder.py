@@ -130,9 +130,9 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
     [
         (
             ("--style", "letters"),
-            "Expected no --style with a benchmark, which asks nothing itself.",
+            "nothing itself",
         ),
-        (("--reasons",), "Expected no --reasons with a benchmark, which asks nothing itself."),
+        (("--reasons",), "nothing itself"),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):

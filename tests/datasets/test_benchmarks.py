@@ -126,18 +126,14 @@ def test_two_files_out_of_step_are_told(tmp_path):
         "test_labels",
     ):
         (tmp_path / f"{name}.txt").write_text("1\n1\n" if name != "test_labels" else "1\n", "utf-8")
-    with pytest.raises(
-        ValueError, match=r"test_labels\.txt of 'tweeteval_irony' as published, but split 'test'"
-    ):
+    with pytest.raises(ValueError, match="'tweeteval_irony' as published"):
         load_dataset("tweeteval_irony", data_dir=tmp_path, other_versions=True)
 
 
 def test_a_line_of_another_form_is_told(tmp_path):
     for name in ("train.tsv", "dev.tsv", "test.tsv"):
         (tmp_path / name).write_text("fine\t1\nno label\n", "utf-8")
-    with pytest.raises(
-        ValueError, match=r"Expected train\.tsv of 'sst2' as published, but split 'train'"
-    ):
+    with pytest.raises(ValueError, match="'sst2' as published"):
         load_dataset("sst2", data_dir=tmp_path, other_versions=True)
 
 

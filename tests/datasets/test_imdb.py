@@ -46,7 +46,7 @@ def write(folder, name, rows):
         ),
         (
             [("Negative", "bad", "1")],
-            "'imdb_counterfactual' as published, but split 'train' cannot be read",
+            "'imdb_counterfactual' as published",
         ),
         (
             [("Negative", "bad", "1"), ("Mixed", "fair", "1")],

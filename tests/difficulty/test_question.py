@@ -122,11 +122,9 @@ def test_too_few_items(tmp_path):
     model = save_tiny_classifier(tmp_path / "model")
     file = tmp_path / "items.csv"
     file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
-    with pytest.raises(
-        ValueError, match=r"but got difficulty: It needs at least 20 items, but there are 2\."
-    ):
+    with pytest.raises(ValueError, match="difficulty: It"):
         audit(model, str(file), out=tmp_path / "report", **OPTIONS)
-    with pytest.raises(ValueError, match="Expected `items` to be at least 20, but got 10"):
+    with pytest.raises(ValueError, match="Expected `items`"):
         audit(
             model,
             str(file),
@@ -170,7 +168,7 @@ class TestContrastSets:
         columns = ("--groups-column", "set", "--original-column", "kind")
         code, said, _ = run(capsys, "difficulty", model, file, "--out", out, *columns)
         assert code == 0
-        assert "Cannot tell from so few contrast sets. On 8 contrast sets" in " ".join(said.split())
+        assert "few contrast sets. On 8" in " ".join(said.split())
         assert "Contrast sets" in (out / "index.html").read_text("utf-8")
         assert (out / "figures" / "contrast_sets.png").stat().st_size > 5_000
         stored = json.loads((out / "audit.json").read_text("utf-8"))
@@ -283,9 +281,7 @@ class TestContrastSets:
 
     def test_data_without_them(self, model, tmp_path):
         data = datasets.Dataset.from_list(self.rows())
-        with pytest.raises(
-            ValueError, match="Expected the column 'sets' that `groups_column` names"
-        ):
+        with pytest.raises(ValueError, match="'sets' that `groups_column`"):
             audit(model, data, out=tmp_path, groups_column="sets", **OPTIONS)
 
 

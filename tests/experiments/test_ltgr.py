@@ -78,9 +78,7 @@ def test_similarity_of_early_and_late_attributions():
         attribution_similarity(one, two, [True] * 3), [1 / np.sqrt(2), 1.0, 0.0]
     )
     assert attribution_similarity(one, two, [True, False, True])[1] == 0.0
-    with pytest.raises(
-        ValueError, match="Expected `first` and `last` to have one attribution for each token"
-    ):
+    with pytest.raises(ValueError, match="`first` and `last`"):
         attribution_similarity(one, Ragged(np.ones(6), np.array([0, 1, 4, 6])), [True] * 3)
 
 
@@ -146,7 +144,7 @@ def test_heads_of_elsewhere_are_taken(encoder_folder, tmp_path):
 
 
 def test_bad_alpha(encoder_folder, tmp_path):
-    with pytest.raises(ValueError, match="Expected `alpha` to be between 0 and 1, but got 1.5"):
+    with pytest.raises(ValueError, match="Expected `alpha`"):
         ltgr_trainer(1.5)
     with pytest.raises(ValueError, match="Expected `alpha` to be between 0 and 1"):
         fine_tune_ltgr(encoder_folder, TRAIN, out=tmp_path / "run", alpha=-1)

@@ -106,7 +106,7 @@ class TestCues:
     @pytest.mark.parametrize(
         ("prompts", "choices", "message"),
         [
-            (["a"], [["x"]], "two choices in each item of `choices`, but item 0 has 1"),
+            (["a"], [["x"]], "of `choices`"),
             (["a", "b"], [["x", "y"]], "`prompts` and `choices` of one length"),
         ],
     )

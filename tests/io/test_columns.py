@@ -229,7 +229,7 @@ def test_a_number_beyond_the_names_of_a_parquet_file(tmp_path):
     pq.write_table(table.replace_schema_metadata({"huggingface": about}), tmp_path / "a.parquet")
     with pytest.raises(
         ValueError,
-        match=r"labels from 0 to 0 \(only\) in the column 'label' of .*, but row 1 holds 1",
+        match=r"to 0 \(only\)",
     ):
         open_dataset(tmp_path / "a.parquet")
 
@@ -276,7 +276,7 @@ def test_labels_become_one_and_each_needs_a_name():
     assert (opened["label"][:], opened.features["label"].names) == ([0, 0, 1], ["x", "y"])
     with pytest.raises(
         ValueError,
-        match="Expected a new name for each label in `label_names`, but 'b' of the column",
+        match="`label_names`, but 'b'",
     ):
         open_dataset(rows, label_names=["a=x", "c=y"])
 

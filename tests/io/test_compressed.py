@@ -89,10 +89,8 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
         archive.writestr("a.csv", TABLE)
         archive.writestr("b.csv", TABLE)
-    with pytest.raises(
-        ValueError, match="Expected one table in .*, but it holds a.csv, b.csv: unpack it"
-    ):
+    with pytest.raises(ValueError, match="a.csv, b.csv"):
         open_dataset(tmp_path / "two.csv.zip")
     (tmp_path / "x.doc.gz").write_bytes(gzip.compress(b"x"))
-    with pytest.raises(ValueError, match=r"\.eval \(or compressed: .gz, .*but got .*x.doc.gz"):
+    with pytest.raises(ValueError, match="compressed: .gz"):
         open_dataset(tmp_path / "x.doc.gz")

@@ -101,60 +101,60 @@ def test_positive_probability_alone():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "Expected a table of predictions, but the text is empty."),
-        ("p0,p1,label", "Expected at least one row in the text, but it has none."),
+        ("", "table of predictions"),
+        ("p0,p1,label", "text, but it has none"),
         (
             "a,b\n1,2",
-            r"Expected a column with the labels in the text, such as label, .*, but its columns are a, b;",
+            "such as label",
         ),
         (
             "text,label\nx,1",
-            "Expected a column of scores .* or one column per class such as p_0, p_1 in the text",
+            "class such as p_0, p_1",
         ),
         (
             "p_good,label\n.9,1",
-            "one column per class such as p_0, p_1 in the text, but its columns are: p_good, label; .*`score_columns`",
+            "p_good, label; .*`score_columns`",
         ),
         (
             "p0,p1,label,gold\n.5,.5,1,1",
-            "Expected one column with the labels in the text, but got label and gold; name",
+            "label and gold",
         ),
         (
             "p0,p1,logits,label\n.5,.5,1,1",
-            "Expected scores once in the text, but got logits and p0, p1: choose by `scores` or `score_columns`.",
+            "p0, p1: choose by `scores`",
         ),
         ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
-        ("p1,p3,label\n.5,.5,1", "to be numbered from 0 or from 1, but got p1, p3;"),
-        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 holds 'high'."),
+        ("p1,p3,label\n.5,.5,1", "numbered from"),
+        ("p0,p1,label\n.5,high,1", "holds 'high'"),
         (
             "p_a,p_b,label\n.5,.5,c",
-            "the labels a, b in the column 'label' of the text, but the labels are c and row 0 holds 'c'",
+            "labels are c",
         ),
         (
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
-            "the labels a, b in the column 'label' of the text, but .* row 1 holds 1000",
+            "1 holds 1000",
         ),
         (
             "predictions,label\n1,1\n0,0",
-            "every value is a whole number: predicted classes do not tell",
+            "number: predicted",
         ),
         (
             "predictions,label\nx,1",
-            r"Expected numbers in column 'predictions', .* 'x'",
+            "column 'predictions'",
         ),
         (
             '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
-            "Expected JSON in the text, but line 2, column 2 cannot be read",
+            "line 2, column",
         ),
         ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 holds None"),
-        ("[[0.5, 0.5]]", "Expected names of columns in the text, but its rows are lists of values"),
+        ("[[0.5, 0.5]]", "rows are lists"),
         (
             '{"predictions": [[[1, 0]]], "label": [0]}',
-            "one list of scores per item in 'predictions', but item 0 holds",
+            "scores per item",
         ),
         (
             '{"predictions": [[1, 0]]',
-            "Expected JSON in the text, but line 1, column 25 cannot be read",
+            "line 1, column 25",
         ),
         (
             '[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]',
@@ -162,11 +162,11 @@ def test_positive_probability_alone():
         ),
         (
             '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
-            "one length in the text, but 'predictions' has 1 rows and 'label' 2",
+            "'predictions' has",
         ),
         (
             'p0,p1,label\n"',
-            "quotation mark in the text to be closed, but the last cell is still open",
+            "last cell is still open",
         ),
     ],
 )
@@ -249,11 +249,11 @@ def test_scores_win_over_answers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
-        ("prediction\n1\n0.5\n", "whole numbers .* in column 'prediction', but item 1 holds 0.5"),
+        ("id,x\na,1\n", "columns are: id, x"),
+        ("prediction\n1\n0.5\n", "column 'prediction'"),
         (
             "prediction,answer\n1,0\n",
-            "one column with the answers in answers.csv, but got prediction and answer",
+            "prediction and",
         ),
         ("prediction\n", "at least one row in answers.csv"),
     ],
@@ -278,9 +278,7 @@ def test_ids_are_kept_as_texts(tmp_path):
     pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
     assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
     assert answers(tmp_path, "prediction\n1\n").ids is None
-    with pytest.raises(
-        ValueError, match="columns of one length in a.json, but 'id' has 1 rows and 'probs' 2"
-    ):
+    with pytest.raises(ValueError, match="length in a.json"):
         answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
     with pytest.raises(ValueError, match="of one length in a.json"):
         answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
@@ -318,13 +316,13 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
         (
             "a.jsonl",
             f'{{"predictions": {10**30}}}',
-            "whole numbers below .* in column 'predictions', but item 0 holds 1000",
+            "numbers below",
         ),
         ("a.jsonl", f'{{"probs": {10**400}}}', "in column 'probs', but item 0 holds 1000"),
         (
             "a.jsonl",
             f'{{"probs": [{10**400}, 1]}}',
-            r"numbers in column 'probs\[0\]', but item 0 holds 1000",
+            r"column 'probs\[0\]'",
         ),
         ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 holds None"),
         ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 holds '\[0.9, 0.1\]'"),
@@ -339,9 +337,7 @@ def test_answers_that_are_none(tmp_path, name, text, sentence):
 
 def test_a_single_value_in_an_npz(tmp_path):
     np.savez(tmp_path / "a.npz", probs=0.5)
-    with pytest.raises(
-        TypeError, match=r"Expected a list in the column 'probs' of a.npz, but got array\(0.5\)"
-    ):
+    with pytest.raises(TypeError, match=r"got array\(0.5\)"):
         read_answers(tmp_path / "a.npz")
 
 
@@ -384,13 +380,11 @@ def test_a_released_file_goes_in_as_it_is(tmp_path):
             kind,
         )
         assert (read.ids, read.kind) == (("u0", "u1", "u2"), "top_label")
-    with pytest.raises(
-        ValueError, match="but got logits and probs: choose by `scores` or `score_columns`"
-    ):
+    with pytest.raises(ValueError, match="probs: choose by `scores`"):
         read_predictions(released(tmp_path))
     with pytest.raises(
         ValueError,
-        match="Expected log_probabilities in released.json.* its scores are logits, probs",
+        match="logits, probs",
     ):
         read_predictions(released(tmp_path), scores="log_probabilities")
     read = read_predictions(
@@ -412,9 +406,7 @@ def test_options_name_what_no_name_tells():
         "y": ["a", "b"],
         "z": [1, 0],
     }
-    with pytest.raises(
-        ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"
-    ):
+    with pytest.raises(ValueError, match="sure, ok, y, z"):
         find_predictions(columns, label_column="z")
     assert find_predictions(columns, label_column="y").label_names == (
         "a",
@@ -462,7 +454,7 @@ def test_options_name_what_no_name_tells():
     # `y` is a name that labels of items have, and holds the names of the scores.
     assert find_predictions(columns, score_columns="a,b").used == "scores: a, b; labels: y"
     del columns["y"]
-    with pytest.raises(ValueError, match="a column with the labels .*; name it with label_column="):
+    with pytest.raises(ValueError, match="with label_column="):
         find_predictions(columns, score_columns="a,b")
 
 
@@ -484,9 +476,7 @@ def test_every_reader_takes_columns_for_the_same():
     odd = {"p_0": [0.5, 0.1], "p_2": [0.25, 0.1], "p_5": [0.25, 0.8], "label": ["2", "5"]}
     sure = read_confidence({**odd, "confidence": [0.5, 0.8], "correct": [0, 1]})
     assert sure.correct.tolist() == [0, 1]
-    with pytest.raises(
-        ValueError, match="numbered from 0 or from 1, but got p_0, p_2, p_5; `score_columns` names"
-    ):
+    with pytest.raises(ValueError, match="p_2, p_5; `score_columns`"):
         find_predictions(odd)
     assert find_predictions(odd, score_columns="p_0,p_2,p_5").references.tolist() == [1, 2]
 
@@ -510,9 +500,7 @@ def test_labels_and_columns_of_scores_meet_by_name():
     assert (read.references.tolist(), read.label_names) == ([1, 0], ("negative", "positive"))
     # From 1, beyond doubt; and not beyond doubt.
     assert find_predictions({"probs": PROBS, "label": [1, 3, 2]}).references.tolist() == [0, 2, 1]
-    with pytest.raises(
-        ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `label_names`"
-    ):
+    with pytest.raises(ValueError, match="with `label_names`"):
         find_predictions({"probs": PROBS, "label": [1, 2, 2]})
     read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, label_names=["0", "1", "2"])
     assert read.references.tolist() == [1, 2, 2]
@@ -520,9 +508,7 @@ def test_labels_and_columns_of_scores_meet_by_name():
         read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, first_label=first)
         assert read.references.tolist() == labels
     assert parse_predictions("p_0,p_1,label\n.5,.5,1\n").references.tolist() == [1]
-    with pytest.raises(
-        ValueError, match="name the classes in the order of the scores with `label_names`"
-    ):
+    with pytest.raises(ValueError, match="scores with `label_names`"):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
     read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
     assert read.references.tolist() == [0, 1, 2]
@@ -586,9 +572,7 @@ def test_predicted_classes_are_no_scores():
         ({"pred": [0, 1, 0], "label": [0, 1, 1]}, {"score_columns": "pred"}),
         ({"prediction": ["0", "1"], "label": ["0", "1"]}, {"score_columns": "prediction"}),
     ):
-        with pytest.raises(
-            ValueError, match="predicted classes do not tell how confident the model was"
-        ):
+        with pytest.raises(ValueError, match="how confident"):
             find_predictions(columns, **options)
 
 
@@ -597,20 +581,20 @@ def test_predicted_classes_are_no_scores():
     [
         (
             "p_0,p_1,label\n.9,.1,0,7\n",
-            r"3 columns \(p_0, p_1, label\) in each row of the text, but row 0 has 4",
+            r"\(p_0, p_1, label\)",
         ),
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
         (
             "p_0,p_1,label,label\n.9,.1,0,1\n",
-            "distinct columns in the text, but 'label', which is used, comes twice",
+            "used, comes twice",
         ),
         (
             "p_0,p_1,p_1,label\n.9,.1,.2,0\n",
-            "distinct columns in the text, but 'p_1', which is used, comes twice",
+            "'p_1', which",
         ),
         (
             'p_0,p_1,label\n.9,.1,"0\n.2,.8,1\n',
-            "quotation mark in the text to be closed, but the last cell",
+            "quotation mark",
         ),
     ],
 )
@@ -632,9 +616,7 @@ def test_rows_as_numpy_prints_them():
 
 def test_numbers_as_people_write_them():
     assert parse_predictions("probs,label\n.9,1\n 1e-1,0\n").predictions.tolist() == [0.9, 0.1]
-    with pytest.raises(
-        ValueError, match="numbers in column 'probs', but it holds values of the type complex128"
-    ):
+    with pytest.raises(ValueError, match="type complex128"):
         find_predictions({"probs": np.ones((2, 2)) * 0.5j, "label": [0, 1]})
 
 
@@ -646,9 +628,7 @@ def test_records_in_an_object(tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"
-    ):
+    with pytest.raises(FileNotFoundError, match="predictions at"):
         read_predictions(tmp_path / "none.csv")
 
 
@@ -696,7 +676,7 @@ def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
     assert choices.references.tolist() == [1, 0]
     with pytest.raises(
         ValueError,
-        match="the labels a, b in the column 'label' of p.parquet, but the labels are pos",
+        match="'label' of p.parquet",
     ):
         read(p_a=(number, first), p_b=(number, second))
     with pytest.raises(ValueError, match="3 names of classes .* but got 2: neg, pos"):
@@ -731,13 +711,9 @@ def test_probabilities_beside_what_was_right_need_labels():
         "prob1": [0.5, 0.9, 0.3],
         "correct": ["True", "False", "True"],
     }
-    with pytest.raises(
-        ValueError, match="Expected the confidence in each answer of the table beside 'correct'"
-    ):
+    with pytest.raises(ValueError, match="beside 'correct'"):
         find_predictions(columns)
-    with pytest.raises(
-        ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"
-    ):
+    with pytest.raises(ValueError, match="label, labels, gold"):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})
 
 
@@ -746,7 +722,7 @@ def test_a_confidence_is_no_probability_of_class_1():
     read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
     with pytest.raises(
         ValueError,
-        match="got True and False, as if they said whether each answer was right: pass kind=",
+        match="right: pass kind=",
     ):
         calibration_error(read.predictions, read.references)
     assert calibration_error(

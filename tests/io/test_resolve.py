@@ -60,9 +60,7 @@ def test_columns_that_say_their_number_are_that_number(one, zero):
 
 @pytest.mark.parametrize(("one", "zero"), [("positive", "negative"), ("toxic", "non-toxic")])
 def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_said(one, zero):
-    with pytest.raises(
-        ValueError, match="Expected labels in words .* but they are 0, 1: .* `label_names` gives"
-    ):
+    with pytest.raises(ValueError, match="`label_names` gives"):
         find_predictions(scored(one, zero))
     read = find_predictions(scored(one, zero), label_names=[zero, one])  # what the sentence says
     assert (right(read), read.label_match) == (1.0, "by number")
@@ -82,7 +80,7 @@ def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_sai
 def test_an_order_that_is_surely_wrong_is_told_before_any_verdict():
     read = find_predictions(scored("positive", "negative"), label_names=["positive", "negative"])
     assert right(read) == 0.0
-    assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in read.doubt
+    assert "would be 100.0%" in read.doubt
     assert (
         find_predictions(scored("positive", "negative"), label_names=["negative", "positive"]).doubt
         == ""
@@ -123,9 +121,7 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
     assert opened["label"][:] == [1, -1, 1]
     # Beside P(class 1) they are all labels, or half of the items would be left out.
     scored = {"y_prob": [0.9, 0.2, 0.8], "label": [1, -1, 1]}
-    with pytest.raises(
-        ValueError, match="-1, which marks an item without a label unless .* as in -1=0,1=1"
-    ):
+    with pytest.raises(ValueError, match="-1, which marks"):
         find_predictions(scored)
     assert find_predictions(scored, label_names=["-1=0", "1=1"]).references.tolist() == [1, 0, 1]
     told = find_predictions({**scored, "label": [0, -1, 1]})
@@ -134,9 +130,7 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
 
 def test_a_confidence_in_the_answer_is_not_read_as_that_of_class_1():
     table = {"y_true": [1, 0, 0], "y_pred": [1, 0, 1], "y_prob": [0.9, 0.8, 0.6]}
-    with pytest.raises(
-        ValueError, match=r"P\(class 1\) in the column 'y_prob' of .*, but none is below 0.5"
-    ):
+    with pytest.raises(ValueError, match=r"P\(class 1\)"):
         find_predictions(table)
     read = find_predictions(table, confidence_column="y_prob")
     assert (read.kind, read.references.tolist()) == ("confidence", [1, 1, 0])
@@ -262,18 +256,14 @@ def test_german_excel_shows_percentages(tmp_path):
     read = read_predictions(path, label_column="Ergebnis")
     assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
     assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
-    with pytest.raises(
-        ValueError, match="but got 'Gut' and 'GUT': label_names= names the classes, or renames"
-    ):
+    with pytest.raises(ValueError, match="'GUT': label_names="):
         open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
 
 
 @pytest.mark.parametrize("names", [("p_Gut", "p_Öde"), ("Gut", "Öde")])
 def test_percentages_are_told_to_be_such(names):
     table = {names[0]: [56.4, 10.0], names[1]: [43.6, 90.0], "label": ["Gut", "Öde"]}
-    with pytest.raises(
-        ValueError, match=r"fractions from 0 to 1 in p_Gut, p_Öde .*, say scores=percentages"
-    ):
+    with pytest.raises(ValueError, match="p_Gut, p_Öde"):
         read_predictions(table)
     read = read_predictions(table, scores="percentages")
     assert (read.predictions.tolist(), read.scores) == (
@@ -281,9 +271,7 @@ def test_percentages_are_told_to_be_such(names):
         "probabilities",
     )
     sure = {"confidence": [85, 60], "correct": [1, 0]}
-    with pytest.raises(
-        ValueError, match="got 85: where these are percentages, say scores=percentages"
-    ):
+    with pytest.raises(ValueError, match="85: where these"):
         read_predictions(sure)
     assert read_predictions(sure, scores="percentages").predictions.tolist() == [0.85, 0.6]
 
@@ -301,9 +289,7 @@ def test_columns_of_log_probabilities_are_those_of_the_labels_they_end_in():
 def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("text,label\na,b\n")
-    with pytest.raises(
-        ValueError, match="Expected utf16 text in .*plain.csv, but it holds other bytes"
-    ):
+    with pytest.raises(ValueError, match="Expected utf16"):
         as_table(path, form=rightreasons.io.reading.FileForm(encoding="utf16"))
 
 
@@ -317,9 +303,7 @@ def test_splits_in_one_document_and_rows_without_headings(tmp_path):
         "train": [1, 0],
         "val": [1],
     }
-    with pytest.raises(
-        ValueError, match="Expected names of columns in train of .*; `column_names` names them"
-    ):
+    with pytest.raises(ValueError, match="`column_names` names"):
         open_dataset(path)
 
 
@@ -332,7 +316,7 @@ def test_an_odd_column_that_nobody_needs_refuses_nothing(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     opened = open_dataset(path)
     assert (opened["id"][:], opened["label"][:]) == (["126_c", "51107"], [0, 1])
-    with pytest.raises(TypeError, match=r"Expected labels of one kind .* row 1 holds a list"):
+    with pytest.raises(TypeError, match="row 1 holds a list"):
         open_dataset(path, label_column="m")
     for bad in (
         '{"text": "\\ud800", "label": 1}',
@@ -385,9 +369,7 @@ def test_a_cell_of_json_is_what_it_says(tmp_path):
         tmp_path / "t.csv", text_column="output.title", label_column="{{ output.label }}"
     )
     assert (opened["text"][:], opened["label"][:]) == (["A"] * 3, [1, 1, 0])
-    with pytest.raises(
-        ValueError, match="Expected the column 'output.scor' that `confidence_column` names"
-    ):
+    with pytest.raises(ValueError, match="`confidence_column` names"):
         read_predictions(tmp_path / "t.csv", confidence_column="output.scor")
     by_class = [{"no": 0.2, "yes": 0.8}, {"yes": 0.4, "no": 0.6}, {"yes": 0.1, "no": 0.9}]
     listed = [[{"label": name, "score": p} for name, p in row.items()] for row in by_class]
@@ -469,9 +451,7 @@ def test_words_that_say_numbers_meet_numbers_and_no_other_words():
             score_columns="p_yes",
             label_names=["bad", "good"],
         )
-    with pytest.raises(
-        ValueError, match=r"among those of `label_names` \(no, yes\), but they are good, bad"
-    ):
+    with pytest.raises(ValueError, match=r"`label_names` \(no, yes\)"):
         find_predictions(
             scored("good", "bad", words), label_names=["no", "yes"]
         )  # not by their order
@@ -496,7 +476,7 @@ def test_answers_alone_whose_columns_are_named():
     for named in ({"label_column": "gilt"}, {"correct_column": "{{ predicted == gilt }}"}):
         read = read_predictions(table, answers_alone=True, **named)
         assert (read.answers_once, read.references.tolist()) == (True, [1, 0, 1])
-    with pytest.raises(ValueError, match="Expected the column 'gold' that `label_column` names"):
+    with pytest.raises(ValueError, match="'gold' that `label_column`"):
         read_predictions(table, answers_alone=True, label_column="gold")
 
 
@@ -580,14 +560,12 @@ def test_splits_of_any_case_are_two_and_a_file_beside_itself_compressed_is_refus
     }
     with gzip.open(tmp_path / "Train.csv.gz", "wt") as stream:
         stream.write("text,label\na,x\n")
-    with pytest.raises(ValueError, match=r"Train.csv.gz and Train.csv are one, compressed"):
+    with pytest.raises(ValueError, match="one, compressed"):
         open_dataset(tmp_path)
 
 
 def test_labels_that_look_alike_are_told():
-    with pytest.raises(
-        ValueError, match=r"differ by more than letter case, .* 'pos' and 'pos\\u200f'"
-    ):
+    with pytest.raises(ValueError, match=r"'pos' and 'pos\\u200f'"):
         open_dataset({"text": ["a", "b"], "label": ["pos", "pos\u200f"]})
 
 
@@ -609,7 +587,7 @@ def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatc
         open_dataset(tmp_path / "data.yaml")
     with pytest.raises(
         ValueError,
-        match=r"Expected an expression over the columns t, b, y, but '\{\{ 1 / 0 \}\}' fails",
+        match="expression over",
     ):
         open_dataset(tmp_path / "a.jsonl", text_column="{{ 1 / 0 }}", label_column="y")
     forms = tmp_path / "forms.yaml"
@@ -803,10 +781,7 @@ def test_a_first_row_that_is_no_heading_is_told(tmp_path):
     (tmp_path / "a.tsv").write_text("a fine film\t1\ndull\t0\ngrand\t1\n")
     found = resolve(tmp_path / "a.tsv")
     assert found.doubts[0].count("as '1' is a heading and a value of its column") == 1
-    assert (
-        "those of a file without a heading with column_names=. Expected a column with the labels"
-        in found.doubts[0]
-    )
+    assert "heading with column_names=" in found.doubts[0]
     named = resolve(
         description_of({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]})
     )

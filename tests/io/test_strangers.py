@@ -78,7 +78,7 @@ def test_a_label_and_a_score_beside_another_label_are_refused():
     table = {"gold": GOLD, "label": ANSWERS, "score": [0.5] * 7}
     with pytest.raises(OptionError, match="Expected a column of scores"):
         read_predictions(table, label_column="label")
-    with pytest.raises(OptionError, match="Expected one column with the labels .* gold and label"):
+    with pytest.raises(OptionError, match="gold and label"):
         read_predictions(table)
     right = "{{ label == gold }}"
     assert (
@@ -152,9 +152,7 @@ def test_one_column_of_scores_is_named_after_a_label_in_words():
         "Wert P(gut)": ["0,9", "0,2", "0,4"],
         "Nr.": [1, 2, 3],
     }
-    with pytest.raises(
-        OptionError, match="labels .* name it with label_column=.* name them with `score_columns`"
-    ) as told:
+    with pytest.raises(OptionError, match="them with `score_columns`") as told:
         read_predictions(table)  # one sentence for both
     assert {"label_column", "score_columns"} <= {*told.value.option}
     read = read_predictions(table, label_column="Bewertung", score_columns="Wert P(gut)")
@@ -172,9 +170,7 @@ def test_marks_around_the_cells_of_a_tsv_are_quotes_where_excel_or_r_wrote_it(tm
 def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
     for name in ("train", "heldout"):
         pd.DataFrame({"text": TEXTS, "label": GOLD}).to_csv(tmp_path / f"{name}.csv", index=False)
-    with pytest.warns(
-        UserWarning, match=r"heldout.csv of .* tells no split by its name, and is not read"
-    ):
+    with pytest.warns(UserWarning, match="tells no split"):
         assert {name: len(rows) for name, rows in open_dataset(tmp_path).items()} == {"train": 7}
     assert "heldout.csv" in " ".join(resolve(tmp_path).doubts)
 
@@ -226,9 +222,7 @@ def test_a_text_without_columns_is_taken_apart_by_expressions(tmp_path):
     texts = [text.replace(",", "") for text in TEXTS]
     lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
     (tmp_path / "cooking.txt").write_text("".join(lines))
-    with pytest.raises(
-        OptionError, match=r"Expected a file of type .*, or text of such content, but got .*cooking"
-    ):
+    with pytest.raises(OptionError, match="such content"):
         open_dataset(tmp_path / "cooking.txt")
     expression = '{{ line.partition(" ")[2] }}'
     how = {
@@ -270,9 +264,7 @@ def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
     (tmp_path / "a.csv").write_text(
         "label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n"
     )
-    with pytest.raises(
-        ValueError, match="one decimal mark, .*'logit_gut', but it holds 2,5 and 1.234"
-    ):
+    with pytest.raises(ValueError, match="decimal mark"):
         read_predictions(tmp_path / "a.csv")
 
 
@@ -288,9 +280,7 @@ def test_several_labels_as_pandas_writes_them(cells):
 
 def test_labels_that_list_others_are_several():
     table = {"text": list("abcd"), "label": ["joy;fear", "joy", "fear;anger", "anger"]}
-    with pytest.raises(
-        OptionError, match="but 'joy;fear' lists others: of several labels per item, target=all"
-    ):
+    with pytest.raises(OptionError, match="'joy;fear' lists others"):
         open_dataset(table)
     assert (
         open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:]
@@ -300,9 +290,7 @@ def test_labels_that_list_others_are_several():
 
 def test_headings_that_come_again_are_told(tmp_path):
     (tmp_path / "joined.csv").write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
-    with pytest.raises(
-        ValueError, match="below the headings of .*joined.csv, but row 2 repeats them: delete it"
-    ):
+    with pytest.raises(ValueError, match="them: delete"):
         open_dataset(str(tmp_path / "joined.csv"))
     (tmp_path / "text.csv").write_text(
         "text,label\ntext,yes\nb,label\n"
@@ -344,15 +332,11 @@ def test_answers_say_the_labels_in_their_own_way(answers, labels, n_right):
 def test_answers_that_are_none_of_the_labels(tmp_path):
     """Ten letters in brackets, and forty numbers that count from another one than the labels."""
     table = {"pred": ["(A)", "(B)"] * 5, "gold": ["A", "B"] * 5, "confidence": [0.9] * 10}
-    with pytest.raises(
-        OptionError, match=r"among the labels A, B, but they are \(A\), \(B\)"
-    ) as told:
+    with pytest.raises(OptionError, match=r"\(A\), \(B\)") as told:
         read_predictions(table)
     expression = re.search(r"such as '([^']+)'", str(told.value))[1]
     assert read_predictions(table, correct_column=expression).references.all()
-    with pytest.warns(
-        UserWarning, match=r"The labels fit 0\.0% of the answers .* it would be 100\.0%"
-    ):
+    with pytest.warns(UserWarning, match=r"labels fit 0\.0%"):
         read_predictions({"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40})
 
 

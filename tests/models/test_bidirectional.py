@@ -202,16 +202,14 @@ def test_a_classifier_stays_one_and_an_encoder_without_a_head_is_refused(tmp_pat
     assert kind_of_model(tmp_path / "classes") == "T5ForSequenceClassification"
     assert not is_asked(tmp_path / "classes")
     save_tiny_encoder(tmp_path / "encoder")
-    with pytest.raises(ValueError, match="it is BertModel without that head. Fine-tune it first"):
+    with pytest.raises(ValueError, match="head. Fine-tune"):
         load_model(tmp_path / "encoder")
 
 
 def test_weights_that_are_not_finite_and_a_tokenizer_without_a_mask_are_refused(folders, tmp_path):
     scorer = load_language_model(folders["bert"])
     scorer.tokenizer.mask_token = None
-    with pytest.raises(
-        ValueError, match="Expected a mask token in the tokenizer of .*, but it has none"
-    ):
+    with pytest.raises(ValueError, match="a mask token"):
         scorer.try_out()
     with torch.no_grad():
         next(scorer.model.parameters()).fill_(np.nan)

@@ -174,11 +174,9 @@ def test_resumes(scorer, tmp_path):
 
 
 def test_bad_input(scorer):
-    with pytest.raises(
-        ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"
-    ):
+    with pytest.raises(ValueError, match="of `choices`"):
         chosen(scorer, ["a", "b"], [["x", "y"], ["x"]])
-    with pytest.raises(ValueError, match="`prompts` and `choices` of one length, but got 1 and 2"):
+    with pytest.raises(ValueError, match="`prompts` and `choices`"):
         chosen(scorer, ["a"], [["x", "y"], ["x", "y"]])
     with pytest.raises(ValueError, match="`method` to be one of"):
         chosen(scorer, ["a"], [["x", "y"]], method="means")

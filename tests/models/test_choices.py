@@ -70,11 +70,9 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         load_chooser(causal_folder, method="mea")
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
         choose(load_classifier(classifier_folder), PROMPTS, CHOICES)
-    with pytest.raises(TypeError, match="a scorer from `load_chooser` or another .* but got str"):
+    with pytest.raises(TypeError, match="scorer from `load_chooser`"):
         choose("gpt2", PROMPTS, CHOICES)
-    with pytest.raises(
-        ValueError, match="multiple-choice model or a language model, but it is BertForSeq"
-    ):
+    with pytest.raises(ValueError, match="language model"):
         load_chooser(classifier_folder)
     with pytest.raises(ValueError, match="but it is BertModel: fine-tune it"):
         load_chooser(encoder_folder)
@@ -83,9 +81,7 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="its configuration cannot be read"):
         load_chooser(tmp_path)
-    with pytest.raises(
-        ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"
-    ):
+    with pytest.raises(ValueError, match="of `choices`"):
         choose(head, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="one length"):
         choose(head, ["a"], CHOICES)

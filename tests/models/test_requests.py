@@ -88,7 +88,7 @@ def test_an_empty_prompt_is_the_start_token():
     assert cut(letters(), "  ", ["c", "d"]) == [("<s>", "▁▁▁c"), ("<s>", "▁▁▁d")]
     with pytest.raises(
         ValueError,
-        match="tokenizer of m to have a begin- or end-of-sequence token, which the empty",
+        match="end-of-sequence token",
     ):
         cut(letters(), "", ["c", "d"], start_token=None)
 
@@ -111,14 +111,12 @@ def test_long_prompts_lose_their_beginning_by_choice():
     items = asked_of(scorer, "abcd", ["x", "yzu"])
     assert [(asked.truncated, asked.places) for asked in items] == [(False, [0]), (True, [1])]
     assert cut(letters(), "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
-    with pytest.raises(
-        ValueError, match=r"that m can read \(up to 5 tokens\), but one of item 'x' has 6"
-    ):
+    with pytest.raises(ValueError, match=r"\(up to 5 tokens\)"):
         cut(letters(), "ab", ["vwxyz"], max_length=5)
 
 
 def test_a_choice_without_tokens_is_an_error():
     dropped = letters()
     dropped.backend_tokenizer.normalizer = normalizers.Replace(" ", "")
-    with pytest.raises(ValueError, match="choices with tokens, but choice 1 of item 'x' has none"):
+    with pytest.raises(ValueError, match="'x' has none"):
         cut(dropped, "ab", ["c", ""])

@@ -70,7 +70,7 @@ def test_results_of_another_run_are_set_aside(tmp_path):
     one_chunk(tmp_path)
     with pytest.warns(
         SetAsideWarning,
-        match=r"of another run, which differs in kind and model: they are set aside in",
+        match="run, which differs",
     ):
         other = Store(tmp_path, {"kind": "other", "model": "xyz"})
     assert len(other.read()) == 0
@@ -96,9 +96,7 @@ def test_a_chunk_of_another_run_is_not_served(tmp_path):
     )
     name = "chunk-000000000.npz"
     (other.folder / name).rename(mine.folder / name)
-    with pytest.warns(
-        SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is damaged or"
-    ):
+    with pytest.warns(SetAsideWarning, match="computed again"):
         assert len(mine.read()) == 0
     assert (mine.folder / ".set-aside" / name).is_file()
 
@@ -128,9 +126,7 @@ def test_a_damaged_manifest_loses_no_chunk(tmp_path):
     one_chunk(tmp_path)
     for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):
         (tmp_path / "manifest.json").write_text(damaged)
-        with pytest.warns(
-            SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged or"
-        ):
+        with pytest.warns(SetAsideWarning, match="computed again"):
             assert len(Store(tmp_path, RUN).read()) == 50
     text = (tmp_path / "manifest.json").read_text()
     (tmp_path / "manifest.json").write_text(
@@ -387,9 +383,7 @@ def test_more_processes_than_gpus_are_refused(monkeypatch):
     for name, value in {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    with pytest.raises(
-        ValueError, match="a GPU for each of the 2 processes on this machine, but it has 1"
-    ):
+    with pytest.raises(ValueError, match="this machine"):
         processes()
 
 
@@ -400,9 +394,7 @@ def test_the_death_of_a_process_is_one_sentence(monkeypatch):
         )
 
     monkeypatch.setattr("accelerate.utils.gather_object", ended)
-    with pytest.raises(
-        ConnectionError, match="Expected an answer from all 2 processes, but one has ended"
-    ) as raised:
+    with pytest.raises(ConnectionError, match="all 2 processes") as raised:
         Processes(0, 2).gather(1, "results")
     assert "gloo" not in format_error(raised.value)
     assert "the same command goes on from there" in format_error(raised.value)
@@ -420,7 +412,7 @@ def test_processes_that_took_different_ways_are_told_apart(monkeypatch):
     other.append("failures (meeting 7)")
     with (
         bars_about("test"),
-        pytest.raises(RuntimeError, match=r"one place, but got process 0 at test: results \(meet"),
+        pytest.raises(RuntimeError, match="test: results"),
     ):
         Processes(0, 2).gather(1, "results")
 

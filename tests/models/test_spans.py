@@ -140,18 +140,16 @@ def test_bad_input_is_told(reader, tmp_path):
         predict_answers(reader, ["what"], ["the film"], max_length=64)
     with pytest.raises(ValueError, match="one length, but got 1, 2 and 1"):
         predict_answers(reader, ["what"], ["the film", "the plot"])
-    with pytest.raises(ValueError, match="each text of `contexts` to have words, but item 0"):
+    with pytest.raises(ValueError, match="`contexts` to have words"):
         predict_answers(reader, ["what"], [" "])
-    with pytest.raises(
-        ValueError, match="`stride` to leave room for a question in 32 tokens, but got 28"
-    ):
+    with pytest.raises(ValueError, match="`stride` to leave room"):
         encode_windows(tiny_tokenizer(), ["what"], ["the film"], max_length=32, stride=28)
     classifier = load_classifier(save_tiny_classifier(tmp_path / "classes"), device="cpu")
     with pytest.raises(ValueError, match="no logits of spans"):
         predict_answers(classifier, ["what"], ["the film"], progress=False)
     with pytest.raises(
         ValueError,
-        match="to be a question-answering model, but it was saved as BertForSequenceClassification",
+        match="question-answering model",
     ):
         load_question_answering(tmp_path / "classes")
     table = reader.model.bert.embeddings.word_embeddings.weight
@@ -173,9 +171,7 @@ def test_a_context_without_tokens_is_told_or_left_out(reader):
         ["what was good", "what", "what was dull"],
         ["the film was good", "\x00\x01", "the plot"],
     )
-    with pytest.raises(
-        ValueError, match="Expected a context with tokens, but that of question 1 has none"
-    ):
+    with pytest.raises(ValueError, match="context with tokens"):
         predict_answers(reader, questions, contexts, progress=False)
     answers = predict_answers(reader, questions, contexts, fail_fast=False, progress=False)
     assert (answers.ids, list(answers.failures)) == (("0", "2"), ["1"])

@@ -297,11 +297,11 @@ class TestAdapters:
         [
             (
                 "/nowhere/at/all",
-                "Expected a sequence classifier in /nowhere/at/all, the base that .* names",
+                "sequence classifier",
             ),
             (
                 None,
-                "Expected the base of the adapter .* in `base_model_name_or_path` .*, but got None",
+                "`base_model_name_or_path` .*",
             ),
         ],
     )
@@ -312,11 +312,9 @@ class TestAdapters:
             load_classifier(lost)
 
     def test_what_does_not_belong_together_is_said(self, folders, tmp_path):
-        with pytest.raises(ValueError, match="it is an adapter for ForCausalLM, for another task"):
+        with pytest.raises(ValueError, match="adapter for ForCausalLM"):
             load_classifier(folders / "causal")
-        with pytest.raises(
-            ValueError, match="it is an adapter for ForSequenceClassification, for another task"
-        ):
+        with pytest.raises(ValueError, match="for ForSequenceClassification"):
             load_causal(folders / "classifier")
         wrong = shutil.copytree(folders / "choice", tmp_path / "wrong")
         _name_base(wrong, str(save_tiny_classifier(tmp_path / "small", hidden_size=16)))
@@ -324,7 +322,7 @@ class TestAdapters:
             load_multiple_choice(wrong)
         more = shutil.copytree(folders / "classifier", tmp_path / "more")
         _name_base(more, str(save_tiny_classifier(tmp_path / "low", num_hidden_layers=1)))
-        with pytest.raises(ValueError, match=r"its weights .*layer\.1\..* have no place in it"):
+        with pytest.raises(ValueError, match=r"weights .*layer\.1\..*"):
             load_classifier(more)
         less = shutil.copytree(folders / "classifier", tmp_path / "less")
         _name_base(less, str(save_tiny_classifier(tmp_path / "high", num_hidden_layers=3)))
@@ -335,18 +333,14 @@ class TestAdapters:
         both = shutil.copytree(folders / "base", tmp_path / "both")
         for file in (folders / "classifier").glob("adapter_*"):
             shutil.copy(file, both)
-        with pytest.raises(
-            ValueError, match="it holds both, model.safetensors and adapter_config.json"
-        ):
+        with pytest.raises(ValueError, match="both, model.safetensors"):
             load_classifier(both)
 
     def test_settings_that_are_none_are_said(self, tmp_path):
         pytest.importorskip("peft")
         for text in ('{"peft_type": "LOR"}', "[]", "{ not json"):
             (tmp_path / "adapter_config.json").write_text(text)
-            with pytest.raises(
-                ValueError, match=r"an adapter in .*, but its adapter_config\.json cannot be read"
-            ):
+            with pytest.raises(ValueError, match=r"adapter_config\.json cannot"):
                 load_classifier(tmp_path)
 
     def test_weights_are_never_executed(self, folders, tmp_path):
@@ -357,16 +351,14 @@ class TestAdapters:
         copy = shutil.copytree(folders / "classifier", tmp_path / "copy")
         (copy / "adapter_model.safetensors").unlink()
         torch.save({"weights": Hostile()}, copy / "adapter_model.bin")
-        with pytest.raises(
-            ValueError, match="Expected weights in the adapter .*, but they cannot be read"
-        ):
+        with pytest.raises(ValueError, match="they cannot be read"):
             load_classifier(copy)
         assert not (tmp_path / "ran").exists()
 
     def test_it_is_not_fine_tuned(self, folders, tmp_path):
         with pytest.raises(
             ValueError,
-            match="Expected a whole model to fine-tune, but .* holds an adapter: merge it",
+            match="adapter: merge",
         ):
             fine_tune(
                 str(folders / "classifier"),
@@ -389,7 +381,7 @@ def test_without_peft_its_extra_is_named(tmp_path, monkeypatch):
     for load in (load_classifier, load_causal, load_multiple_choice, load_chooser):
         with pytest.raises(
             ImportError,
-            match=r"'peft', which is not installed: pip install 'rightreasons\[adapters\]'",
+            match="installed: pip",
         ):
             load(tmp_path)
 

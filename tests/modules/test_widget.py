@@ -21,14 +21,14 @@ from rightreasons.widget.pages import figure, problem, public_page, table
         ("[0]", "Expected `Inputs` to be a mapping, but got"),
         (
             json.dumps({"references": [0] * 10_001}),
-            "Expected at most 10,000 in `references` on a page, but got 10,001",
+            "10,000 in `references` on",
         ),
         (
             '{"n_resamples": 10000001}',
-            "Expected at most 10,000 in `n_resamples` on a page, but got 10,000,001",
+            "`n_resamples` on",
         ),
         (None, "Expected `Inputs` to be a text, but got None"),
-        ("x" * 100_001, "Expected `Inputs` to have at most 100,000 characters, but got 100,001."),
+        ("x" * 100_001, "100,000 characters"),
     ],
 )
 def test_bad_inputs(text, sentence):

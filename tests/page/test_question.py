@@ -131,9 +131,7 @@ def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
     how = {"out": tmp_path / "report", "progress": False, "n_resamples": 20}
     made = audit(tiny, rows(1, n=1), questions=["toy", "calibration"], **how)
     assert (made["toy"].status, made["toy"].reason) == ("skipped", "Texts are too few: 1.")
-    with pytest.raises(
-        ValueError, match="Expected a question that applies, but got toy: Texts are too few: 1"
-    ):
+    with pytest.raises(ValueError, match="toy: Texts are too few"):
         audit(tiny, rows(1, n=1), questions=["toy"], **how)
 
 
@@ -142,9 +140,7 @@ def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
     [(Rule("bad", "long", lambda m: False),), (Rule("bad", "long"), Rule("good", "fine")), ()],
 )
 def test_the_last_rule_and_no_other_holds_always(tmp_path, verdict):
-    with pytest.raises(
-        ValueError, match="Expected the last rule of 'toy', and no other, to hold always"
-    ):
+    with pytest.raises(ValueError, match="other, to hold always"):
         toy(tmp_path, verdict=verdict)
 
 

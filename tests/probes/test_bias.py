@@ -104,7 +104,7 @@ def test_same_seed_same_result():
 @pytest.mark.parametrize(
     ("predictions", "references", "sentence"),
     [
-        ([[1.0]], None, "at least two choices in each row of `predictions`, but row 0 has 1"),
+        ([[1.0]], None, "`predictions`, but row 0"),
         ([[0.5, 0.5], [0.9, 0.3]], None, "row 1 sums to 1.2"),
         ([[0.5, 0.5]], [2], "between -1 and 1, but item 0 is 2"),
         ([[0.5, 0.5]], [0, 1], "one length, but got 1 and 2"),

@@ -77,7 +77,7 @@ def test_figures_and_command(tmp_path, capsys):
             {"model_a": ["b"] * 6, "winner": ["a", "b", "b", "a", "a", "b"], "model_b": ["a"] * 6},
             "names a place and",
         ),
-        ({"winner": None}, "a column with the verdict .* name it with verdict_column="),
+        ({"winner": None}, "with verdict_column="),
     ],
 )
 def test_bad_tables(change, sentence):
@@ -97,7 +97,5 @@ def test_a_candidate_may_bear_the_name_of_its_own_place_alone(verdict, wins):
         "winner": [verdict, "tie"],
     }
     assert read_judgments(rows).judges["judge"]["first_wins"].tolist() == [wins]
-    with pytest.raises(
-        ValueError, match="names a place and the candidate in the other: rename the candidates"
-    ):
+    with pytest.raises(ValueError, match="other: rename"):
         read_judgments({**rows, "winner": ["tie", verdict]})

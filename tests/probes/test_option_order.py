@@ -103,11 +103,9 @@ def test_contextual_calibration_undoes_a_bias():
 
 
 def test_what_is_divided_by_is_a_distribution():
-    with pytest.raises(ValueError, match="between 0 and 1 in `prior`, but row 0 holds -1"):
+    with pytest.raises(ValueError, match="1 in `prior`"):
         pride_debias([[0.6, 0.4]], [-1.0, 2.0])
-    with pytest.raises(
-        ValueError, match="each row of `content_free` to sum to 1, but row 1 sums to 0.9"
-    ):
+    with pytest.raises(ValueError, match="`content_free` to sum"):
         contextual_calibration([[0.6, 0.4]], [[0.5, 0.5], [0.5, 0.4]])
 
 

@@ -98,9 +98,7 @@ def test_where_it_does_not_apply(leaning, tmp_path):
         folder = tmp_path / f"data{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        with pytest.raises(
-            ValueError, match="Expected a question that applies, but got probes"
-        ) as refused:
+        with pytest.raises(ValueError, match="question that applies") as refused:
             section(model, str(folder), tmp_path / "report")
         return str(refused.value)
 

@@ -93,9 +93,9 @@ def test_copies_of_an_item_say_nothing_more():
 @pytest.mark.parametrize(
     ("answers", "without", "n_choices", "sentence"),
     [
-        ([0, 2, 1], [0, 0, 0], [2, 2, 2], "`answers` to be between -1 and 1, but item 1 is 2"),
-        ([0, 1, 1], [0, 0, 3], [2, 2, 3], "`without` to be between -1 and 2, but item 2 is 3"),
-        ([0, 1, 1], [0, 0, 0], [2.5, 2, 2], "whole numbers in `n_choices`, but item 0 is 2.5"),
+        ([0, 2, 1], [0, 0, 0], [2, 2, 2], "`answers` to be between -1"),
+        ([0, 1, 1], [0, 0, 3], [2, 2, 3], "`without` to be between -1"),
+        ([0, 1, 1], [0, 0, 0], [2.5, 2, 2], "in `n_choices`"),
         ([0, 1], [0, 0], [0, 2], "`n_choices` to be at least 1, but item 0 is 0"),
         ([0, 1], [0, 0, 1], [2, 2], "of one length"),
     ],

@@ -84,7 +84,7 @@ def test_a_source_has_a_name_that_the_question_lacks():
     assert Source.of("colleague", "1", everyone).name == NAMES[-1]
     with pytest.raises(
         ValueError,
-        match="Expected a question without the names of the sources, but item '1' has them",
+        match="'1' has them",
     ):
         Source.of("colleague", "1", " ".join(NAMES))
 

@@ -48,9 +48,7 @@ def test_judgments_with_invented_quotes_are_dropped():
 
 def test_a_judge_that_is_the_audited_model_is_refused():
     engine = ScriptedEngine(Script())
-    with pytest.raises(
-        ValueError, match="Expected a judge other than the audited model, but both are scripted"
-    ):
+    with pytest.raises(ValueError, match="audited model"):
         Second(engine, engine, how=lambda kind: {}, seed=0)
 
 

@@ -164,7 +164,7 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
         compare(reports[0])
     with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it"):
         compare(reports[0], tmp_path)
-    with pytest.raises(ValueError, match="reports of the same split, data, but .* is of dev"):
+    with pytest.raises(ValueError, match="same split, data"):
         compare(
             reports[0],
             audit(
@@ -172,7 +172,7 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
             ).out,
         )
     other = rows.map(lambda row: {"text": row["text"] + " film"})
-    with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
+    with pytest.raises(ValueError, match="share no labeled"):
         compare(
             reports[0],
             audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out,
@@ -180,9 +180,7 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
     plain = rows.cast_column("label", datasets.Value("int64"))
     moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
-    with pytest.raises(
-        ValueError, match=r"among those of .*model-0 \(negative, positive\), but they are sad, glad"
-    ):
+    with pytest.raises(ValueError, match=r"\(negative, positive\)"):
         compare(reports[0], moods)
     # A model without names, whose report took the labels for other classes.
     plain_model = save_tiny_classifier(tmp_path / "plain", label_names=("LABEL_0", "LABEL_1"))
@@ -190,19 +188,17 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     swapped = audit(plain_model, turned, out=tmp_path / "swapped", **OPTIONS).out
     with pytest.raises(
         ValueError,
-        match="item 'item 0' of the split 'data' is 'negative' in the first and 'LABEL_1'",
+        match="item 'item 0'",
     ):
         compare(reports[0], swapped)
     choices = datasets.Dataset.from_dict(
         {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
     )
     chooser = save_tiny_multiple_choice(tmp_path / "chooser")
-    with pytest.raises(ValueError, match="Expected reports of the same task, classification"):
+    with pytest.raises(ValueError, match="task, classification"):
         compare(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
     (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
-    with pytest.raises(
-        ValueError, match=r"predictions/data\.parquet is another one, damaged or gone"
-    ):
+    with pytest.raises(ValueError, match="one, damaged"):
         compare(tmp_path / "moods-report", tmp_path / "moods-report")
 
 
@@ -322,5 +318,5 @@ def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_sh
         capsys, "audit", "--predictions", file, "--out", tmp_path / "other", "--n-resamples", 20
     )
     assert code == 0, err
-    with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
+    with pytest.raises(ValueError, match="share no labeled"):
         compare(folders[0], tmp_path / "other")

@@ -81,7 +81,7 @@ def test_one_figure_is_the_result_of_a_benchmark(report, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ((), "Expected --benchmark and --figure with own.yaml, as a result of a benchmark is one figure."),
+        ((), "--figure with own.yaml"),
         (("--benchmark", "org/data", "--figure", "calibration.ece"), "as org/data:task, but got 'org/data'."),
         (("--benchmark", "a/b:c", "--figure", "calibration.ec"), "Did you mean 'calibration.ece'"),
     ],

@@ -105,9 +105,7 @@ def test_the_means_over_labels(tmp_path):
 def test_numbers_beside_names_of_columns_are_refused(tmp_path):
     """The order of columns says nothing."""
     file = stored(tmp_path, NAMED["numbers beside columns in another order"])
-    with pytest.raises(
-        ValueError, match="the order of columns says nothing; `label_names` gives the names"
-    ):
+    with pytest.raises(ValueError, match="nothing; `label_names`"):
         audit_labels(predictions=str(file), out=tmp_path / "report")
 
 
@@ -152,15 +150,11 @@ class TestModel:
     def test_a_label_that_nobody_knows_and_a_model_of_one_label(
         self, folder, classifier_folder, tmp_path
     ):
-        with pytest.raises(
-            ValueError, match="Expected the name of a label, but got 'yoy'. Did you mean 'joy'"
-        ):
+        with pytest.raises(ValueError, match="'yoy'. Did you mean 'joy'"):
             audit_labels(
                 folder, {"text": ["a"], "labels": [["joy"]]}, target="yoy", out=tmp_path / "report"
             )
-        with pytest.raises(
-            ValueError, match="a multi-label classifier where `target` names several labels"
-        ):
+        with pytest.raises(ValueError, match="classifier where `target`"):
             audit_labels(
                 classifier_folder, {"text": ["a"], "labels": [["joy"]]}, out=tmp_path / "report"
             )

@@ -45,9 +45,7 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
     assert "Does its confidence match its accuracy?" in result._repr_html_()
     assert len(repr(result)) < 500
     result.assert_that(f"calibration.accuracy >= {figure.estimate.value}")
-    with pytest.raises(
-        AssertionError, match=r"^Expected calibration\.accuracy > 1, but got .*% .* on 40 items"
-    ):
+    with pytest.raises(AssertionError, match=r"calibration\.accuracy >"):
         result.assert_that("calibration.accuracy > 1")
     with pytest.raises(AssertionError, match="but got The question was not asked"):
         result.assert_that("cues.applicability < 1")
@@ -58,9 +56,7 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
 def test_a_report_about_another_model_sets_the_earlier_one_aside(tiny, other, rows, tmp_path):
     asking(tiny, rows, tmp_path, "difficulty")
     before = read_audit(tmp_path)
-    with pytest.warns(
-        SetAsideWarning, match="is about another model, data or settings: it is set aside in"
-    ):
+    with pytest.warns(SetAsideWarning, match="about another model"):
         asking(other, rows, tmp_path, "calibration")
     now = read_audit(tmp_path)
     assert now["model"]["name"] == str(other)
@@ -150,5 +146,5 @@ def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):
         compare(first, second)
     audit_json = second / "audit.json"
     audit_json.write_text(audit_json.read_text("utf-8").replace('"seed": 0', '"seed": 1'), "utf-8")
-    with pytest.raises(ValueError, match="but it was changed or is damaged: repeat the audit"):
+    with pytest.raises(ValueError, match="damaged: repeat"):
         read_audit(second)

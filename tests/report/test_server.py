@@ -47,7 +47,7 @@ def test_one_command_audits_a_server(reviews, tmp_path, monkeypatch, capsys):
     assert record["model"]["prompt"]["scoring"] == "next_words"
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "<h3>The server</h3>" in page
-    assert "No: log-probabilities of given texts. Given texts are not echoed" in page
+    assert "No: log-probabilities" in page
     written = [path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()]
     assert not any(
         SECRET.encode() in content for content in [*written, (done.out + done.err).encode()]
@@ -60,10 +60,7 @@ def test_a_server_that_is_not_there_is_one_sentence(reviews, tmp_path, monkeypat
         fake.close()
         done, record = audited(capsys, fake, reviews, tmp_path / "report")
     assert done.code == 2
-    assert (
-        "but the server cannot be reached: [Errno 111] Connection refused (3 attempts)."
-        in " ".join(done.err.split())
-    )
+    assert "(3 attempts)" in " ".join(done.err.split())
     assert record is None
 
 

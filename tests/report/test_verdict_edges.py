@@ -80,10 +80,7 @@ class TestCalibration:
             "has a mean confidence of 40.0% on “new data”, but an accuracy of 90.0%"
         )
         assert say("evidence.sure_there") == "1 item of “new data”."
-        assert (
-            "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'"
-            in say.items("advice.sure_there")[0]
-        )
+        assert "'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
 
     @pytest.mark.parametrize(
         ("has_gap", "is_overconfident", "read"),
@@ -243,9 +240,7 @@ class TestContrastSets:
             f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right"
         )
         assert "undefined" not in summary
-        assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (
-            label == "Cannot tell"
-        )
+        assert ("fewer than 90% are" in summary) == (label == "Cannot tell")
 
 
 def test_zero_has_no_sign():

@@ -147,7 +147,7 @@ class TestValidity:
     def test_too_few_are_no_figure(self, classifier):
         with pytest.raises(
             WithheldError,
-            match=r"valid attributions of at least 80 % of the items, but .* of 24 items",
+            match="valid attributions",
         ):
             self.measure(
                 classifier, protocol=protocol_of(method="riemann_right", steps=2, max_gap=1e-6)

@@ -101,29 +101,29 @@ def test_binary_f1_without_class_1_is_undefined():
         (
             {"cued": [True]},
             ValueError,
-            "Expected `predictions`, `references` and `cued` of one length, but got 2, 2 and 1.",
+            "`predictions`, `references`",
         ),
         (
             {"cued": [1, 0.5]},
             TypeError,
-            "Expected True or False in `cued`, but item 1 is 0.5 (float).",
+            "False in `cued`",
         ),
         (
             {"predictions": [0, 2], "n_classes": 2},
             ValueError,
-            "Expected each label in `predictions` to be between 0 and 1",
+            "`predictions` to be between 0",
         ),
         ({"references": [0.5, 1]}, ValueError, "Expected whole numbers in `references`"),
         (
             {"references": []},
             ValueError,
-            "Expected at least one label in `references`, but it is empty.",
+            "in `references`",
         ),
         ({"average": "marco"}, ValueError, "Did you mean 'macro'?"),
         (
             {"references": [0, 2], "average": "binary"},
             ValueError,
-            "Expected two classes for average='binary', but got 3.",
+            "for average='binary'",
         ),
     ],
 )

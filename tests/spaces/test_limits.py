@@ -19,17 +19,17 @@ def handler(demo, name):
     [
         (
             {"choices": "\n".join(map(str, range(5_000)))},
-            "at most 100 choices, one per line, but got 5,000.",
+            "most 100 choices",
         ),
         (
             {"choices": "no\n" + "x" * 1_001},
-            "choices of at most 1,000 characters, but choice 2 is longer.",
+            "1,000 characters",
         ),
-        ({"prompt": "x" * 4_001}, "a question of at most 4,000 characters, but got 4,001."),
-        ({"prompt": None}, "Expected `Question` to be a text, but got None."),
-        ({"seed": None}, "Expected a number for `Seed`, but the field is empty."),
-        ({"k": "many"}, "Expected `Choices to add` to be a whole number, but got"),
-        ({"right": 1e308}, "Expected `Right choice` to be at most 2, but got"),
+        ({"prompt": "x" * 4_001}, "4,000 characters"),
+        ({"prompt": None}, "`Question` to"),
+        ({"seed": None}, "number for `Seed`"),
+        ({"k": "many"}, "`Choices to add`"),
+        ({"right": 1e308}, "`Right choice`"),
         ({"text": ["0"]}, "Expected `Scores` to be a text, but got"),
     ],
 )
@@ -58,7 +58,7 @@ def test_an_upload_is_measured_before_it_is_read_and_deleted_then(build, tmp_pat
         path.parent.mkdir()
         path.write_text("p0,p1,label\n" + "0.5,0.5,1\n" * 1_000_001)
         answer = list(handler(build(folder), "open_upload")(str(path), *controls))[-1]
-        assert "at most 1,000,000 rows in long.csv, but it has 1,000,001." in answer[place]
+        assert "1,000,000 rows" in answer[place]
         assert path.exists()  # for the visitor to say what its columns are
         del answer
         assert not path.exists()

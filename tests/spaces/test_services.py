@@ -8,9 +8,7 @@ from rightreasons.widget.working import result_of, work
 
 
 def test_work_ends_when_it_takes_too_long_and_when_nobody_waits():
-    with pytest.raises(
-        ValueError, match=r"Expected work of at most 0.3 seconds, but it takes longer"
-    ):
+    with pytest.raises(ValueError, match="most 0.3 seconds"):
         result_of(work(time.sleep, 60, seconds=0.3))
     steps = work(time.sleep, 60)
     assert next(steps) is None
@@ -21,7 +19,7 @@ def test_work_ends_when_it_takes_too_long_and_when_nobody_waits():
 
 
 def test_work_that_takes_too_much_memory_is_told():
-    with pytest.raises(ValueError, match=r"Expected work that takes at most 0.4 GB of memory"):
+    with pytest.raises(ValueError, match="0.4 GB of memory"):
         result_of(work(bytearray, 10**9, gigabytes=0.4))
     assert result_of(work(len, [1, 2])) == 2
 

@@ -66,7 +66,5 @@ def test_what_cannot_be_read_is_left_to_its_reader(tmp_path):
 
 def test_a_header_that_asks_for_more_than_there_is_gets_a_sentence(tmp_path):
     zipped(tmp_path / "a.npz", "<f8", (10**12, 2), b"00")
-    with pytest.raises(
-        ValueError, match=r"Expected plain numpy arrays in a.npz, but it cannot be read as such."
-    ):
+    with pytest.raises(ValueError, match="numpy arrays"):
         read_predictions(tmp_path / "a.npz")

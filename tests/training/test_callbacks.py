@@ -165,11 +165,7 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
 
 
 def test_mistakes_have_their_sentences(encoder_folder):
-    with pytest.raises(
-        ValueError, match="Expected `texts` and `labels` of one length, but got 24 and 2"
-    ):
+    with pytest.raises(ValueError, match="`texts` and `labels`"):
         ShortcutCallback(WATCHED, [0, 1], HEADS)
-    with pytest.raises(
-        ValueError, match="Expected at least one epoch of training, but none has ended"
-    ):
+    with pytest.raises(ValueError, match="epoch of training"):
         DataMapCallback(TEXTS, LABELS).result()

@@ -51,9 +51,7 @@ class TestSplit:
     def test_bad_input(self, encoder, tmp_path):
         train = told_items(4)
         unlabeled = [{"prompt": "a", "choices": ["b", "c"], "label": label} for label in (0, -1)]
-        with pytest.raises(
-            ValueError, match=r"each label in `test\['label'\]` to be at least 0, but item 1 is -1"
-        ):
+        with pytest.raises(ValueError, match=r"`test\['label'\]` to"):
             premise_oblivious_split(encoder, unlabeled, train, out=tmp_path)
         with pytest.raises(ValueError, match="columns prompt, choices, label"):
             premise_oblivious_split(encoder, [{"text": "a", "label": 0}], train, out=tmp_path)

@@ -361,7 +361,7 @@ def test_bad_input_is_told(task):
     )
     with pytest.raises(ValueError, match="a known loss for 'f', but got 'monotonic'"):
         reading_items(strange)
-    with pytest.raises(ValueError, match="Expected contexts .* in the independent test data"):
+    with pytest.raises(ValueError, match="independent test"):
         dataclasses.replace(task, test=IidData(task.test.texts, task.test.labels))
     wrong = IidData(
         task.test.texts, [{"text": ["film"], "answer_start": [90]}] * 8, task.test.text_pairs

@@ -57,7 +57,5 @@ def test_reading(real_data):
 
 
 def test_a_suite_of_reading_is_none_for_a_classifier(real_data):
-    with pytest.raises(
-        ValueError, match="Expected labels of sentiment from 0 to 2, but got 'Tiffany'"
-    ):
+    with pytest.raises(ValueError, match="sentiment from"):
         suite_items(open_suite("checklist_reading", data_dir=real_data))

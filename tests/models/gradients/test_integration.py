@@ -64,7 +64,7 @@ def test_where_zero_is_singular_paths_begin_at_the_mean_and_add_up(family):
     classifier = deep(family)
     found = integrated_gradients(classifier, TEXTS[:2], progress=False)
     assert found.baseline == "mean"
-    assert "from the mean word embedding of the vocabulary (adaptive" in found.definition
+    assert "word embedding" in found.definition
     assert found.valid.all()
     assert (np.abs(found.gap) <= 0.05 * np.abs(found.value - found.baseline_value)).all()
     assert np.isfinite(found.scores.values).all()

@@ -158,7 +158,5 @@ def test_an_encoder_decoder_of_another_kind_is_refused():
         model.model.decoder.embed_tokens = torch.nn.Embedding.from_pretrained(
             torch.ones(len(classifier.tokenizer), 16)
         )
-    with pytest.raises(
-        ValueError, match="with one table of word embeddings for both parts, but Bart.* has two."
-    ):
+    with pytest.raises(ValueError, match="word embeddings"):
         EmbeddingInput(model)

@@ -154,8 +154,7 @@ def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_pa
     server.faults = lambda number, body: (503, {}, "gone") if number >= start + 3 else None
     with pytest.raises(
         ValueError,
-        match=r"to answer everything, but the server answers 503: gone \(4 attempts\): what was answered is kept, and "
-        r"the same command goes on from there\.",
+        match=r"\(4 attempts\)",
     ):
         engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
     # Later, the rest alone is asked.
@@ -205,13 +204,11 @@ def test_a_run_that_is_killed_repeats_what_was_in_flight_alone(server, tmp_path,
 def test_a_server_that_is_gone_is_not_asked_again_and_again(server):
     engine = trusted(server)
     server.close()
-    with pytest.raises(
-        ValueError, match=r"to answer everything, but the server cannot be reached: .*refused"
-    ):
+    with pytest.raises(ValueError, match="answer everything"):
         engine.generate(REQUESTS, progress=False)
     with pytest.raises(
         ValueError,
-        match=r"Expected an answer from http.*, but the server cannot be reached: .*refused",
+        match="reached: .*refused",
     ):
         opened(server)
 
@@ -224,7 +221,7 @@ def test_a_pause_that_is_too_long_ends_the_run(server):
         '{"error": {"message": "Daily limit"}}',
     )
     begin = time.monotonic()
-    with pytest.raises(ValueError, match=r"asks to be left alone for 7,200 s \(429: Daily limit\)"):
+    with pytest.raises(ValueError, match=r"\(429: Daily limit\)"):
         engine.next_words(REQUESTS, progress=False)
     assert time.monotonic() - begin < 5
 
@@ -234,7 +231,7 @@ def test_a_used_up_quota_ends_the_run(server):
     body = json.dumps({"error": {"message": "No credit left", "code": "insufficient_quota"}})
     server.faults = lambda number, request: (429, {}, body)
     server.reset()
-    with pytest.raises(ValueError, match=r"the quota of the key is used up \(No credit left\)"):
+    with pytest.raises(ValueError, match=r"\(No credit left\)"):
         engine.next_words(REQUESTS, progress=False)
     assert len(server.bodies) <= 8
 
@@ -242,15 +239,11 @@ def test_a_used_up_quota_ends_the_run(server):
 def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     server.key = secret = "sk-very-secret-0123456789"
-    with pytest.raises(
-        ValueError, match=r"the server asks for a key, and OPENAI_API_KEY holds none \(401"
-    ) as refused:
+    with pytest.raises(ValueError, match="key, and OPENAI_API_KEY") as refused:
         opened(server)
     assert "asks for a key" in str(refused.value)
     monkeypatch.setenv("MY_KEY", "sk-wrong-key-42")
-    with pytest.raises(
-        ValueError, match=r"the server refuses the key in MY_KEY \(401: Incorrect API key: Bearer …"
-    ) as wrong:
+    with pytest.raises(ValueError, match="Incorrect API") as wrong:
         opened(server, key_variable="MY_KEY")
     assert "sk-wrong" not in str(wrong.value)
 
@@ -289,9 +282,7 @@ def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-ä"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_told(server, monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(
-        OptionError, match="Expected one line of ASCII in .* OPENAI_API_KEY for the key"
-    ) as raised:
+    with pytest.raises(OptionError, match="OPENAI_API_KEY for") as raised:
         opened(server)
     assert "sk-" not in str(raised.value)
 
@@ -308,7 +299,7 @@ def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
     engine = opened(server)
     server.key = "sk-b"
     server.reset()
-    with pytest.raises(ValueError, match=r"but the server refuses the key in OPENAI_API_KEY \(401"):
+    with pytest.raises(ValueError, match="server refuses"):
         engine.next_words(REQUESTS, progress=False)
     assert len(server.bodies) <= 8
 

@@ -93,9 +93,9 @@ def test_an_echo_that_differs_from_itself_is_refused(server):
     [
         (
             {"echo"},
-            "Given texts are not echoed: the server sent an echo that does not hold the text",
+            "sent an echo",
         ),
-        ({"logprobs"}, "The server reports no log-probabilities of what it generates."),
+        ({"logprobs"}, "server reports"),
     ],
 )
 def test_what_a_server_ignores_is_found_out(server, lacks, words):
@@ -185,9 +185,7 @@ def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server)
     )
     request = Request("a", ({"role": "user", "content": "Which?"},))
     assert len(engine.generate([request], temperature=1.0, progress=False).texts[0]) == 1
-    with pytest.raises(
-        ValueError, match=r"Expected a server that draws answers for `n` of 3, but .* repeats one"
-    ):
+    with pytest.raises(ValueError, match="draws answers for `n`"):
         engine.generate([request], n=3, temperature=1.0, progress=False)
 
 
@@ -291,20 +289,16 @@ def test_refused_parameters_are_left_out_or_renamed(server):
 def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
     server.lacks = {"chat"}
     assert not opened(server).has_template
-    with pytest.raises(
-        ValueError, match=r"it does not: /chat/completions is not of use: .*404: Not Found"
-    ):
+    with pytest.raises(ValueError, match="not: /chat/completions"):
         opened(server, chat="on")
     server.lacks = {"text"}
     assert opened(server).has_template
-    with pytest.raises(
-        ValueError, match=r"it does not: /completions is not of use: .*404: Not Found"
-    ):
+    with pytest.raises(ValueError, match="not: /completions"):
         opened(server, chat="off")
     server.lacks = {"text", "chat"}
     with pytest.raises(
         ValueError,
-        match=r"to generate text with the model 'toy', but it does not: .*404: Not Found",
+        match="generate text",
     ):
         opened(server)
 
@@ -319,9 +313,7 @@ def test_an_address_of_another_path_leads_to_the_usual_one(server):
 
 def test_the_model_is_the_only_one_or_named(server):
     server.names = ["large", "small"]
-    with pytest.raises(
-        ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."
-    ):
+    with pytest.raises(ValueError, match="models: large"):
         opened(server)
     assert opened(server, server_model="small").model_name == "small"
     # Some servers list other models than the one that they were started with.
@@ -330,9 +322,7 @@ def test_the_model_is_the_only_one_or_named(server):
     with pytest.raises(ValueError, match="has 0 models: none"):
         opened(server)
     server.names, server.lacks = ["toy"], {"models"}
-    with pytest.raises(
-        OptionError, match=r"Expected `server_model`, as .* does not list its models: .*404"
-    ):
+    with pytest.raises(OptionError, match="`server_model`, as"):
         opened(server)
     assert opened(server, server_model="toy").model_name == "toy"
 
@@ -382,9 +372,7 @@ def test_a_server_that_ignores_a_constraint_is_asked_for_a_line(server):
         "Answer with one line alone: ANSWER: X, where X is the letter."
     )
     assert not {*CONSTRAINTS} & set(last)
-    with pytest.raises(
-        OptionError, match=r"^Expected a server that holds answers to given ones where `form` is"
-    ):
+    with pytest.raises(OptionError, match="ones where `form`"):
         Prompted(Prompt(scoring="generated", form="constrained"), opened(server))
 
 
@@ -415,7 +403,7 @@ def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path,
         assert n_again == 1
         assert again.fingerprint == first.fingerprint
         assert again.abilities == first.abilities
-        assert "It was tried today, and answers as it did then." in again.findings()
+        assert "was tried today" in again.findings()
         told = [{**vars(engine.endpoint), "client": None} for engine in (first, again)]
         del told[1]["findings"][0]
         assert told[0] == told[1]
