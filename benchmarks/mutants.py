@@ -62,11 +62,10 @@ WARM = (
 """Imported once, before the forks."""
 MIRRORS = {
     "io/options.py": ("cli/test_declared.py",),
-    "audited/context.py": (
-        "report/test_runner.py",
-        "report/test_comparison.py",
-        "cli/test_mistakes.py",
-    ),
+    "audited/context.py": ("report/test_runner.py", "report/test_comparison.py"),
+    "audited/opening.py": ("report/test_runner.py", "cli/test_mistakes.py"),
+    "audited/predictions_file.py": ("report/test_runner.py", "report/test_comparison.py"),
+    "audited/splits.py": ("report/test_runner.py", "ways/test_ways.py"),
     "behavior/expectations.py": ("behavior/test_rates.py", "core/test_suites.py"),
     "calibration/question.py": (
         "report/test_verdicts.py",

@@ -21,7 +21,7 @@ from typing import Any
 import datasets
 import numpy as np
 
-from rightreasons.audited.context import read_predictions
+from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_figures
 from rightreasons.calibration.recalibration import Temperature, fit_temperature

@@ -7,7 +7,7 @@ import pytest
 
 from command_line import run
 from fuzzing.targets.commands import commands, tree
-from rightreasons.audited import context as asking
+from rightreasons.audited import opening
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.report import runner
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
@@ -190,7 +190,7 @@ def test_where_nothing_can_be_written_is_told_before_anything_is_computed(
     capsys, files, monkeypatch, path
 ):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(asking, "_head", lambda *_: pytest.fail("the model was opened"))
+    monkeypatch.setattr(opening, "_head", lambda *_: pytest.fail("the model was opened"))
     for bad in BAD_OUTPUTS:
         if path in {("cues",), ("confidence",), ("judges",)} and bad == "data.csv":
             continue  # a file of figures may be replaced

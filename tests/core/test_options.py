@@ -23,7 +23,7 @@ class Toy(Options):
     n_items: int | None = option(None, "Number of items.", minimum=1, maximum=9)
     share: float = option(0.5, "A share.", minimum=0.0, maximum=1.0)
     kind: str = option("fast", "A kind.", choices=("fast", "slow"))
-    names: tuple[str, ...] = option((), "Names.")
+    columns: tuple[str, ...] = option((), "Columns.")
     counts: tuple[int, ...] | None = option(None, "Counts.", minimum=0)
     quiet: bool = option(False, "No output.")
 
@@ -53,8 +53,8 @@ def test_options_are_frozen():
         ({"n_items": 5.0}, "n_items"),
         ({"quiet": 1}, "quiet"),
         ({"quiet": "yes"}, "quiet"),
-        ({"names": "ab"}, "names"),
-        ({"names": [1]}, "names"),
+        ({"columns": "ab"}, "columns"),
+        ({"columns": [1]}, "columns"),
         ({"kind": 3}, "kind"),
         ({"share": True}, "share"),
     ],
@@ -108,7 +108,7 @@ def test_values_become_plain():
 
     assert paths.to_dict() == {"path": "a/b", "size": 3}
     assert type(paths.size) is int
-    assert Toy(names=["x", "y"]).names == ("x", "y")
+    assert Toy(columns=["x", "y"]).columns == ("x", "y")
     # An array of several values is no number.
     with pytest.raises(OptionTypeError):
         Paths(size=np.array([3]))
@@ -141,11 +141,11 @@ def test_read_takes_an_instance_a_mapping_or_nothing():
 
 
 def test_changes_and_flags_leave_defaults_out():
-    toy = Toy(n_items=3, names=("a", "b,c"), quiet=True)
+    toy = Toy(n_items=3, columns=("a", "b,c"), quiet=True)
 
-    assert toy.get_changes() == {"n_items": 3, "names": ("a", "b,c"), "quiet": True}
-    assert toy.to_flags() == ["--n-items", "3", "--names", 'a,"b,c"', "--quiet"]
-    assert toy.to_dict()["names"] == ["a", "b,c"]
+    assert toy.get_changes() == {"n_items": 3, "columns": ("a", "b,c"), "quiet": True}
+    assert toy.to_flags() == ["--n-items", "3", "--columns", 'a,"b,c"', "--quiet"]
+    assert toy.to_dict()["columns"] == ["a", "b,c"]
 
     class Loud(Options):
         loud: bool = option(True, "Output.")

@@ -8,7 +8,7 @@ import torch
 import transformers
 
 from command_line import run
-from rightreasons.audited.context import is_asked, load_model
+from rightreasons.audited.opening import is_asked, load_model
 from rightreasons.models import Prompt, Prompted, as_scorer, load_chooser
 from rightreasons.models.choices import kind_of_model, load_language_model
 from rightreasons.models.classes import choose

@@ -13,7 +13,7 @@ from transformers import BertForSequenceClassification
 
 import small_audits
 from command_line import run
-from rightreasons.audited.context import read_predictions
+from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.cli import main
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.significance import compare_paired_means

@@ -12,7 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertTokenizerFast
 
-from rightreasons.audited.context import AuditContext, choose_splits, read_predictions
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.predictions_file import read_predictions
+from rightreasons.audited.splits import choose_splits
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.classification import classification_scores

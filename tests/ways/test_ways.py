@@ -9,7 +9,8 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.audited.context import AuditContext, take_splits
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.splits import take_splits
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling

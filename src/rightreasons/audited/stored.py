@@ -23,7 +23,7 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.context import AuditSplit
+    from rightreasons.audited.splits import AuditSplit
     from rightreasons.io.predictions import Predictions
 
 Task = Literal["classification", "multiple_choice", "confidence"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.calibration.confidences import TopLabel
 from rightreasons.calibration.figures import FIGURES, Figure
 from rightreasons.calibration.human import HumanCalibration

@@ -18,7 +18,8 @@ from rightreasons.io.logs import NORMALIZED
 from rightreasons.page.parts import Verdict
 
 if TYPE_CHECKING:
-    from rightreasons.audited.context import AuditContext, AuditSplit
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
 
 
 def doubt_normalization(context: AuditContext) -> Verdict | None:

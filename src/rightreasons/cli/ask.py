@@ -190,7 +190,7 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.context import is_asked
+    from rightreasons.audited.opening import is_asked
     from rightreasons.behavior.measure import (
         is_reading,
         label_words,
@@ -280,7 +280,9 @@ def ways(
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import AuditContext, choose_splits, open_asked, take_splits
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.opening import open_asked
+    from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.core.results import to_plain_python
     from rightreasons.core.store import WORK, check_folder, write_json
     from rightreasons.models.prompted import prompted_of

@@ -304,7 +304,8 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
         settings: The columns, the split, the limit and the seed.
         out: The folder.
     """
-    from rightreasons.audited.context import limited, task_of_data
+    from rightreasons.audited.opening import task_of_data
+    from rightreasons.audited.splits import limited
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.logs import LINKS
@@ -352,7 +353,7 @@ def export_reasons(
     dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path
 ) -> None:
     """Write the arms of the question about reasons as a task."""
-    from rightreasons.audited.context import asked_items
+    from rightreasons.audited.opening import asked_items
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.arms import Worded
 

@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.old_names import warn_of_new_name
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -711,6 +713,13 @@ class Ragged:
         """Return the row that contains a position of the flat array."""
         n_started = np.searchsorted(self.offsets, position, side="right")
         return int(n_started) - 1
+
+    # The name of the method before 0.2, for one release.
+
+    def row_of(self, position: int) -> int:
+        """Call `find_row`, by its earlier name."""
+        warn_of_new_name("Ragged.row_of", "Ragged.find_row")
+        return self.find_row(position)
 
 
 def take_rows(rows: Floats | Ragged, order: Positions) -> Floats | Ragged:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from rightreasons.core.errors import OptionError, OptionTypeError
+from rightreasons.core.old_names import warn_of_new_name
 from rightreasons.core.sentences import format_value, suggest_similar_names
 
 Self = TypeVar("Self", bound="Options")
@@ -167,6 +168,32 @@ class Options(BaseModel):
             else:
                 words += [f"--{flag}", str(value)]
         return words
+
+    # The names of the methods before 0.2, for one release.
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Call `list_names`, by its earlier name."""
+        warn_of_new_name(f"{cls.__name__}.names", f"{cls.__name__}.list_names")
+        return cls.list_names()
+
+    def replaced(self: Self, **changes: Any) -> Self:
+        """Call `replace`, by its earlier name."""
+        name = type(self).__name__
+        warn_of_new_name(f"{name}.replaced", f"{name}.replace")
+        return self.replace(**changes)
+
+    def changed(self) -> dict[str, Any]:
+        """Call `get_changes`, by its earlier name."""
+        name = type(self).__name__
+        warn_of_new_name(f"{name}.changed", f"{name}.get_changes")
+        return self.get_changes()
+
+    def flags(self) -> list[str]:
+        """Call `to_flags`, by its earlier name."""
+        name = type(self).__name__
+        warn_of_new_name(f"{name}.flags", f"{name}.to_flags")
+        return self.to_flags()
 
 
 Requirements = Mapping[str, str]

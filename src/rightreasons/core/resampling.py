@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import warnings
 from typing import Any
 
 import numpy as np
 
+from rightreasons.core.old_names import warn_of_new_name
 from rightreasons.core.validation import MAX_DRAWS, check_count, check_fraction, check_seed
 
 MAX_NUMBERS_PER_BLOCK = 4_000_000
@@ -128,31 +128,20 @@ class Resampling:
     @classmethod
     def of(cls, *options: Any) -> Resampling | None:
         """Call `from_options`, by its earlier name."""
-        _warn_of_new_name("of", "from_options")
+        warn_of_new_name("Resampling.of", "Resampling.from_options")
         return cls.from_options(*options)
 
     def parts(self, width: int, at_once: int = MAX_NUMBERS_PER_BLOCK) -> list[int]:
         """Call `split_into_blocks`, by its earlier name."""
-        _warn_of_new_name("parts", "split_into_blocks")
+        warn_of_new_name("Resampling.parts", "Resampling.split_into_blocks")
         return self.split_into_blocks(width, at_once)
 
     def at_most(self, resamples: int) -> Resampling:
         """Call `limit_resamples`, by its earlier name."""
-        _warn_of_new_name("at_most", "limit_resamples")
+        warn_of_new_name("Resampling.at_most", "Resampling.limit_resamples")
         return self.limit_resamples(resamples)
 
     def of_family(self, n_tests: int) -> Resampling:
         """Call `correct_for_tests`, by its earlier name."""
-        _warn_of_new_name("of_family", "correct_for_tests")
+        warn_of_new_name("Resampling.of_family", "Resampling.correct_for_tests")
         return self.correct_for_tests(n_tests)
-
-
-def _warn_of_new_name(old_name: str, new_name: str) -> None:
-    """Warn that a method of `Resampling` was called by its earlier name."""
-    # Level 3 attributes the warning to the caller of the method.
-    warnings.warn(
-        f"`Resampling.{old_name}` is now `Resampling.{new_name}`; the old name will be removed in "
-        "the next release.",
-        FutureWarning,
-        stacklevel=3,
-    )

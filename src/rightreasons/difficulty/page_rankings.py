@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.sentences import pluralize

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext, AuditSplit, changes, example_of
+from rightreasons.audited.context import AuditContext, changes, example_of
+from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.estimates import Estimate
 from rightreasons.difficulty.contrast import (
     ContrastItems,

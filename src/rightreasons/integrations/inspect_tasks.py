@@ -6,7 +6,7 @@ from inspect_ai import Task, task
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import generate
 
-from rightreasons.audited.context import asked_items
+from rightreasons.audited.opening import asked_items
 from rightreasons.integrations.inspect_ai import answer_scorer, samples_of
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.wording import Prompt

@@ -40,6 +40,7 @@ from rightreasons.models.running import (
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
+    ModelWithHead,
     Way,
     check_tokens,
     classifier_way,
@@ -50,7 +51,6 @@ from rightreasons.models.trial import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from rightreasons.models.classes import Classifier
     from rightreasons.models.prompts import ChoiceItems
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
@@ -73,7 +73,7 @@ class Items:
         max_length: Maximum tokens of each.
     """
 
-    classifier: Classifier
+    classifier: ModelWithHead
     ids: tuple[str, ...]
     encoded: Encoded
     joint: bool = False
@@ -92,7 +92,7 @@ class Items:
     @classmethod
     def of(
         cls,
-        classifier: Classifier,
+        classifier: ModelWithHead,
         texts: Sequence[str],
         *,
         text_pairs: Sequence[str] | None = None,
@@ -129,7 +129,7 @@ class Items:
 
     @classmethod
     def of_pairs(
-        cls, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None
+        cls, classifier: ModelWithHead, items: ChoiceItems, *, max_length: int | None = None
     ) -> Items:
         """Tokenize each prompt with each of its choices, which a multiple-choice model reads one by one."""
         if classifier.label_names is not None:
@@ -264,7 +264,7 @@ class Items:
         )
 
 
-def check_max_length(classifier: Classifier, max_length: int | None, *, minimum: int = 4) -> int:
+def check_max_length(classifier: ModelWithHead, max_length: int | None, *, minimum: int = 4) -> int:
     """Check the maximum tokens per sequence against what the model takes; None gives that."""
     bound = classifier.max_length
     length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)

@@ -12,7 +12,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
 from rightreasons.models.batching import later, sent
+from rightreasons.models.protocol import Ability
 from rightreasons.models.running import (
     Column,
     Columns,
@@ -35,6 +36,7 @@ from rightreasons.models.trial import (
     SHORTEST,
     TRIALS,
     Answers,
+    ModelWithTokenizer,
     RefusalError,
     Way,
     fails_at,
@@ -45,8 +47,6 @@ from rightreasons.models.trial import (
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from rightreasons.models.choices import CausalLM
 
 
 SHARED = "shared prefix"
@@ -83,8 +83,42 @@ class Tokens:
     truncated: bool
 
 
+class LanguageModel(ModelWithTokenizer, Protocol):
+    """A language model of transformers, as likelihoods and generation need it.
+
+    `models.choices.CausalLM` is the usual one, and documents the class variables.
+    """
+
+    ASKED: ClassVar[frozenset[Ability]]
+    WAYS: ClassVar[Sequence[str]]
+    TOLD: ClassVar[str]
+    SURROUNDED: ClassVar[bool]
+
+    @property
+    def start_token(self) -> int | None:
+        """Token in the place of an empty prompt. None if the model has none."""
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """Settings of generation for the beginning of an answer that does not follow its prompt."""
+
+    def room(self, bound: int, size: int) -> int:
+        """Return the maximum tokens of a prompt before a continuation of `size` tokens."""
+
+    def tokens(
+        self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
+    ) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Yield the tokens of each text, and of each of its continuations."""
+
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
+        """Start to compute the log-likelihood of each continuation of each item."""
+
+    def answers(self, items: Sequence[Tokens], way: str) -> Answers:
+        """Return the numbers of each item of a trial."""
+
+
 def tokenize_continuations(
-    scorer: CausalLM,
+    scorer: LanguageModel,
     names: Sequence[str],
     heads: Sequence[str],
     texts: Sequence[Sequence[str]],
@@ -177,7 +211,11 @@ class Encoder:
 
 
 def _fit(
-    scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int
+    scorer: LanguageModel,
+    name: str,
+    prompt: list[int],
+    choices: Sequence[list[int]],
+    max_length: int,
 ) -> list[Tokens]:
     """Cut a prompt at its beginning; choices that see the same part of it stay together."""
     if not prompt and not scorer.SURROUNDED:
@@ -289,7 +327,7 @@ def fingerprints_of(items: Sequence[Tokens]) -> dict[str, str]:
     return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_value(tokens)}
 
 
-def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
+def likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: bool = True) -> Way:
     """Return how a language model reads sequences, from a trial: the fastest of its `WAYS` that is exact.
 
     Args:
@@ -476,7 +514,7 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
 
 
 def scored_continuations(
-    scorer: CausalLM,
+    scorer: LanguageModel,
     items: Sequence[Tokens],
     *,
     kind: str,

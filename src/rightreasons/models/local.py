@@ -25,7 +25,12 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
-from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
+from rightreasons.models.likelihoods import (
+    LanguageModel,
+    Tokens,
+    scored_continuations,
+    tokenize_continuations,
+)
 from rightreasons.models.protocol import (
     BRIEF,
     LONG,
@@ -55,7 +60,6 @@ from rightreasons.models.trial import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from rightreasons.models.choices import CausalLM
     from rightreasons.models.protocol import HowToKeep
 
 _MAX_TOKENS = 8192
@@ -79,7 +83,9 @@ class LocalEngine:
         has_template: Whether the tokenizer has a chat template.
     """
 
-    def __init__(self, scorer: CausalLM, thinking: str = "auto", *, max_tokens: int = 4096) -> None:
+    def __init__(
+        self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int = 4096
+    ) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
@@ -373,7 +379,7 @@ class LocalEngine:
         )
 
 
-def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
+def _generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
     """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
 
     def find(reach: int) -> Way:
@@ -403,7 +409,7 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
     )
 
 
-def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:
+def _scores(scorer: LanguageModel, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:
     """Return the log-probabilities of every token at the first steps after each prompt."""
     with _bare_settings(scorer, _TRIED) as settings:
         settings.eos_token_id, settings.output_logits, settings.return_dict_in_generate = (
@@ -419,7 +425,7 @@ def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.f
 
 
 def _generated(
-    scorer: CausalLM,
+    scorer: LanguageModel,
     prompts: Sequence[list[int]],
     options: Generation,
     rngs: Sequence[np.random.Generator],
@@ -478,7 +484,7 @@ class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]
         return torch.tensor(ended, device=input_ids.device)
 
 
-def _padded(scorer: CausalLM, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
+def _padded(scorer: LanguageModel, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
     """Return prompts as tokens padded on the left."""
     size = max(map(len, prompts))
     tokens = np.full((len(prompts), size), _pad_token(scorer), dtype=np.int64)
@@ -492,13 +498,13 @@ def _padded(scorer: CausalLM, prompts: Sequence[list[int]]) -> dict[str, torch.T
     }
 
 
-def _pad_token(scorer: CausalLM) -> int:
+def _pad_token(scorer: LanguageModel) -> int:
     return next(
         (int(t) for t in (scorer.tokenizer.pad_token_id, *_end_tokens(scorer)) if t is not None), 0
     )
 
 
-def _end_tokens(scorer: CausalLM) -> list[int]:
+def _end_tokens(scorer: LanguageModel) -> list[int]:
     """Return the tokens that end an answer: the model's and the tokenizer's."""
     ends = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
     tokens = ends if isinstance(ends, list) else [ends]
@@ -508,7 +514,7 @@ def _end_tokens(scorer: CausalLM) -> list[int]:
 
 
 @contextmanager
-def _bare_settings(scorer: CausalLM, max_new_tokens: int) -> Iterator[Any]:
+def _bare_settings(scorer: LanguageModel, max_new_tokens: int) -> Iterator[Any]:
     """Yield settings that take the likeliest token; the model's own, which fill gaps, are away meanwhile."""
     model = scorer.model
     ends = _end_tokens(scorer) or None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -37,9 +37,6 @@ from rightreasons.models.batching import (
     vocabulary_size,
 )
 from rightreasons.models.running import PROVENANCE, processes
-
-if TYPE_CHECKING:
-    from rightreasons.models.classes import Classifier
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""
@@ -64,6 +61,38 @@ UNBOUNDED = 1_000_000
 """A tokenizer without a bound of its own reports a larger number."""
 
 Answers = Sequence[NDArray[np.float64]]
+
+
+class ModelWithTokenizer(Protocol):
+    """A model of transformers with its tokenizer, as a trial needs it."""
+
+    @property
+    def model(self) -> Any:
+        """The model, in evaluation mode."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """Tokenizer of the model."""
+
+    @property
+    def name(self) -> str:
+        """The folder or hub id that the user gave."""
+
+    @property
+    def max_length(self) -> int:
+        """Maximum number of tokens per sequence."""
+
+
+class ModelWithHead(ModelWithTokenizer, Protocol):
+    """A model with a head that scores classes, choices or spans, such as `models.classes.Classifier`."""
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """K names of the classes, in the order of the logits. None for other heads."""
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the input of the model."""
 
 
 class RefusalError(ValueError):
@@ -381,7 +410,7 @@ def length_bound(model: Any, tokenizer: Any) -> int:
     return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
 
 
-def classifier_way(classifier: Classifier, *, longest: int, joint: bool = False) -> Way:
+def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = False) -> Way:
     """Return how a model's inputs are batched, from a trial in this process: the fastest way that is exact.
 
     The ways are right padding, batches of equal lengths, and one by one. The padding side of the tokenizer does not

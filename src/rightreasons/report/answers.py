@@ -24,7 +24,8 @@ from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
 
 if TYPE_CHECKING:
-    from rightreasons.audited.context import AuditContext, AuditSplit
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
     from rightreasons.core.options import Options
     from rightreasons.page.question import Question
 

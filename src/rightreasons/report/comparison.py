@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.audited.context import read_predictions
+from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.calibration.figures import FIGURES
 from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_figures

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 import rightreasons
-from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.predictions_file import predictions_file, save_predictions
 from rightreasons.core.errors import warn_stored_results
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.options import Options

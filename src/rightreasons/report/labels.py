@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rightreasons.audited.context import safe_name
+from rightreasons.audited.splits import safe_name
 from rightreasons.core.errors import OptionError, format_error, make_unknown_name_error
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.options import format_names, parse_names

@@ -12,14 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rightreasons.audited.context import (
-    AuditContext,
-    Role,
-    choose_splits,
-    open_asked,
-    take_splits,
-    with_train,
-)
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.opening import open_asked, with_train
+from rightreasons.audited.splits import Role, choose_splits, take_splits
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.clusters import count_units, select_clusters

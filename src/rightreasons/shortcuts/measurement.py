@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.json_files import read_json

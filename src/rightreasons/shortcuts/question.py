@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.audited.context import AuditSplit, example_of
 from rightreasons.audited.context import changes as differences
+from rightreasons.audited.context import example_of
+from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, estimate_share, make_estimate

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditSplit
+from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate, make_estimate
 from rightreasons.core.intervals import bounded_mean_interval
