@@ -13,6 +13,7 @@ from rightreasons.calibration.smooth import consistency
 from rightreasons.core.classification import compute_macro_f1
 from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.easy_hard import easy_hard_gap
+from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency
@@ -210,6 +211,37 @@ def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
         "hard_accuracy_interval": ends(result.hard_accuracy_interval, rate),
         "runs.p_value": result.runs[0].p_value,
     }
+
+
+def training_sets(n_items: int, n_runs: tuple[int, int], run_deviation: float):
+    """Two training sets with the same gap on average, whose seeds have gaps of their own."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        easy = np.arange(n_items) < n_items // 3
+        base = rng.normal(0.6, 0.8, (n_items, 1))
+
+        def draw_runs(number: int):
+            gaps = rng.normal(0.0, run_deviation, number)
+            shifts = np.where(easy[:, None], 0.5, -0.5) * gaps
+            return (base + shifts + rng.normal(0, 0.3, (n_items, number)) > 0).astype(int)
+
+        result = compare_gaps(
+            draw_runs(n_runs[0]),
+            draw_runs(n_runs[1]),
+            np.ones(n_items, int),
+            easy,
+            n_permutations=199,
+            resampling=few(seed),
+        )
+        # The permutation over items is of these very runs: its null is that they have no gaps.
+        item_p_value = None if run_deviation else result.item_p_value
+        return {
+            "p_value": result.p_value,
+            "item_p_value": item_p_value,
+            "interval": ends(result.interval, 0.0),
+        }
+
+    return draw
 
 
 def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: float):
@@ -492,6 +524,30 @@ SCENARIOS = (
         "easy_hard_gap",
         "three runs, no gap, 40 Easy and 80 Hard items",
         easy_and_hard,
+        conservative=True,
+    ),
+    Scenario(
+        "compare_gaps",
+        "three runs each, seeds alike, 150 items",
+        training_sets(150, (3, 3), 0.0),
+        conservative=True,
+    ),
+    Scenario(
+        "compare_gaps",
+        "three runs each, seeds differ, 150 items",
+        training_sets(150, (3, 3), 0.6),
+        conservative=True,
+    ),
+    Scenario(
+        "compare_gaps",
+        "five and three runs, 24 items",
+        training_sets(24, (5, 3), 0.3),
+        conservative=True,
+    ),
+    Scenario(
+        "compare_gaps",
+        "one run each, 60 items",
+        training_sets(60, (1, 1), 0.0),
         conservative=True,
     ),
     Scenario(

@@ -117,7 +117,7 @@ def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
     head = (
         "# Results\n\nWritten by `run.py --report` from results.json; README.md says how to read it. In brackets: 95 % "
         "intervals over the items (Wilson; of means and differences Student's t, an item at each bound); p: McNemar's "
-        "exact test on the same items, of one comparison at a time."
+        "mid-p test on the same items, of one comparison at a time."
     )
     parts = [head, _conclusions(results)]
     for name, cells in results.items():

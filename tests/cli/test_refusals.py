@@ -91,6 +91,7 @@ COMMANDS = {
     "confidence": "confidence {}",
     "cues": "cues {}",
     "data export": "data export {} --reasons",
+    "data gaps": "data gaps {} --original answers.csv --balanced answers.csv",
     "data ratings read": "data ratings read {} sheet.csv",
     "data ratings write": "data ratings write {}",
     "data split": "data split {}",

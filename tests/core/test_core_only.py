@@ -16,6 +16,7 @@ COMMANDS_WITHOUT_MODELS = {
     "card",
     "confidence",
     "data export",
+    "data gaps",
     "data list",
     "data ratings read",
     "data ratings write",

@@ -131,6 +131,114 @@ def read(
     hand_over(figures)
 
 
+def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
+    """Return whether each item is Easy, and None for an item of neither subset.
+
+    Args:
+        items: The items; without subsets, their column `easy` is read.
+        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it.
+    """
+    from rightreasons.core.json_files import read_json
+
+    if subsets is None:
+        if "easy" not in items.column_names:
+            raise OptionError(
+                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the "
+                f"data has {', '.join(items.column_names)}.",
+                option="subsets",
+            )
+        return [bool(flag) for flag in items["easy"][:]]
+
+    stored = read_json(subsets)
+    has_lists = isinstance(stored, dict) and all(
+        isinstance(stored.get(name), list) for name in ("easy", "hard")
+    )
+    if not has_lists:
+        raise OptionError(
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons data split` "
+            "writes them.",
+            option="subsets",
+        )
+    # Ids are compared as texts: a file may have numbers where the data set has texts.
+    flag_by_id = {str(item_id): True for item_id in stored["easy"]}
+    flag_by_id.update((str(item_id), False) for item_id in stored["hard"])
+    flags = [flag_by_id.get(str(item_id)) for item_id in items["id"][:]]
+    if all(flag is None for flag in flags):
+        raise OptionError(
+            f"Expected ids of the items in {subsets.name}, but it has none of them.",
+            option="subsets",
+        )
+    return flags
+
+
+@declared_command(
+    DATA,
+    "gaps",
+    {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))},
+)
+def gaps(
+    dataset: Dataset,
+    source: SourceOptions,
+    settings: AuditOptions,
+    original: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated files of predictions, one per run trained on the original items."
+        ),
+    ],
+    balanced: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated files of predictions, one per run trained on the balanced items."
+        ),
+    ],
+    split: Split = None,
+    n_permutations: Annotated[
+        int, typer.Option(help="Number of permutations of the test over items.", min=1)
+    ] = 10_000,
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json; by default the column `easy` is read."),
+    ] = None,
+) -> None:
+    """Test whether the Easy/Hard gap changes with the training set, on the same test items."""
+    from rightreasons.core.options import parse_names
+    from rightreasons.core.resampling import Resampling
+    from rightreasons.cues.gap_change import compare_gaps
+    from rightreasons.io.runs import read_runs
+
+    items, split_name = open_items(dataset, source, split)
+    flags = list_easy_flags(items, subsets)
+    rows = [row for row, flag in enumerate(flags) if flag is not None]
+    items = items.select(rows)
+    ids = items["id"][:]
+    comparison = compare_gaps(
+        read_runs(parse_names(original) or [], ids),
+        read_runs(parse_names(balanced) or [], ids),
+        items["label"][:],
+        [flags[row] for row in rows],
+        n_permutations=n_permutations,
+        resampling=Resampling(level=settings.confidence_level, seed=settings.seed),
+    )
+
+    hand_over(comparison)
+    typer.secho(
+        f"{dataset}, {split_name}: {comparison.n_easy:,} Easy and {comparison.n_hard:,} Hard items",
+        bold=True,
+    )
+    for name in ("original", "balanced"):
+        run_gaps = ", ".join(f"{gap:+.3f}" for gap in getattr(comparison, f"{name}_runs"))
+        typer.echo(f"Gap, {name} training set: {getattr(comparison, name):+.3f} (runs: {run_gaps})")
+    p_value = "none for a single run"
+    if comparison.p_value is not None:
+        p_value = f"{comparison.p_value:.3g}"
+    interval = comparison.interval
+    typer.echo(
+        f"Difference: {comparison.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]; p over "
+        f"items for these runs: {comparison.item_p_value:.3g}; p over items and runs: {p_value}"
+    )
+
+
 class PartedOptions(Options):
     """Which items are divided, and which are trained on."""
 

@@ -1,5 +1,6 @@
 from .classifier import cue_classifier as cue_classifier
 from .easy_hard import easy_hard_gap as easy_hard_gap
+from .gap_change import compare_gaps as compare_gaps
 from .measure import measure_cues as measure_cues
 from .rating_sheets import read_rating_sheets as read_rating_sheets
 from .rating_sheets import write_rating_sheets as write_rating_sheets
@@ -8,6 +9,7 @@ from .ratings import human_performance as human_performance
 from .statistics import cue_statistics as cue_statistics
 
 __all__ = [
+    "compare_gaps",
     "cue_classifier",
     "cue_statistics",
     "easy_hard_gap",

@@ -188,7 +188,7 @@ def easy_hard_gap(
     """
     predicted = parse_runs(predictions)
     correct_choices = check_labels(references)
-    flags = _parse_easy(easy)
+    flags = parse_easy(easy)
     check_same_length(predictions=predicted, references=correct_choices, easy=flags)
     check_one_of(unit, UNITS, "unit")
     # What follows works on arrays that are not checked again.
@@ -229,7 +229,7 @@ def easy_hard_gap(
     )
 
 
-def _parse_easy(easy: object) -> Flags:
+def parse_easy(easy: object) -> Flags:
     """Check the flags of Easy items, which must be of both kinds."""
     flags = check_flags(easy, "easy")
     if flags.all() or not flags.any():

@@ -1,0 +1,104 @@
+"""Predictions of several runs (seeds of one model), matched to items by their ids.
+
+`read_runs` reads a file per run, with `rightreasons.io.predictions.read_answers`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.validation import check_all, check_ids, check_kind
+from rightreasons.io.predictions import read_answers
+
+Integers = NDArray[np.int64]
+
+
+def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) -> Integers:
+    r"""Read the choices of several runs in the order of the items.
+
+    Args:
+        files: A file of answers or scores per run, as `read_answers` takes them, with a column
+            `id`; or, without one, with as many rows as there are items, in their order.
+        ids: N ids of the items.
+
+    Returns:
+        (N, R) index of the choice of each item by each run.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If there is no file, or if a file lacks an item, repeats one, has texts as
+            answers, or has a number that is not the index of a choice.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     answers, scores = Path(folder, "1.csv"), Path(folder, "2.csv")
+        ...     _ = answers.write_text("id,prediction\nb,1\na,0\n")
+        ...     _ = scores.write_text("id,p_0,p_1\na,0.2,0.8\nb,0.7,0.3\n")
+        ...     read_runs([answers, scores], ["a", "b"]).tolist()
+        [[0, 1], [1, 0]]
+    """
+    check_kind(files, "files", Iterable)
+    for file in files:
+        check_kind(file, "files", str | os.PathLike)
+    if not files:
+        raise ValueError("Expected at least one file of answers, but got none.")
+    names = check_ids(ids, "ids")
+    runs = []
+    for file in files:
+        runs.append(_read_choices(Path(file), names))
+    return np.stack(runs, axis=1)
+
+
+def _read_choices(file: Path, names: Sequence[str]) -> Integers:
+    """Return (N,) the choices of a file in the order of the items."""
+    stored = read_answers(file)
+    choices = stored.answers
+    # A file of scores has no answers: the choice with the highest score is the prediction.
+    if stored.scores is not None:
+        choices = _select_highest(stored.scores, file.name)
+    # Texts of choices would have to be matched with those of the items, which are not known here.
+    if not isinstance(choices, np.ndarray):
+        raise ValueError(
+            f"Expected the number of the predicted choice of each item in {file.name}, but got texts."
+        )
+    check_all(
+        choices.tolist(),
+        lambda choice: choice >= 0,
+        f"the number of a choice in each row of {file.name}",
+    )
+    if stored.ids is None:
+        if len(choices) != len(names):
+            raise ValueError(
+                f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, "
+                f"but got {len(choices):,} rows."
+            )
+        return choices
+
+    # Files of runs list their items in any order, and may have more items than are compared.
+    choice_by_id = dict(zip(check_ids(stored.ids, f"id of {file.name}"), choices, strict=True))
+    missing = [name for name in names if name not in choice_by_id]
+    if missing:
+        raise ValueError(
+            f"Expected an answer to each item in {file.name}, but {len(missing):,} of "
+            f"{len(names):,} have none, such as {missing[0]!r}."
+        )
+    return np.array([choice_by_id[name] for name in names], dtype=np.int64)
+
+
+def _select_highest(scores: NDArray[np.float64], file_name: str) -> Integers:
+    """Return (N,) the choice with the highest score of each row; one column is P(choice 1)."""
+    table = scores
+    if scores.ndim == 1:
+        table = np.stack((1 - scores, scores), axis=1)
+    check_all(
+        table.tolist(),
+        lambda row: not np.isnan(row).any(),
+        f"a score for each choice in {file_name}",
+    )
+    return table.argmax(axis=1).astype(np.int64)
