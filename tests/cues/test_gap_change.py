@@ -16,7 +16,9 @@ GOLD = [0, 1, 1, 0, 1, 0, 1]
 
 def runs(hits):
     """Choices that are right where the flags say so, one row per item."""
-    return [[gold if hit else 1 - gold for hit in row] for gold, row in zip(GOLD, hits, strict=True)]
+    return [
+        [gold if hit else 1 - gold for hit in row] for gold, row in zip(GOLD, hits, strict=True)
+    ]
 
 
 FIRST = runs([(1, 1), (1, 0), (1, 1), (0, 0), (0, 1), (0, 0), (1, 0)])
@@ -47,7 +49,10 @@ def test_closed_form():
 def test_the_permutation_is_that_of_all_shuffles():
     # The d of each item in sixths, shuffled over all choices of three Easy items.
     sixths = np.array([2, 1, 4, -6, -1, -4, -1])
-    every = [np.mean(sixths[list(c)]) - np.mean(np.delete(sixths, c)) for c in itertools.combinations(range(7), 3)]
+    every = [
+        np.mean(sixths[list(c)]) - np.mean(np.delete(sixths, c))
+        for c in itertools.combinations(range(7), 3)
+    ]
     exact = np.mean(np.abs(every) >= abs(every[0]) - 1e-12)
     result = compare_gaps(FIRST, SECOND, GOLD, EASY, n_permutations=200_000)
     assert result.item_p_value == pytest.approx(exact, abs=4 * (exact / 200_000) ** 0.5)
@@ -55,8 +60,13 @@ def test_the_permutation_is_that_of_all_shuffles():
 
 def test_it_agrees_with_the_gaps_and_turns_its_sign():
     one, two = (easy_hard_gap(table, GOLD, EASY) for table in (FIRST, SECOND))
-    result, turned = compare_gaps(FIRST, SECOND, GOLD, EASY), compare_gaps(SECOND, FIRST, GOLD, EASY)
-    assert (result.original, result.balanced) == pytest.approx((one.easy_hard_gap, two.easy_hard_gap))
+    result, turned = (
+        compare_gaps(FIRST, SECOND, GOLD, EASY),
+        compare_gaps(SECOND, FIRST, GOLD, EASY),
+    )
+    assert (result.original, result.balanced) == pytest.approx(
+        (one.easy_hard_gap, two.easy_hard_gap)
+    )
     assert turned.difference == -result.difference
     assert turned.p_value == pytest.approx(result.p_value)
     assert compare_gaps(FIRST, FIRST, GOLD, EASY).p_value == 1.0
@@ -67,7 +77,9 @@ def test_seeds_are_a_level():
     easy, gold = EASY * 40, GOLD * 40
     result = compare_gaps(FIRST * 40, SECOND * 40, gold, easy)
     assert result.item_p_value < 0.001 < 0.01 < result.p_value
-    alone = compare_gaps([row[0] for row in FIRST] * 40, [row[0] for row in SECOND] * 40, gold, easy)
+    alone = compare_gaps(
+        [row[0] for row in FIRST] * 40, [row[0] for row in SECOND] * 40, gold, easy
+    )
     assert alone.p_value is None
     assert alone.item_p_value < 0.001
 

@@ -150,18 +150,16 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
         return [bool(flag) for flag in items["easy"][:]]
 
     stored = read_json(subsets)
-    has_lists = isinstance(stored, dict) and all(
-        isinstance(stored.get(name), list) for name in ("easy", "hard")
-    )
-    if not has_lists:
+    parts = stored if isinstance(stored, dict) else {}
+    if not (isinstance(parts.get("easy"), list) and isinstance(parts.get("hard"), list)):
         raise OptionError(
             f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons data split` "
             "writes them.",
             option="subsets",
         )
     # Ids are compared as texts: a file may have numbers where the data set has texts.
-    flag_by_id = {str(item_id): True for item_id in stored["easy"]}
-    flag_by_id.update((str(item_id), False) for item_id in stored["hard"])
+    flag_by_id = dict.fromkeys(map(str, parts["easy"]), True)
+    flag_by_id.update(dict.fromkeys(map(str, parts["hard"]), False))
     flags = [flag_by_id.get(str(item_id)) for item_id in items["id"][:]]
     if all(flag is None for flag in flags):
         raise OptionError(
@@ -171,53 +169,60 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
     return flags
 
 
+class GapOptions(Options):
+    """The runs that are compared, and their test."""
+
+    original: tuple[str, ...] | None = option(
+        None, "Comma-separated files of predictions, one per run trained on the original items."
+    )
+    balanced: tuple[str, ...] | None = option(
+        None, "Comma-separated files of predictions, one per run trained on the balanced items."
+    )
+    subsets: str | None = option(
+        None, "easy_hard_subsets.json; by default the column `easy` is read."
+    )
+    n_permutations: int = option(
+        10_000, "Number of permutations of the test over items.", minimum=1
+    )
+
+    def _check(self) -> None:
+        for name in ("original", "balanced"):
+            if not getattr(self, name):
+                raise OptionError(f"Expected files of predictions in `{name}`.", option=name)
+
+
 @declared_command(
     DATA,
     "gaps",
-    {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))},
+    {
+        "source": SourceOptions,
+        "options": GapOptions,
+        "settings": (AuditOptions, ("seed", "confidence_level")),
+    },
 )
 def gaps(
     dataset: Dataset,
     source: SourceOptions,
+    options: GapOptions,
     settings: AuditOptions,
-    original: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated files of predictions, one per run trained on the original items."
-        ),
-    ],
-    balanced: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated files of predictions, one per run trained on the balanced items."
-        ),
-    ],
     split: Split = None,
-    n_permutations: Annotated[
-        int, typer.Option(help="Number of permutations of the test over items.", min=1)
-    ] = 10_000,
-    subsets: Annotated[
-        Path | None,
-        typer.Option(help="easy_hard_subsets.json; by default the column `easy` is read."),
-    ] = None,
 ) -> None:
     """Test whether the Easy/Hard gap changes with the training set, on the same test items."""
-    from rightreasons.core.options import parse_names
     from rightreasons.core.resampling import Resampling
     from rightreasons.cues.gap_change import compare_gaps
     from rightreasons.io.runs import read_runs
 
     items, split_name = open_items(dataset, source, split)
-    flags = list_easy_flags(items, subsets)
+    flags = list_easy_flags(items, None if options.subsets is None else Path(options.subsets))
     rows = [row for row, flag in enumerate(flags) if flag is not None]
     items = items.select(rows)
     ids = items["id"][:]
     comparison = compare_gaps(
-        read_runs(parse_names(original) or [], ids),
-        read_runs(parse_names(balanced) or [], ids),
+        read_runs(options.original or (), ids),
+        read_runs(options.balanced or (), ids),
         items["label"][:],
         [flags[row] for row in rows],
-        n_permutations=n_permutations,
+        n_permutations=options.n_permutations,
         resampling=Resampling(level=settings.confidence_level, seed=settings.seed),
     )
 

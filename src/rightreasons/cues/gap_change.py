@@ -210,10 +210,10 @@ def _compute_run_variances(gaps: Floats) -> list[_Variance]:
     return [_Variance(float(gaps.var(ddof=1)) / n_runs, n_runs - 1)]
 
 
-def _combine_variances(parts: list[_Variance]) -> tuple[float, float]:
-    """Return the deviation of a sum of independent parts, and Satterthwaite's degrees of freedom."""
-    variance = sum(part.value for part in parts)
-    spread = sum(part.value**2 / part.n_degrees for part in parts)
+def _combine_variances(components: list[_Variance]) -> tuple[float, float]:
+    """Return the deviation of a sum of independent components, and Satterthwaite's degrees of freedom."""
+    variance = sum(component.value for component in components)
+    spread = sum(component.value**2 / component.n_degrees for component in components)
     return float(np.sqrt(variance)), variance**2 / spread
 
 
