@@ -101,4 +101,4 @@ def _select_highest(scores: NDArray[np.float64], file_name: str) -> Integers:
         lambda row: not np.isnan(row).any(),
         f"a score for each choice in {file_name}",
     )
-    return table.argmax(axis=1).astype(np.int64)
+    return np.asarray(table.argmax(axis=1), dtype=np.int64)
