@@ -1,9 +1,11 @@
 """A folder that has what the documents name, with models of a few thousand weights."""
 
 import csv
+import json
 
 import pytest
 
+from choice_items import good_items
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_causal import save_tiny_causal
 from tiny_models import (
@@ -30,6 +32,8 @@ def world(tmp_path_factory):
         rows.writerows(
             zip(texts, (("negative", "positive")[label] for label in labels), strict=True)
         )
+    questions = "\n".join(map(json.dumps, good_items(20)))
+    folder.joinpath("my_questions.jsonl").write_text(questions, "utf-8")
     cases = tuple(Case(str(number), ((text,),), (1,)) for number, text in enumerate(texts[:3]))
     praise = Functionality("praise", "Vocabulary", "MFT", {"name": "equal"}, cases)
     Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(

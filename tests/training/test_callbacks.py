@@ -2,8 +2,11 @@
 
 import json
 
+import accelerate
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
@@ -12,9 +15,10 @@ from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
-from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback, classifier_of
+from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
 from rightreasons.training.finetune import fine_tune
-from tiny_models import tiny_texts
+from rightreasons.training.trackers import DataMapTracker, ShortcutTracker, make_classifier
+from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
 
 NAMES = ["negative", "positive"]
 TEXTS, LABELS = tiny_texts(48)
@@ -149,7 +153,8 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
     class Watch(DataMapCallback):
         def on_epoch_end(self, args, state, control, **given):
             super().on_epoch_end(args, state, control, **given)
-            seen.append(predict(classifier_of(given), TEXTS, progress=False).logits)
+            classifier = make_classifier(given["model"], given["processing_class"])
+            seen.append(predict(classifier, TEXTS, progress=False).logits)
 
     callback = Watch(TEXTS, LABELS)
     fine_tune(
@@ -169,3 +174,103 @@ def test_mistakes_have_their_sentences(encoder_folder):
         ShortcutCallback(WATCHED, [0, 1], HEADS)
     with pytest.raises(ValueError, match="epoch of training"):
         DataMapCallback(TEXTS, LABELS).result()
+
+
+# ---------------------------------------------------------------- Without a Trainer, and without attach
+
+
+def test_a_callback_without_its_trainer_says_how_to_get_it(tmp_path):
+    folder = save_tiny_classifier(tmp_path / "model")
+    tokenizer = tiny_tokenizer()
+    rows = [{"labels": label, **tokenizer(text)} for text, label in zip(TEXTS, LABELS, strict=True)]
+    for callback in (shortcut_callback(), DataMapCallback(TEXTS, LABELS)):
+        trainer = transformers.Trainer(
+            transformers.AutoModelForSequenceClassification.from_pretrained(folder),
+            transformers.TrainingArguments(
+                str(tmp_path / "run"),
+                use_cpu=True,
+                report_to="none",
+                disable_tqdm=True,
+                max_steps=1,
+            ),
+            train_dataset=rows,
+            data_collator=transformers.DataCollatorWithPadding(tokenizer),
+            processing_class=tokenizer,
+            callbacks=[callback],
+        )
+        with pytest.raises(ValueError, match="call `attach"):
+            trainer.train()
+
+
+def make_model(folder):
+    return transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+
+
+def test_trackers_follow_a_loop_of_accelerate(tmp_path):
+    folder = save_tiny_classifier(tmp_path / "model")
+    tokenizer = tiny_tokenizer()
+    accelerator = accelerate.Accelerator(cpu=True)
+    model = make_model(folder)
+    model, optimizer = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), lr=3e-3))
+    shortcuts = ShortcutTracker(
+        WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10)
+    )
+    examples = DataMapTracker(TEXTS, LABELS)
+    batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+
+    logged = []
+    for epoch in range(1, 3):
+        model.train()
+        loss = model(**batch, labels=torch.tensor(LABELS)).loss
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        logged.append(shortcuts.on_epoch(model, tokenizer, epoch=epoch, step=epoch))
+        # The model stays as it was: in training mode, with parameters that are trained.
+        assert all(module.training for module in model.modules())
+        assert all(parameter.requires_grad for parameter in model.parameters())
+        # A second call measures nothing anew.
+        assert shortcuts.on_epoch(model, tokenizer, epoch=epoch, step=epoch) == logged[-1]
+        figures = examples.on_epoch(model, tokenizer)
+
+    assert [record["step"] for record in shortcuts.records] == [1, 2]
+    assert [row["shortcut_rate"] for row in logged] == [
+        record["shortcut_rate"] for record in shortcuts.records
+    ]
+    assert examples.result().n_epochs == 2
+    assert figures["data_map_confidence"] == examples.result().confidence.mean()
+
+
+@pytest.mark.parametrize("state", ["checkpointing", "input gradients", "training mode"])
+def test_models_in_the_states_of_a_training_are_measured_alike(tmp_path, state):
+    folder = save_tiny_classifier(tmp_path / "model")
+    expected = shortcut_callback().tracker.measure(
+        make_model(folder), tiny_tokenizer(), step=0, epoch=0.0
+    )
+    model = make_model(folder)
+    if state == "checkpointing":
+        model.gradient_checkpointing_enable()
+        model.enable_input_require_grads()
+    elif state == "input gradients":
+        model.enable_input_require_grads()
+    model.train()
+
+    record = shortcut_callback().tracker.measure(model, tiny_tokenizer(), step=0, epoch=0.0)
+
+    assert record == expected
+    assert all(module.training for module in model.modules())
+
+
+def test_a_training_with_gradient_checkpointing_is_watched(encoder_folder, tmp_path):
+    callback = shortcut_callback()
+    fine_tune(
+        encoder_folder,
+        TRAIN,
+        validation=VALIDATION,
+        out=tmp_path / "run",
+        callbacks=[callback, DataMapCallback(TEXTS, LABELS)],
+        training_arguments={"gradient_checkpointing": True},
+        **{**QUICK, "epochs": 1},
+    )
+
+    assert [record["step"] for record in callback.records] == [0, 6]

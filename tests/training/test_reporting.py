@@ -9,6 +9,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
+from rightreasons.training.trackers import ShortcutTracker
 from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
 
 TEXTS, LABELS = tiny_texts(29)  # eight batches of four, the last of one
@@ -63,15 +64,19 @@ def trainer(folder, out, callbacks, *, evaluated=None, **options):
         seed=3,
         **{"save_strategy": "no", **usual, **options},
     )
-    return transformers.Trainer(
+    made = transformers.Trainer(
         transformers.AutoModelForSequenceClassification.from_pretrained(folder),
         arguments,
         train_dataset=rows(TEXTS, LABELS),
         eval_dataset=evaluated or rows(WATCHED, WATCHED_LABELS),
         data_collator=transformers.DataCollatorWithPadding(tiny_tokenizer()),
         processing_class=tiny_tokenizer(),
-        callbacks=callbacks,
+        callbacks=[callback for callback in callbacks if not hasattr(callback, "attach")],
     )
+    for callback in callbacks:
+        if hasattr(callback, "attach"):
+            callback.attach(made)
+    return made
 
 
 PROTOCOL = protocol_of(method="gauss_legendre", steps=2)
@@ -143,21 +148,22 @@ def test_the_best_checkpoint_is_measured_when_it_is_evaluated(run):
 
 
 def test_each_of_several_evaluation_sets_has_them_under_its_own_prefix(folder, tmp_path):
-    class Counted(ShortcutCallback):
+    class Counted(ShortcutTracker):
         n_measured = 0
 
-        def measure(self, parts, **place):
+        def measure(self, model, tokenizer, **arguments):
             self.n_measured += 1
-            return super().measure(parts, **place)
+            return super().measure(model, tokenizer, **arguments)
 
-    ours = Counted(
+    ours = shortcuts()
+    ours.tracker = Counted(
         WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10)
     )
     reporter = Reporter()
     sets = {"id": rows(WATCHED, WATCHED_LABELS), "ood": rows(WATCHED[:5], WATCHED_LABELS[:5])}
     made = trainer(folder, tmp_path, [reporter, ours], evaluated=sets)
     metrics = made.evaluate()
-    assert ours.n_measured == 1
+    assert ours.tracker.n_measured == 1
     rate = ours.records[0]["shortcut_rate"]
     assert (metrics[f"eval_id_{RATE}"], metrics[f"eval_ood_{RATE}"]) == (rate, rate)
     assert [sorted(key for key in logs if key.endswith(RATE)) for logs in reporter.logged] == [
@@ -165,7 +171,7 @@ def test_each_of_several_evaluation_sets_has_them_under_its_own_prefix(folder, t
         [f"eval_ood_{RATE}"],
     ]
     assert made.evaluate(sets["id"], metric_key_prefix="final")[f"final_{RATE}"] == rate
-    assert ours.n_measured == 1
+    assert ours.tracker.n_measured == 1
 
 
 def test_tensorboard_has_the_figures_with_and_without_evaluations(folder, tmp_path, monkeypatch):

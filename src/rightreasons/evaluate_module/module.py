@@ -34,7 +34,7 @@ from rightreasons.evaluate_module.columns import (
     parse_column,
     read_declared_type,
 )
-from rightreasons.evaluate_module.combined import let_combine_omit_inputs
+from rightreasons.evaluate_module.hosts import repair_host
 from rightreasons.evaluate_module.options import list_keyword_parameters
 
 _PLURALS = {"prediction": "predictions", "reference": "references"}
@@ -80,7 +80,7 @@ class KernelModule:
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
         self._declared_types = self._read_declared_types()
-        let_combine_omit_inputs()
+        repair_host()
 
     def __len__(self) -> int:
         return sum(map(len, self._batches))

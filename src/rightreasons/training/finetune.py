@@ -42,6 +42,7 @@ from rightreasons.models.loading import (
 )
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.weights import adapter_of, quantized
+from rightreasons.training.callbacks import AttachedCallback
 from rightreasons.training.examples import (
     Examples,
     Table,
@@ -266,7 +267,10 @@ def fine_tune(
             extra_columns=objective.extra_columns,
         )
         train_set = encode(train_table, "train")
-        valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
+        valid_set = None if valid_table is None else encode(valid_table, "validation")
+        # Sorted, batches need less padding. A function of the caller may know items by their order.
+        if valid_set is not None and not callable(metrics):
+            valid_set = valid_set.by_length()
         run = {
             "kind": "fine-tuning",
             "model": fingerprint_model(model),
@@ -348,6 +352,9 @@ def fine_tune(
             compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
             callbacks=list(callbacks),
         )
+        for callback in callbacks:
+            if isinstance(callback, AttachedCallback):
+                callback.attach(trainer)
         trainer.remove_callback(
             transformers.PrinterCallback
         )  # of dictionaries, where there is no terminal

@@ -204,7 +204,8 @@ class EmbeddingInput:
         """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
         with torch.no_grad():
             embeddings: Tensor = self._first(input_ids)
-        return embeddings
+        # Gradient checkpointing and peft hook the table, so that its output asks for gradients.
+        return embeddings.detach()
 
     @torch.no_grad()
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -220,7 +221,7 @@ class EmbeddingInput:
             self._model(**inputs)
         finally:
             hook.remove()
-        return outputs[0][:, : ids.shape[-1]].reshape(*ids.shape, -1)
+        return outputs[0].detach()[:, : ids.shape[-1]].reshape(*ids.shape, -1)
 
     @contextmanager
     def feed(self, embeddings: Tensor, inputs: dict[str, Tensor]) -> Iterator[None]:

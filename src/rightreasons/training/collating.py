@@ -1,0 +1,124 @@
+"""Batches of multiple-choice items for Trainer, as the data set builders of this package make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.validation import check_count
+from rightreasons.models.batching import ensure_padding
+from rightreasons.training.evaluations import IGNORED_LABEL
+
+Item = Mapping[str, Any]
+
+
+class MultipleChoiceCollator:
+    """Make batches for `AutoModelForMultipleChoice` of items with any number of choices.
+
+    Items are rows of a data set with `prompt`, `choices`, and optionally `label`, as
+    `rightreasons.load_dataset` and `perturb` give them. They are tokenized here, so that Trainer
+    takes such a data set without preparation; it needs `remove_unused_columns=False`. Rows that are
+    tokenized already, with a list of `input_ids` per choice, are accepted too.
+
+    Perturbed items without a correct choice have the label -1. It becomes -100, which the losses of
+    transformers ignore. A batch without any label has a loss of NaN.
+
+    An item with fewer choices than another one of its batch is filled up with copies of its first
+    choice, because a model must read something in their place. Their logits are no choices: tell
+    `compute_metrics` the true numbers by `n_choices`, or by `probes`. The loss of transformers
+    counts them, so train on items with equally many choices.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        max_length: Maximum number of tokens of a prompt with one choice; longer ones are truncated.
+            None for the limit of the tokenizer.
+
+    Example:
+        >>> collator = MultipleChoiceCollator(tokenizer)  # doctest: +SKIP
+        >>> items = [{"prompt": "Why?", "choices": ["So.", "No."], "label": -1}]
+        >>> collator(items)["labels"]  # doctest: +SKIP
+        tensor([-100])
+    """
+
+    def __init__(self, tokenizer: Any, *, max_length: int | None = None) -> None:
+        if max_length is not None:
+            check_count(max_length, "max_length", minimum=4)
+        ensure_padding(tokenizer)
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+
+    def __call__(self, items: Sequence[Item]) -> dict[str, torch.Tensor]:
+        """Return the inputs of a batch of B items.
+
+        Returns:
+            `input_ids`, `attention_mask` and what else the model reads, of shape (B, C, L) for the
+            largest number of choices C, and `labels` (B,) if the items have labels.
+
+        Raises:
+            OptionError: If Trainer has removed the columns.
+            ValueError: If an item has no choices, or only some items have labels.
+        """
+        rows_by_item = list(map(self._encode_choices, items))
+        n_choices = max(map(len, rows_by_item))
+        rows = []
+        for choices in rows_by_item:
+            rows.extend(choices)
+            # An empty row would have no token to attend to, and NaN as its logit.
+            rows.extend([choices[0]] * (n_choices - len(choices)))
+
+        # The tokenizer pads one flat list of texts, so that choices become a dimension afterwards.
+        padded = self.tokenizer.pad(rows, padding=True, return_tensors="pt")
+        batch = {}
+        for name, table in padded.items():
+            batch[name] = table.view(len(items), n_choices, -1)
+        labels = [_read_label(item) for item in items]
+        if labels[0] is not None:
+            batch["labels"] = torch.tensor(labels, dtype=torch.int64)
+        return batch
+
+    def _encode_choices(self, item: Item) -> list[dict[str, Any]]:
+        """Return the tokens of each choice of an item, together with its prompt."""
+        if "input_ids" in item:
+            # Not all tokenizers return all columns that their model reads.
+            names = sorted(set(self.tokenizer.model_input_names) & set(item))
+            return _split_rows(item, names)
+        if "choices" not in item:
+            # By default Trainer keeps only columns that the model's `forward` takes.
+            raise OptionError(
+                "Expected items with `prompt` and `choices`, but got the columns "
+                f"{', '.join(item) or 'none'}: pass remove_unused_columns=False to "
+                "TrainingArguments.",
+                option="remove_unused_columns",
+            )
+        if not item["choices"]:
+            raise ValueError(f"Expected choices in the item {item.get('id')!r}, but it has none.")
+        encoded = self.tokenizer(
+            [item["prompt"]] * len(item["choices"]),
+            list(item["choices"]),
+            truncation=True,
+            max_length=self.max_length,
+        )
+        return _split_rows(encoded, list(encoded))
+
+
+def _split_rows(columns: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one mapping per row of some columns of equal length."""
+    rows = []
+    for values in zip(*map(columns.__getitem__, names), strict=True):
+        rows.append(dict(zip(names, values, strict=True)))
+    return rows
+
+
+def _read_label(item: Item) -> int | None:
+    """Return the label of an item, -100 for an item without a correct choice; None if it has none."""
+    for name in ("labels", "label"):
+        if name in item:
+            label = item[name]
+            # Data sets have -1 for "no correct choice", and None for a missing label.
+            if label is None or label < 0:
+                return IGNORED_LABEL
+            return int(label)
+    return None
