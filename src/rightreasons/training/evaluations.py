@@ -232,9 +232,10 @@ def _count_choices(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int
     """Return the number of logits of each row before those that Trainer has filled up."""
     is_choice = logits != PADDING_LOGIT
     # The last logit of a row that is no padding, counted from the end.
-    counts = logits.shape[1] - np.argmax(is_choice[:, ::-1], axis=1)
+    counts: NDArray[np.int64] = logits.shape[1] - np.argmax(is_choice[:, ::-1], axis=1)
     # A logit of a label was computed, whatever its value is.
-    return np.maximum(counts, np.where(labels < logits.shape[1], labels + 1, 0)).astype(np.int64)
+    counts_with_label = np.where(labels < logits.shape[1], labels + 1, 0)
+    return np.asarray(np.maximum(counts, counts_with_label), dtype=np.int64)
 
 
 def _check_number_of_rows(number: int, n_items: int, name: str) -> None:
