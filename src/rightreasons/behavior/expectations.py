@@ -1,12 +1,13 @@
-"""What a behavioral test expects of a model: named, pure functions from answers to results.
+"""Expectations of behavioral tests: pure functions from the answers of a model to results.
 
-Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
-where it holds, 0 where it fails, NaN where it does not apply. `where_first` keeps the cases whose first answer is, or
-is not, among given labels. A case passes when all of its applicable examples pass; pairwise expectations, which
-compare with the first example, do not count that one.
+An expectation takes the answers to the examples of one functionality, case by case, and returns one
+number per example: 1 if the example passes, 0 if it fails, NaN if the expectation does not apply to
+it. `evaluate_cases` looks an expectation up by its name and joins the results of each case. A case
+passes if all examples to which the expectation applies pass. Expectations that compare an example
+with the first of its case do not count that first one.
 
-The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently. Texts are compared after a
-normalization, and by exact match and token F1.
+The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently. Answers
+that are texts are compared after `normalize_answer`, and scored by `answer_scores`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +41,25 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _FIRST_ARTICLE = re.compile(r"^(a|an|the) ")
 
+Results: TypeAlias = NDArray[np.float64]
+"""One number per example or case: 1 for passed, 0 for failed, NaN if the test does not apply."""
+
+
+# ------------------------------------------------------------------------------------ texts
+
 
 def normalize_answer(text: str, normalization: str = "squad") -> str:
     """Bring a text to the form in which answers are compared.
 
-    | name | what it does |
+    | name | effect |
     | --- | --- |
-    | `none` | nothing: texts are compared as they are |
-    | `article` | drops the spaces around the text and a leading a, an or the, as CheckList's suite of reading does |
-    | `squad` | lowers the case, drops ASCII punctuation and articles, and leaves one space between words |
+    | `none` | texts are compared unchanged |
+    | `article` | drops outer spaces and a leading a, an or the, as CheckList's suite of reading does |
+    | `squad` | lowers the case, drops ASCII punctuation and articles, leaves one space between words |
 
     Args:
         text: A text.
-        normalization: The name.
+        normalization: Name of the normalization.
 
     Returns:
         The normalized text.
@@ -61,37 +68,48 @@ def normalize_answer(text: str, normalization: str = "squad") -> str:
         ValueError: If there is no normalization of this name.
 
     References:
-        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
-        EMNLP, section 6.1, with the released script of version 1.1.
+        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine
+        Comprehension of Text", EMNLP, section 6.1, with the released script of version 1.1.
 
     Example:
         >>> normalize_answer("The  Cat's  pajamas, an hour!")
         'cats pajamas hour'
     """
-    return NORMALIZERS[check_one_of(normalization, tuple(NORMALIZERS), "normalization")](text)
+    name = check_one_of(normalization, tuple(NORMALIZERS), "normalization")
+    return NORMALIZERS[name](text)
 
 
-def _squad(text: str) -> str:
-    # Punctuation goes first: "A." is an article.
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+def _keep_text(text: str) -> str:
+    return text
+
+
+def _drop_leading_article(text: str) -> str:
+    return _FIRST_ARTICLE.sub("", text.strip())
+
+
+def _normalize_as_squad(text: str) -> str:
+    # Punctuation goes before articles do: "A." is an article.
+    without_punctuation = text.lower().translate(_PUNCTUATION)
+    without_articles = _ARTICLES.sub(" ", without_punctuation)
+    return " ".join(without_articles.split())
 
 
 NORMALIZERS: Mapping[str, Callable[[str], str]] = {
-    "none": lambda text: text,
-    "article": lambda text: _FIRST_ARTICLE.sub("", text.strip()),
-    "squad": _squad,
+    "none": _keep_text,
+    "article": _drop_leading_article,
+    "squad": _normalize_as_squad,
 }
-"""The normalization of each name; `core.suites` declares the same names for suites."""
+"""Normalization by name. `core.suites.NORMALIZATIONS` declares these names for suites."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AnswerScores(Result):
-    """How well texts answer questions; see `answer_scores`.
+    """Agreement of text answers with references, from `answer_scores`.
 
     Attributes:
-        exact_match: Share of answers that are one of the references, in [0, 1].
+        exact_match: Share of answers that are equal to one of their references, in [0, 1].
         f1: Mean token F1 with the nearest reference, in [0, 1].
-        exact: One entry per question: whether the answer matches.
+        exact: One entry per question: whether the answer is equal to a reference.
         f1_scores: One F1 per question.
     """
 
@@ -104,62 +122,80 @@ class AnswerScores(Result):
 def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> AnswerScores:
     """Score text answers against the answers that people gave.
 
-    Every prediction is compared with each of its references after `normalize_answer`, and the best comparison counts.
-    F1 is that of the words, counted with repetition: with c words in common (as multisets), P = c / words of the
-    prediction and R = c / words of the reference, it is 2 P R / (P + R). As in SQuAD 1.1 it is 0 where nothing is in
-    common, also between two answers without words.
+    Every prediction is compared with each of its references after `normalize_answer`, and the best
+    comparison counts. F1 is that of the words, counted with repetition: with c words in common (as
+    multisets), P = c / words of the prediction and R = c / words of the reference, it is
+    2 P R / (P + R). As in SQuAD 1.1, it is 0 if nothing is in common, even for two empty answers.
 
     Args:
         predictions: N answers; an empty answer is allowed.
-        references: N lists of at least one right answer.
+        references: N lists of at least one correct answer.
 
     Returns:
-        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
+        An `AnswerScores`. Higher is better. SQuAD's own script gives these figures times 100.
 
     Raises:
         TypeError: If a prediction or a reference is not a text.
-        ValueError: If there are more or fewer predictions than lists of references, or a list is empty.
+        ValueError: If the numbers of predictions and lists differ, or a list is empty.
 
     References:
-        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
-        EMNLP, section 6.1.
+        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine
+        Comprehension of Text", EMNLP, section 6.1.
 
     Example:
-        >>> result = answer_scores(["the Denver Broncos", "in 1976"], [["Denver Broncos"], ["1976", "the year 1976"]])
+        >>> references = [["Denver Broncos"], ["1976", "the year 1976"]]
+        >>> result = answer_scores(["the Denver Broncos", "in 1976"], references)
         >>> result.exact, [round(value, 4) for value in result.f1_scores]
         ([True, False], [1.0, 0.6667])
     """
     texts = check_texts(predictions, "predictions", allow_empty=True)
     check_same_length(predictions=texts, references=references)
-    exact, f1 = [], []
-    for number, (text, answers) in enumerate(zip(texts, references, strict=True)):
-        normalized = normalize_answer(text)
-        answers = check_texts(answers, f"references[{number}]", allow_empty=True)
-        right = [normalize_answer(answer) for answer in answers]
-        exact.append(normalized in right)
-        f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
-    return AnswerScores(float(np.mean(exact)), float(np.mean(f1)), exact, f1)
+
+    exact = []
+    f1_scores = []
+    for row, (text, answers) in enumerate(zip(texts, references, strict=True)):
+        prediction = normalize_answer(text)
+        checked = check_texts(answers, f"references[{row}]", allow_empty=True)
+        normalized = [normalize_answer(answer) for answer in checked]
+        exact.append(prediction in normalized)
+        # SQuAD has several references per question, and the nearest one counts.
+        f1_scores.append(max(_compute_f1(prediction, answer) for answer in normalized))
+
+    return AnswerScores(
+        exact_match=float(np.mean(exact)),
+        f1=float(np.mean(f1_scores)),
+        exact=exact,
+        f1_scores=f1_scores,
+    )
 
 
-def _f1(prediction: list[str], reference: list[str]) -> float:
-    common = sum((Counter(prediction) & Counter(reference)).values())
+def _compute_f1(prediction: str, reference: str) -> float:
+    """Return the token F1 of two normalized texts."""
+    predicted_words = prediction.split()
+    reference_words = reference.split()
+    common = Counter(predicted_words) & Counter(reference_words)
+    n_common = sum(common.values())
+    if n_common == 0:
+        return 0.0
     # 2 P R / (P + R) with P = c / m and R = c / n is 2 c / (m + n).
-    return 2 * common / (len(prediction) + len(reference)) if common else 0.0
+    return 2 * n_common / (len(predicted_words) + len(reference_words))
 
 
-Results = NDArray[np.float64]
+# ------------------------------------------------------------------------------ expectations
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers of a model to the examples of one functionality, cases one after another.
+    """The answers of a model to the examples of one functionality, case by case.
 
     Attributes:
-        predictions: n answers: an int64 array of labels, or texts for reading comprehension.
-        offsets: (cases + 1,) where each case begins.
-        probabilities: (n, K) class probabilities; None where the model gives none.
-        labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
-        meta: n pairs (old, new): what was replaced in this example; None where nothing was.
+        predictions: n answers: an int64 array of labels, or texts in reading comprehension.
+        offsets: (cases + 1,) position of the first example of each case, and n.
+        probabilities: (n, K) class probabilities; None if the model gives none.
+        labels: n expected answers (labels or texts), None for an example without one; None instead
+            of the sequence for tests without labels.
+        meta: n replaced pairs (old, new), None for an example without one; None instead of the
+            sequence if nothing was replaced.
     """
 
     predictions: NDArray[np.int64] | Sequence[str]
@@ -172,20 +208,21 @@ class Answers:
         return int(self.offsets[-1])
 
     @property
-    def first(self) -> NDArray[np.int64]:
-        """(n,) the index of the first example of each example's case."""
+    def first_rows(self) -> NDArray[np.int64]:
+        """(n,) position of the first example of each example's case."""
         return np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
-    def known_probabilities(self) -> NDArray[np.float64]:
-        """Return the probabilities, which this expectation needs."""
+    def get_probabilities(self) -> NDArray[np.float64]:
+        """Return the probabilities; raise an error if the model gives none."""
         if self.probabilities is None:
             raise ValueError(
-                "Expected class probabilities for an expectation of confidence, but got labels alone."
+                "Expected class probabilities for an expectation of confidence, "
+                "but got labels alone."
             )
         return self.probabilities
 
-    def classes(self) -> NDArray[np.int64]:
-        """Return the predictions as class labels."""
+    def get_classes(self) -> NDArray[np.int64]:
+        """Return the predictions as class labels; raise an error if they are texts."""
         if not isinstance(self.predictions, np.ndarray):
             raise TypeError(
                 "Expected class labels for this expectation, but the predictions are texts."
@@ -194,72 +231,105 @@ class Answers:
 
 
 def equal(answers: Answers, *, value: int | str | None = None, clean: str = "none") -> Results:
-    """Expect the labeled answer, or one fixed answer; NaN where an example has no label.
+    """Expect the label of each example, or one fixed answer; NaN for an example without a label.
 
     Args:
-        answers: The answers.
-        value: The answer expected of every example; None takes the examples' own.
-        clean: What is done to both texts before they are compared: a name of `normalize_answer`.
+        answers: Answers to the examples.
+        value: Expected answer to all examples; None for the label of each example.
+        clean: Normalization of both texts before they are compared, as in `normalize_answer`.
     """
-    labels = answers.labels if value is None else [value] * len(answers)
+    labels = answers.labels
+    if value is not None:
+        labels = [value] * len(answers)
     if labels is None:
         raise ValueError(
-            "Expected labels for an expectation of right answers, but the functionality has none."
+            "Expected labels for an expectation of correct answers, but the functionality has none."
         )
+
     if isinstance(answers.predictions, np.ndarray):
-        try:
-            gold = np.array(
-                [np.nan if label is None else label for label in labels], dtype=np.float64
-            )
-        except ValueError:
-            text = next(label for label in labels if isinstance(label, str))
-            raise ValueError(
-                f"Expected class labels to compare predicted classes with, but got {text!r}."
-            ) from None
-        return np.where(
-            np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64)
-        )
+        return _compare_classes(answers.predictions, labels)
     if isinstance(value, int):
-        answers.classes()  # tells that texts came
-    return np.array(
-        [
-            np.nan
-            if label is None
-            else float(normalize_answer(text, clean) == normalize_answer(label, clean))
-            for text, label in zip(answers.predictions, labels, strict=True)
-        ]
-    )
+        # A number is no text: this raises the error that says so.
+        answers.get_classes()
+    return _compare_texts(answers.predictions, labels, clean)
+
+
+def _compare_classes(predictions: NDArray[np.int64], labels: Any) -> Results:
+    """Return which predicted classes are the label; NaN for a label of -1 or None."""
+    numbers = [np.nan if label is None else label for label in labels]
+    try:
+        gold = np.array(numbers, dtype=np.float64)
+    except ValueError:
+        text = next(label for label in labels if isinstance(label, str))
+        raise ValueError(
+            f"Expected class labels to compare predicted classes with, but got {text!r}."
+        ) from None
+    # Data sets have -1, and suites None, for an example without a label.
+    is_unlabeled = np.isnan(gold) | (gold < 0)
+    is_equal = (predictions == gold).astype(np.float64)
+    return np.where(is_unlabeled, np.nan, is_equal)
+
+
+def _compare_texts(predictions: Sequence[str], labels: Any, clean: str) -> Results:
+    """Return which predicted texts are the label after a normalization; NaN for a label of None."""
+    # Both texts are normalized, since a released label may hold articles and marks, too.
+    results = []
+    for text, label in zip(predictions, labels, strict=True):
+        if label is None:
+            results.append(np.nan)
+            continue
+        is_equal = normalize_answer(text, clean) == normalize_answer(label, clean)
+        results.append(float(is_equal))
+    return np.array(results)
 
 
 def not_equal(answers: Answers, *, value: int | str) -> Results:
-    """Expect any answer but one."""
+    """Expect any answer except a given one."""
     return 1 - equal(answers, value=value)
 
 
 def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
-    """Expect the answer of the case's first example, or nearly its confidence.
+    """Expect the answer to the first example of the case, or nearly its confidence.
 
-    A class label may differ where the probability of the first answer moved by at most `tolerance`. Texts have to be
-    the same; where an example's `meta` is (old, new), the first answer is expected with old replaced by new.
+    A class label may differ if the probability of the first answer moved by at most `tolerance`.
+    Texts have to be equal. If the `meta` of an example is (old, new), the expected text is the
+    first answer with old replaced by new.
     """
-    first = answers.first
-    if isinstance(answers.predictions, np.ndarray):
-        holds = answers.predictions == answers.predictions[first]
-        if answers.probabilities is not None:
-            rows = np.arange(len(answers))
-            before = answers.predictions[first]
-            moved = np.abs(
-                answers.probabilities[rows, before] - answers.probabilities[first, before]
-            )
-            holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
-        return np.asarray(holds, dtype=np.float64)
-    meta = answers.meta if answers.meta is not None else [None] * len(answers)
-    return np.array(
-        [
-            float(text == _replaced(answers.predictions[start], change))
-            for text, start, change in zip(answers.predictions, first, meta, strict=True)
-        ]
-    )
+    first_rows = answers.first_rows
+    if not isinstance(answers.predictions, np.ndarray):
+        return _compare_with_first_text(answers, first_rows)
+
+    first_classes = answers.predictions[first_rows]
+    is_held = answers.predictions == first_classes
+    if answers.probabilities is not None:
+        # A flip between two nearly equal probabilities is no change of behavior (CheckList).
+        rows = np.arange(len(answers))
+        confidence = answers.probabilities[rows, first_classes]
+        first_confidence = answers.probabilities[first_rows, first_classes]
+        movement = np.abs(confidence - first_confidence)
+        is_held |= movement <= check_number(tolerance, "tolerance", minimum=0)
+    return np.asarray(is_held, dtype=np.float64)
+
+
+def _compare_with_first_text(answers: Answers, first_rows: NDArray[np.int64]) -> Results:
+    """Return which texts are the first of their case, with the words replaced that `meta` names."""
+    changes = answers.meta
+    if changes is None:
+        changes = [None] * len(answers)
+    results = []
+    for text, first_row, change in zip(answers.predictions, first_rows, changes, strict=True):
+        expected = _replace_words(str(answers.predictions[first_row]), change)
+        results.append(float(text == expected))
+    return np.array(results)
+
+
+def _replace_words(text: str, change: Any) -> str:
+    """Return a text with whole words replaced by a pair (old, new); None for no change."""
+    if not change:
+        return text
+    words, replacement = change
+    # A function as the replacement keeps backslashes in it unchanged.
+    return re.sub(rf"\b{re.escape(words)}\b", lambda _: replacement, text)
 
 
 def monotonic(
@@ -267,89 +337,120 @@ def monotonic(
 ) -> Results:
     """Expect the confidence in an answer to rise (or fall), within a tolerance.
 
-    As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at or above
-    1 - `tolerance` need not fall.
+    As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at
+    or above 1 - `tolerance` need not fall: NaN.
 
     Args:
-        answers: The answers.
-        increasing: Whether it has to rise.
-        tolerance: How far it may move the other way.
-        label: The class whose probability counts; None for the answer to the case's first example.
+        answers: Answers to the examples.
+        increasing: Whether the confidence should rise.
+        tolerance: Largest allowed change in the opposite direction.
+        label: Class whose probability counts; None for the answer to the first example of the case.
     """
-    first = answers.first
-    table = answers.known_probabilities()
-    if label is not None and label >= table.shape[1]:
+    first_rows = answers.first_rows
+    probabilities = answers.get_probabilities()
+    n_classes = probabilities.shape[1]
+    if label is not None and label >= n_classes:
         raise ValueError(
-            f"Expected a label below {table.shape[1]}, the number of classes, but got {label}."
+            f"Expected a label below {n_classes}, the number of classes, but got {label}."
         )
-    now = table[np.arange(len(answers)), answers.classes()[first] if label is None else label]
-    start = now[first]
+
+    rows = np.arange(len(answers))
+    if label is None:
+        confidence = probabilities[rows, answers.get_classes()[first_rows]]
+    else:
+        confidence = probabilities[rows, label]
+    first_confidence = confidence[first_rows]
+
+    # A confidence at the end of its range could not move far enough to fail.
     limit = check_number(tolerance, "tolerance", minimum=0)
     if increasing:
-        return np.where(start <= limit, np.nan, (now - start + limit >= 0).astype(np.float64))
-    return np.where(start >= 1 - limit, np.nan, (now - start - limit <= 0).astype(np.float64))
+        has_room = first_confidence > limit
+        is_held = confidence - first_confidence + limit >= 0
+    else:
+        has_room = first_confidence < 1 - limit
+        is_held = confidence - first_confidence - limit <= 0
+    return np.where(has_room, is_held.astype(np.float64), np.nan)
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
     """Expect an added phrase not to move the sentiment the opposite way by more than a tolerance.
 
-    The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes (negative, neutral,
-    positive).
+    The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes
+    (negative, neutral, positive).
     """
-    probabilities, first = answers.known_probabilities(), answers.first
+    probabilities = answers.get_probabilities()
+    first_rows = answers.first_rows
     if probabilities.shape[1] != 3:
         raise ValueError(
-            f"Expected three classes (negative, neutral, positive), but there are {probabilities.shape[1]}."
+            "Expected three classes (negative, neutral, positive), "
+            f"but there are {probabilities.shape[1]}."
         )
-    change = (
-        probabilities[first, 0]
-        - probabilities[:, 0]
-        + probabilities[:, 2]
-        - probabilities[first, 2]
-    )
+
+    # The order of the terms decides the last bit, and with it the ties at the tolerance.
+    negative = probabilities[:, 0]
+    loss_of_negative = negative[first_rows] - negative
+    positive_scores = probabilities[:, 2]
+    change = loss_of_negative + positive_scores - positive_scores[first_rows]
+
     limit = check_number(tolerance, "tolerance", minimum=0)
-    return np.asarray((change >= -limit) if positive else (change <= limit), dtype=np.float64)
+    is_held = change >= -limit if positive else change <= limit
+    return np.asarray(is_held, dtype=np.float64)
 
 
 def transitive(answers: Answers) -> Results:
-    """Expect that of three pairs (a, b), (b, c), (a, c), two duplicates imply the third.
+    """Expect of three pairs (a, b), (b, c), (a, c) that two duplicates imply the third.
 
-    A case with fewer than two predicted duplicates does not apply.
+    It does not apply to a case with fewer than two predicted duplicates.
     """
     sizes = np.diff(answers.offsets)
-    if (sizes != 3).any():
+    unexpected = sizes[sizes != 3]
+    if unexpected.size:
         raise ValueError(
-            f"Expected three examples in every case of implications, but one has {sizes[sizes != 3][0]}."
+            "Expected three examples in every case of implications, "
+            f"but one has {unexpected[0]}."
         )
-    duplicates = (answers.classes() == 1).reshape(-1, 3).sum(axis=1)
-    return np.repeat(np.where(duplicates < 2, np.nan, (duplicates == 3).astype(np.float64)), 3)
+    is_duplicate = answers.get_classes() == 1
+    n_duplicates = is_duplicate.reshape(-1, 3).sum(axis=1)
+    is_held = (n_duplicates == 3).astype(np.float64)
+    results = np.where(n_duplicates < 2, np.nan, is_held)
+    return np.repeat(results, 3)
 
 
 def unknown(answers: Answers, *, why: str) -> Results:
-    """Expect nothing: of no example is it known what was expected."""
+    """Expect nothing, as the code of the original expectation is not available."""
     return np.full(len(answers), np.nan)
 
 
+_FUNCTIONS: tuple[Callable[..., Results], ...] = (
+    equal,
+    not_equal,
+    invariant,
+    monotonic,
+    sentiment_shift,
+    transitive,
+    unknown,
+)
+
 EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
-    function.__name__: function
-    for function in (equal, not_equal, invariant, monotonic, sentiment_shift, transitive, unknown)
+    function.__name__: function for function in _FUNCTIONS
 }
-"""Every expectation by the name that a suite gives it; their parameters are in `core.suites`."""
+"""Expectation by the name that a suite gives it. `core.suites` declares their parameters."""
 
 
 def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
-    """Evaluate an expectation on answers.
+    """Evaluate an expectation on the answers to a functionality.
 
     Args:
-        spec: `name`, the parameters of that expectation, and optionally `where_first` and `skip_first`, as
-            `core.suites` says.
-        answers: The answers of the functionality.
+        spec: `name`, the parameters of that expectation, and optionally `where_first` and
+            `skip_first`, as in `core.suites`.
+        answers: Answers to the examples of the functionality.
 
     Returns:
-        (n,) results of the examples, and (cases,) results of the cases: 1 passed, 0 failed, NaN not applicable.
+        (n,) results of the examples, and (cases,) results of the cases: 1 for passed, 0 for failed,
+        NaN for not applicable.
 
     Raises:
-        ValueError: If the expectation is unknown or lacks what it needs.
+        ValueError: If the expectation is unknown or lacks a parameter.
 
     Example:
         >>> answers = Answers(np.array([1, 1, 0, 1]), np.array([0, 2, 4]))
@@ -360,26 +461,45 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         array([nan,  0.])
     """
     check_expectation(spec)
-    results = EXPECTATIONS[spec["name"]](answers, **get_expectation_parameters(spec))
+    # The function checks nothing again: its parameters are those that the suite declares.
+    expectation = EXPECTATIONS[spec["name"]]
+    results = expectation(answers, **get_expectation_parameters(spec))
     if spec.get("where_first"):
-        ((relation, labels),) = spec["where_first"].items()
-        among = np.isin(answers.classes()[answers.first], labels)
-        results = np.where(among if relation == "is" else ~among, results, np.nan)
-    counted = results
+        is_selected = _select_by_first_answer(spec["where_first"], answers)
+        results = np.where(is_selected, results, np.nan)
+
+    case_results = results
     if is_original_first(spec):
-        counted = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
+        # The original is compared with itself, which would always pass.
+        is_original = np.arange(len(answers)) == answers.first_rows
+        case_results = np.where(is_original, np.nan, results)
+
+    # Every case has an example, as `reduceat` requires: it misreads an empty range.
     starts = answers.offsets[:-1]
-    known = np.add.reduceat(~np.isnan(counted), starts, dtype=np.int64)
-    passed = np.add.reduceat(counted == 1, starts, dtype=np.int64)
-    return results, np.where(known > 0, (passed == known).astype(np.float64), np.nan)
+    n_applicable = np.add.reduceat(~np.isnan(case_results), starts, dtype=np.int64)
+    n_passed = np.add.reduceat(case_results == 1, starts, dtype=np.int64)
+    is_passed = (n_passed == n_applicable).astype(np.float64)
+    return results, np.where(n_applicable > 0, is_passed, np.nan)
+
+
+def _select_by_first_answer(
+    condition: Mapping[str, Sequence[int]], answers: Answers
+) -> NDArray[np.bool_]:
+    """Return which examples belong to a case whose first answer meets `where_first`."""
+    ((relation, labels),) = condition.items()
+    is_listed = np.isin(answers.get_classes()[answers.first_rows], labels)
+    return is_listed if relation == "is" else ~is_listed
+
+
+# ------------------------------------------------------------------- two classes as three
 
 
 def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spread a binary P(positive) over three classes, as BeLUGA does to test two-class models on three-class suites.
+    """Spread a binary P(positive) over three classes, as BeLUGA does for suites of three classes.
 
-    With p = P(positive): outside [1/3, 2/3] neutral gets nothing; inside it gets n = 1 - 3 |p - 1/2| and the nearer
-    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the answer is neutral: n is the
-    next number above 1/2.
+    With p = P(positive): outside [1/3, 2/3], neutral gets nothing. Inside, it gets
+    n = 1 - 3 |p - 1/2|, and the nearer class the rest. At exactly 1/3 and 2/3, for which the
+    released code gives all zeros, the answer is neutral: n is the next number above 1/2.
 
     Args:
         positive: (N,) probabilities.
@@ -388,10 +508,11 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
         (N, 3) probabilities of negative, neutral and positive.
 
     Raises:
-        ValueError: If they have another shape, or are no probabilities.
+        ValueError: If the shape is different, or a number is not a probability.
 
     References:
-        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL.
 
     Example:
         >>> neutral_probabilities(np.array([0.1, 0.5, 0.6])).round(2).tolist()
@@ -399,7 +520,8 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
         >>> neutral_probabilities(np.array([1 / 3, 2 / 3])).argmax(axis=1).tolist()
         [1, 1]
     """
-    return spread_over_neutral(check_vector(positive, "positive", minimum=0, maximum=1))
+    checked = check_vector(positive, "positive", minimum=0, maximum=1)
+    return spread_over_neutral(checked)
 
 
 def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -413,10 +535,3 @@ def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     high = np.where(is_inside, np.where(is_high, 1 - neutral, 0.0), positive)
     low = np.where(is_inside, np.where(is_high, 0.0, 1 - neutral), 1 - positive)
     return np.column_stack((low, neutral, high))
-
-
-def _replaced(text: str, change: Any) -> str:
-    if not change:
-        return text
-    old, new = change
-    return re.sub(rf"\b{re.escape(old)}\b", lambda _: new, text)

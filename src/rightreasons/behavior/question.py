@@ -1,4 +1,8 @@
-"""Does it pass basic behavioral tests? Pass rates of a behavioral suite, and cases that fail."""
+"""Does a model pass basic behavioral tests? Pass rates of a suite, and cases that fail.
+
+`BEHAVIOR` is the question: its figures, its verdict and the parts of its page. The sentences are in
+question.md.j2.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from rightreasons.audited.context import AuditContext, changes
-from rightreasons.behavior.measure import (
-    JudgedCase,
-    JudgedExample,
-    SuiteAnswers,
-    failing_cases,
-    measure_behavior,
-)
+from rightreasons.behavior.cases import JudgedCase, JudgedExample, failing_cases
+from rightreasons.behavior.measure import SuiteAnswers, measure_behavior
 from rightreasons.behavior.options import BehaviorOptions
-from rightreasons.behavior.plots import (
-    HOW_TO_READ,
-    SOURCE,
+from rightreasons.behavior.plots import HOW_TO_READ, SOURCE, behavior_heat_map, list_columns
+from rightreasons.behavior.rates import FunctionalityResult, find_low_pass_rates
+from rightreasons.behavior.words import (
     TYPES,
-    behavior_heat_map,
-    columns_of,
-    expected_answer,
-    movement,
-    rule,
+    describe_expectation,
+    describe_expected_answer,
+    describe_movement,
 )
-from rightreasons.behavior.rates import FunctionalityResult, clearly_below
 from rightreasons.core.decisions import Decision, Margin, decide
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.resampling import Resampling
@@ -39,21 +35,25 @@ from rightreasons.page.prose import not_scored_told, percent, prose, short_name
 from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 
 RIBEIRO = "Ribeiro et al. 2020"
-WEAK, POOR = 0.9, 0.5
-"""A functionality is called weak, or poor, where the whole interval of its pass rate lies below."""
+
+WEAK = 0.9
+"""Pass rate below which a functionality is weak."""
+
+POOR = 0.5
+"""Pass rate below which a functionality is poor."""
 
 SHORTFALL = Margin(small=1 - WEAK, large=1 - POOR)
-"""What the mean pass rate may lack of 1."""
+"""Margins of the distance of the mean pass rate from 1."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BehaviorMeasurement:
-    """What a model passes of a suite, and what of it is shown.
+    """Pass rates of a model on a suite, with what the page shows of them.
 
     Attributes:
-        answers: The model's answers.
-        resampling: How the intervals were made; its seed decides which failing cases are shown.
-        examples: Failing cases shown per functionality.
+        answers: Answers of the model.
+        resampling: Level of the intervals; its seed decides which failing cases are shown.
+        examples: Maximum number of failing cases shown per functionality.
     """
 
     answers: SuiteAnswers
@@ -68,17 +68,23 @@ class BehaviorMeasurement:
     @property
     def mean(self) -> Estimate:
         """The mean pass rate over functionalities."""
-        return make_estimate(self.answers.result.behavioral_pass_rate, self.answers.result.interval)
+        result = self.answers.result
+        return make_estimate(result.behavioral_pass_rate, result.interval)
 
     @property
     def defined(self) -> list[FunctionalityResult]:
-        """The functionalities with a case that applies, the weakest first."""
-        return [each for _, each in self.answers.weakest if each.pass_rate is not None]
+        """The functionalities with an applicable case, the weakest first."""
+        return [result for _, result in self.answers.weakest if result.pass_rate is not None]
 
     @property
     def n_cases(self) -> int:
-        """The number of cases that apply."""
-        return sum(each.n_cases for each in self.defined)
+        """The number of applicable cases."""
+        return sum(result.n_cases for result in self.defined)
+
+    @property
+    def n_repeated(self) -> int:
+        """The number of applicable cases that repeat an earlier text of their functionality."""
+        return self.answers.result.n_repeated
 
     @property
     def n_failed(self) -> int:
@@ -87,35 +93,37 @@ class BehaviorMeasurement:
 
     @property
     def weak(self) -> int:
-        """How many functionalities surely pass fewer than `WEAK` of their cases."""
-        return len(clearly_below(self.answers.result.functionalities, WEAK))
+        """The number of functionalities with a pass rate significantly below `WEAK`."""
+        return len(find_low_pass_rates(self.answers.result.functionalities, WEAK))
 
     @property
     def poor(self) -> int:
-        """How many functionalities surely pass fewer than `POOR` of their cases."""
-        return len(clearly_below(self.answers.result.functionalities, POOR))
+        """The number of functionalities with a pass rate significantly below `POOR`."""
+        return len(find_low_pass_rates(self.answers.result.functionalities, POOR))
 
     @property
     def shortfall(self) -> Decision:
-        """What the mean pass rate surely lacks of 1."""
-        if self.mean.value is None or self.mean.low is None or self.mean.high is None:
+        """The decision about the distance of the mean pass rate from 1."""
+        mean = self.mean
+        if mean.value is None or mean.low is None or mean.high is None:
             return Decision("unknown", self.n_cases)
-        return decide(
-            Estimate(1 - self.mean.value, 1 - self.mean.high, 1 - self.mean.low),
-            SHORTFALL,
-            self.n_cases,
-        )
+        # The upper end of the pass rate is the lower end of the distance.
+        distance = Estimate(1 - mean.value, 1 - mean.high, 1 - mean.low)
+        return decide(distance, SHORTFALL, self.n_cases)
 
     @property
     def not_scored(self) -> tuple[str, ...]:
-        """Which examples the model could not answer, in words."""
+        """Sentences about the examples that the model could not answer."""
         failures = self.answers.failures
-        return not_scored_told("example", self.n_items - len(failures), tuple(failures.items()))
+        n_scored = self.n_items - len(failures)
+        return not_scored_told("example", n_scored, tuple(failures.items()))
 
-    def of_type(self, kind: str) -> Estimate | None:
-        """Return the mean pass rate of a test type; None where the suite has none of it."""
-        group = self.answers.result.test_types.get(kind)
-        return None if group is None else make_estimate(group.pass_rate, group.interval)
+    def get_type_rate(self, test_type: str) -> Estimate | None:
+        """Return the mean pass rate of a test type; None if the suite has none of it."""
+        group = self.answers.result.test_types.get(test_type)
+        if group is None:
+            return None
+        return make_estimate(group.pass_rate, group.interval)
 
 
 def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurement:
@@ -123,135 +131,195 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
     suite = context.suite(options)
     if suite is None:
         raise ValueError("Expected a behavioral suite, but none was named.")
+    # Stored answers are used again only if the texts of the suite are the same.
+    fingerprint = fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
+    folder = context.folder("behavior", fingerprint)
     answers = measure_behavior(
         context.scorer,
         suite,
         resampling=context.resampling,
-        **context.running(
-            context.folder(
-                "behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
-            )
-        ),
+        **context.running(folder),
     )
     return BehaviorMeasurement(answers, context.resampling)
 
 
 def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
-    """Tell whether the answers to a suite are labels."""
+    """Return whether the answers to a suite are labels."""
     suite = context.suite(options)
-    return suite is not None and not any(isinstance(label, str) for label in suite.table().labels)
+    if suite is None:
+        return False
+    return not any(isinstance(label, str) for label in suite.table().labels)
+
+
+# --------------------------------------------------------------------- picture and tables
 
 
 def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
     """Draw the pass rates of the functionalities."""
-    rows = {short_name(m.answers.name): m.answers.result}
+    result = m.answers.result
     return behavior_heat_map(
-        "behavior_heat_map", rows=rows, functionalities=columns_of(m.answers.result)
+        "behavior_heat_map",
+        rows={short_name(m.answers.name): result},
+        functionalities=list_columns(result),
     )
 
 
-def group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
-    """Return the means by test type and by class."""
-    groups = [("type", *pair) for pair in m.answers.test_types]
-    groups += [("class", *pair) for pair in m.answers.result.classes.items()]
+def list_group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
+    """Yield the means by test type and by class."""
+    groups = [("type", name, group) for name, group in m.answers.test_types]
+    for name, group in m.answers.result.classes.items():
+        groups.append(("class", name, group))
     for kind, name, group in groups:
-        yield name, kind, make_estimate(group.pass_rate, group.interval), group.n_functionalities
+        estimate = make_estimate(group.pass_rate, group.interval)
+        yield name, kind, estimate, group.n_functionalities
 
 
-def functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
-    """Return the functionalities, the weakest first."""
-    for number, each in m.answers.weakest:
-        rate = make_estimate(each.pass_rate, each.interval)
-        name = f"{number + 1}. {each.functionality}"
-        failed = each.n_cases - each.n_passed
+def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
+    """Yield the functionalities, the weakest first."""
+    for index, result in m.answers.weakest:
+        n_distinct = result.n_cases if result.n_distinct is None else result.n_distinct
         yield (
-            name,
-            each.functionality_class,
-            each.test_type,
-            rate,
-            each.n_cases,
-            failed,
-            each.n_filtered,
+            f"{index + 1}. {result.functionality}",
+            result.functionality_class,
+            result.test_type,
+            make_estimate(result.pass_rate, result.interval),
+            result.n_cases,
+            n_distinct,
+            result.n_cases - result.n_passed,
+            result.n_filtered,
         )
 
 
-def failing(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
-    """Show failing cases of each functionality, the weakest first."""
-    for number, each in m.answers.weakest if m.examples else ():
-        n_failed = each.n_cases - each.n_passed
-        if not n_failed:
-            continue
-        cases = failing_cases(m.answers, number, limit=m.examples, seed=m.resampling.seed)
-        sampled = f"{len(cases)} of them, sampled by the seed. " if len(cases) < n_failed else ""
-        yield p.ExampleList(
-            key=f"failing_{number + 1}",
-            title=f"{number + 1}. {each.functionality} ({each.functionality_class}, {each.test_type}): "
-            f"{n_failed:,} of {pluralize(each.n_cases, 'case')} {'fails' if n_failed == 1 else 'fail'}",
-            note=f"{sampled}{rule(m.answers, number)}",
-            examples=tuple(_example(m.answers, number, case) for case in cases),
-            folded=True,
-        )
+# -------------------------------------------------------------------------- failing cases
 
 
-def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
-    """Show the first example of a case that fails; if it was compared, with the original."""
-    shown = next((example for example in case.examples if example.held is False), case.examples[-1])
+def list_failing_cases(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
+    """Yield failing cases of each functionality, the weakest first."""
+    # Zero examples asks for none, which is no sample of zero.
+    if not m.examples:
+        return
+    for index, result in m.answers.weakest:
+        n_failed = result.n_cases - result.n_passed
+        if n_failed > 0:
+            yield _list_failing_cases_of(m, index, result, n_failed)
+
+
+def _list_failing_cases_of(
+    m: BehaviorMeasurement, index: int, result: FunctionalityResult, n_failed: int
+) -> p.ExampleList:
+    """Return failing cases of one functionality."""
+    cases = failing_cases(m.answers, index, limit=m.examples, seed=m.resampling.seed)
+    note = describe_expectation(m.answers, index)
+    if len(cases) < n_failed:
+        note = f"{len(cases)} of them, sampled by the seed. {note}"
+    verb = "fails" if n_failed == 1 else "fail"
+    return p.ExampleList(
+        key=f"failing_{index + 1}",
+        title=(
+            f"{index + 1}. {result.functionality} "
+            f"({result.functionality_class}, {result.test_type}): "
+            f"{n_failed:,} of {pluralize(result.n_cases, 'case')} {verb}"
+        ),
+        note=note,
+        examples=tuple(_make_example(m.answers, index, case) for case in cases),
+        folded=True,
+    )
+
+
+def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Example:
+    """Return the first failing example of a case, with the original if the case has one."""
+    example = _find_failing_example(case)
     notes: list[str] = []
     marks: tuple[p.Mark, ...] = ()
-    if case.compared:
-        original = case.examples[0]
-        marks = changes(original.texts[0], shown.texts[0])
-        moved = movement(answers, number, case, shown)
-        pair = None if answers.table.meta is None else answers.table.meta[shown.row]
-        notes += [
-            f"Original: “{' | '.join(original.texts)}”, answered {_answer(answers, original)}.",
-            *([f"{moved}."] if moved else []),
-            *([f"“{pair[0]}” is “{pair[1]}” here."] if pair else []),
-        ]
-    judged = [example.held for example in case.examples if example.held is not None]
-    if len(judged) > 1:
-        failed = judged.count(False)
-        notes.append(
-            f"{failed} of the {len(judged)} examples of this case {'fails' if failed == 1 else 'fail'}."
-        )
+    if case.has_original:
+        marks = changes(case.examples[0].texts[0], example.texts[0])
+        notes += _describe_change(answers, index, case, example)
+
+    outcomes = [judged.passed for judged in case.examples if judged.passed is not None]
+    if len(outcomes) > 1:
+        n_failed = outcomes.count(False)
+        verb = "fails" if n_failed == 1 else "fail"
+        notes.append(f"{n_failed} of the {len(outcomes)} examples of this case {verb}.")
     return p.Example(
-        id=f"{number + 1}/{case.id}",
-        text=shown.texts[0],
-        text_pair=" | ".join(shown.texts[1:]),
-        label=expected_answer(answers, number, shown),
-        prediction=answers.called(answers.answers[shown.row]),
-        confidence=answers.confidence(shown.row),
+        id=f"{index + 1}/{case.id}",
+        text=example.texts[0],
+        text_pair=" | ".join(example.texts[1:]),
+        label=describe_expected_answer(answers, index, example),
+        prediction=answers.describe_answer(answers.answers[example.row]),
+        confidence=answers.get_confidence(example.row),
         marks=marks,
         note=" ".join(notes),
     )
 
 
-def _answer(answers: SuiteAnswers, example: JudgedExample) -> str:
-    confidence, answer = (
-        answers.confidence(example.row),
-        answers.called(answers.answers[example.row]),
-    )
-    return answer if confidence is None else f"{answer} ({percent(confidence)})"
+def _find_failing_example(case: JudgedCase) -> JudgedExample:
+    """Return the first example that fails."""
+    for example in case.examples:
+        if example.passed is False:
+            return example
+    return case.examples[-1]
 
 
-def by_item(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
-    """Say which cases pass, by functionality."""
-    table, passed = m.answers.table, m.answers.result.passed
-    rows = [row for row, each in enumerate(passed) if each is not None]
-    if rows:
+def _describe_change(
+    answers: SuiteAnswers, index: int, case: JudgedCase, example: JudgedExample
+) -> list[str]:
+    """Return sentences about the original, the movement of the confidence and a replacement."""
+    original = case.examples[0]
+    notes = [f"Original: “{' | '.join(original.texts)}”, answered {_get_answer(answers, original)}."]
+    movement = describe_movement(answers, index, case, example)
+    if movement:
+        notes.append(f"{movement}.")
+    # In reading, the answer itself changes with the words that were replaced.
+    pairs = answers.table.meta
+    if pairs is not None and pairs[example.row]:
+        words, replacement = pairs[example.row]
+        notes.append(f"“{words}” is “{replacement}” here.")
+    return notes
+
+
+def _get_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
+    """Return the answer to an example with its confidence, if that is known."""
+    answer = answers.describe_answer(answers.answers[example.row])
+    confidence = answers.get_confidence(example.row)
+    if confidence is None:
+        return answer
+    return f"{answer} ({percent(confidence)})"
+
+
+# ----------------------------------------------------------------------------------- data
+
+
+def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
+    """Yield which cases pass, by functionality, so that two models can be compared."""
+    table = m.answers.table
+    ids = []
+    values = []
+    groups = []
+    for row, passed in enumerate(m.answers.result.passed):
+        if passed is None:
+            continue
+        functionality = table.functionalities[int(table.case_functionality[row])]
+        ids.append(f"{row}/{table.case_ids[row]}")
+        values.append(passed)
+        groups.append(functionality)
+    if ids:
         yield p.ItemFigure.of(
             "pass_rate",
             "Mean pass rate over functionalities",
             "higher",
-            [f"{row}/{table.case_ids[row]}" for row in rows],
-            [bool(passed[row]) for row in rows],
-            groups=tuple(table.functionalities[int(table.case_functionality[row])] for row in rows),
+            ids,
+            values,
+            groups=tuple(groups),
         )
 
 
-def data(m: BehaviorMeasurement) -> dict[str, Any]:
-    """Return the suite and all pass rates; which of tens of thousands of cases pass is left to pass_rates.json."""
+def describe_data(m: BehaviorMeasurement) -> dict[str, Any]:
+    """Return the suite and all pass rates for audit.json."""
     suite = m.answers.suite
+    failures = m.answers.failures.items()
+    pass_rates = m.answers.result.to_dict()
+    # There may be tens of thousands of cases: pass_rates.json has those that pass.
+    del pass_rates["passed"]
     return {
         "suite": {
             "name": suite.name,
@@ -261,38 +329,53 @@ def data(m: BehaviorMeasurement) -> dict[str, Any]:
         },
         "labels": m.answers.matched,
         "two_sentiments_spread_over_three": m.answers.spread,
-        "not_answered": [
-            {"id": name, "reason": reason} for name, reason in m.answers.failures.items()
-        ],
-        "pass_rates": {
-            name: value for name, value in m.answers.result.to_dict().items() if name != "passed"
-        },
+        "not_answered": [{"id": id_, "reason": reason} for id_, reason in failures],
+        "pass_rates": pass_rates,
     }
 
 
-_BY_TYPE = {
-    f"pass_rate_{kind.lower()}": operator.methodcaller("of_type", kind) for kind in TEST_TYPES
-}
-RATES: dict[str, Any] = {"pass_rate": operator.attrgetter("mean"), **_BY_TYPE}
+def _list_figures() -> dict[str, Any]:
+    """Return the value of each headline figure by its name."""
+    values: dict[str, Any] = {"pass_rate": operator.attrgetter("mean")}
+    for test_type in TEST_TYPES:
+        name = f"pass_rate_{test_type.lower()}"
+        values[name] = operator.methodcaller("get_type_rate", test_type)
+    return values
+
+
+RATES = _list_figures()
+
+
+def _make_figure(name: str, value: Any) -> Figure:
+    """Return a headline figure."""
+    return Figure(name, value, RIBEIRO, better="higher", split=lambda m: m.answers.suite.name)
+
+
+def _find_example(m: BehaviorMeasurement) -> Any:
+    """Return a failing case of the weakest functionality that has one, to lead the page."""
+    for examples in list_failing_cases(m):
+        return examples.examples[:1]
+    return ()
+
 
 BEHAVIOR = Question(
     name="behavior",
     title="Does it pass basic behavioral tests?",
     prose=prose(__file__, WEAK=WEAK, TYPES=TYPES, HOW_TO_READ=HOW_TO_READ),
     needs_labels=False,
-    without_model="A suite asks the model about other texts; "
-    "stored answers to a suite are scored by `rightreasons behavior SUITE --predictions FILE`.",
+    without_model=(
+        "A suite asks the model about other texts. To score stored answers to a suite, use "
+        "`rightreasons behavior SUITE --predictions FILE`."
+    ),
     needs=(
         Need("suite", lambda context, options: context.suite(options) is not None),
         Need("classifier", lambda context, options: context.task == "classification"),
         Need("labels", asks_a_classifier),
     ),
     measure=measure,
-    figures=tuple(
-        Figure(name, value, RIBEIRO, better="higher", split=lambda m: m.answers.suite.name)
-        for name, value in RATES.items()
-    ),
+    figures=tuple(_make_figure(name, value) for name, value in RATES.items()),
     headlines=tuple(RATES),
+    # The first rule that holds decides.
     verdict=(
         Rule("neutral", "nothing", lambda m: not m.defined),
         Rule("neutral", "one_answer", lambda m: m.answers.one_answer and not m.weak),
@@ -307,11 +390,11 @@ BEHAVIOR = Question(
             "rates",
             (
                 Plot("heat_map", draw_rates, SOURCE, wide=True),
-                Table("pass_rates_by_group", group_rows, RIBEIRO),
+                Table("pass_rates_by_group", list_group_rows, RIBEIRO),
             ),
         ),
-        Part("functionalities", (Table("functionalities", functionality_rows, RIBEIRO),)),
-        Part("failing", (Tables("failing", failing),), when=lambda m: m.examples),
+        Part("functionalities", (Table("functionalities", list_functionality_rows, RIBEIRO),)),
+        Part("failing", (Tables("failing", list_failing_cases),), when=lambda m: m.examples),
     ),
     leads=(
         Lead("nothing", when=lambda m: not m.defined),
@@ -319,9 +402,9 @@ BEHAVIOR = Question(
             "rate",
             figure="pass_rate",
             size=lambda m: 1 - m.mean.value,
-            pair=lambda m: next((each.examples[:1] for each in failing(m)), ()),
+            pair=_find_example,
         ),
     ),
-    data=data,
-    by_item=by_item,
+    data=describe_data,
+    by_item=list_item_figures,
 )

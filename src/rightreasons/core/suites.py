@@ -180,6 +180,8 @@ class SuiteTable:
         meta: n replaced pairs (old, new), None for an example without one. None instead of the
             tuple if no example has one.
         label_names: Names of the labels 0, 1, …. None if they have no names, or are texts.
+        case_clusters: (C,) number of the cluster of each case. Cases of a functionality with the
+            same texts are one cluster. None if all cases are independent.
     """
 
     functionalities: tuple[str, ...]
@@ -192,6 +194,7 @@ class SuiteTable:
     labels: tuple[Any, ...]
     meta: tuple[Any, ...] | None = None
     label_names: tuple[str, ...] | None = None
+    case_clusters: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return int(self.case_offsets[-1])

@@ -453,6 +453,7 @@ class Suite:
             ),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
+            case_clusters=_number_repeated_cases(owner.tolist(), cases),
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
@@ -486,6 +487,18 @@ class Suite:
             if len(numbers := rows(functionality))
         ]
         return dataclasses.replace(self, functionalities=tuple(chosen))
+
+
+def _number_repeated_cases(functionality_numbers: Sequence[int], cases: Sequence[Case]) -> Any:
+    """Return the number of the cluster of each case, (C,); None if all cases are independent.
+
+    Cases of a functionality with the same texts are one cluster: a model gives them one answer.
+    """
+    clusters: dict[Any, int] = {}
+    codes = []
+    for functionality, case in zip(functionality_numbers, cases, strict=True):
+        codes.append(clusters.setdefault((functionality, case.examples), len(clusters)))
+    return np.array(codes) if len(clusters) < len(cases) else None
 
 
 def example_features(

@@ -1,0 +1,574 @@
+r"""G scores: does a model that was trained on a behavioral suite generalize beyond it?
+
+\[ G = \frac{2 s_{iid} s}{s_{iid} + s}, \quad s = \text{mean pass rate over functionalities}, \]
+
+where the functionality, its class or its test type was held out of training when it was scored.
+`generalization_score` computes G. `compare_generalization` tests the difference of the G of two
+models, and `compare_average_generalization` that of two methods over several seeds, settings and
+tasks. `find_negative_transfer` names the functionalities that training made worse.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Floats, to_array_or_list, to_numpy
+from rightreasons.core.clusters import number_clusters
+from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_value
+from rightreasons.core.significance import compare_paired_means, holm
+from rightreasons.core.validation import (
+    MAX_DRAWS,
+    check_count,
+    check_fraction,
+    check_kind,
+    check_same_length,
+    check_seed,
+    check_vector,
+)
+
+SETTINGS = ("standard", "seen", "functionality", "class", "type")
+"""What the model of a functionality was trained on: nothing of the suite, all of it, or all but the
+functionality, its class, or its test type."""
+
+_ROUNDING_TOLERANCE = 1e-12
+"""Largest difference of two G scores that is attributed to rounding."""
+
+_SMALLEST_SUM = 1e-300
+"""Divisor of a harmonic mean of two zeros, which is 0."""
+
+
+# ------------------------------------------------------------------------------------ scores
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneralizationScore(Result):
+    """G scores of a model, from `generalization_score`.
+
+    Attributes:
+        generalization_score: Mean of the G scores of the settings other than "standard", or G of
+            "standard" if it is the only setting.
+        scores: G by setting: harmonic mean of `iid_score` and the suite score, in [0, 1].
+        suite_scores: Suite score by setting: unweighted mean of the pass rates.
+        n_functionalities: Number of functionalities by setting.
+    """
+
+    generalization_score: float
+    scores: dict[str, float]
+    suite_scores: dict[str, float]
+    n_functionalities: dict[str, int]
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    """Return 2ab / (a + b), or 0 if a or b is 0.
+
+    Example:
+        >>> round(harmonic_mean(0.9, 0.6), 6)
+        0.72
+    """
+    if first <= 0 or second <= 0:
+        return 0.0
+    return 2 * first * second / (first + second)
+
+
+def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> GeneralizationScore:
+    r"""Join a model's score on independent data with its scores on a behavioral suite.
+
+        G = 2 s_iid s / (s_iid + s),   s = mean pass rate over functionalities
+
+    Args:
+        pass_rates: Setting (one of `SETTINGS`) -> (F,) pass rates of the functionalities, each
+            scored by the model of that setting. Leave out functionalities that are undefined for a
+            model.
+        iid_score: Score on independent data, such as accuracy, in [0, 1].
+
+    Returns:
+        A `GeneralizationScore`. Higher is better.
+
+    Raises:
+        ValueError: If a setting is unknown, or a rate is outside [0, 1], or there are none.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL, section 3.
+
+    Example:
+        >>> result = generalization_score({"seen": [0.5, 0.7]}, 0.9)
+        >>> round(result.scores["seen"], 6)
+        0.72
+    """
+    check_kind(pass_rates, "pass_rates", Mapping)
+    if not pass_rates:
+        raise ValueError("Expected the pass rates of at least one setting, but got none.")
+    iid = check_fraction(iid_score, "iid_score")
+
+    # Each setting is scored by its own model, on independent data by one and the same.
+    scores = {}
+    suite_scores = {}
+    counts = {}
+    for setting, rates in pass_rates.items():
+        if setting not in SETTINGS:
+            raise make_unknown_name_error("setting", setting, SETTINGS)
+        values = check_vector(rates, setting, minimum=0, maximum=1)
+        suite_scores[setting] = float(values.mean())
+        scores[setting] = harmonic_mean(iid, suite_scores[setting])
+        counts[setting] = len(values)
+
+    # "standard" is the model before training on the suite: it has nothing to generalize from.
+    generalizing = [score for setting, score in scores.items() if setting != "standard"]
+    average = float(np.mean(generalizing)) if generalizing else scores["standard"]
+    return GeneralizationScore(
+        generalization_score=average,
+        scores=scores,
+        suite_scores=suite_scores,
+        n_functionalities=counts,
+    )
+
+
+# ------------------------------------------------------------------------------------- tests
+
+
+@dataclasses.dataclass(frozen=True)
+class Randomization(Result):
+    """Approximate randomization test of a difference of G scores.
+
+    Attributes:
+        difference: G of the first model minus G of the second.
+        p_value: (k + 1) / (n_permutations + 1), if k shuffles have a difference that is at least as
+            far from 0.
+        n_permutations: Number of shuffles.
+    """
+
+    difference: float
+    p_value: float
+    n_permutations: int
+
+
+def compare_generalization(
+    iid: tuple[object, object],
+    suites: Sequence[tuple[object, object]],
+    *,
+    n_permutations: int = 10_000,
+    seed: int = 0,
+    clusters: Sequence[object] | None = None,
+) -> Randomization:
+    """Test the difference of the G scores of two models by approximate randomization.
+
+    On every item on which the models differ, their outcomes change places with probability 1/2, and
+    G is computed again. Cases of one cluster change places together.
+
+    Args:
+        iid: Outcomes (N,) of the first and the second model on independent data: 1 for correct, 0
+            for incorrect.
+        suites: One pair per functionality: outcomes of both models on its cases, 1 for passed, 0
+            for failed, NaN for undefined. A case that is undefined for a model never changes
+            places, and a functionality without a defined case is left out of the mean.
+        n_permutations: Number of shuffles; default 10,000 as in the paper.
+        seed: Seed of the shuffles; default 0.
+        clusters: One array of (C,) cluster names per functionality, such as the texts of its
+            cases; None (default) for independent cases.
+
+    Returns:
+        A `Randomization`.
+
+    Raises:
+        ValueError: If an outcome is invalid, lengths differ, or a model has no defined case at all.
+
+    References:
+        Yeh (2000), "More accurate tests for the statistical significance of result differences",
+        COLING; Luz de Araujo and Roth (2023), section 4.
+    """
+    comparison = GeneralizationPair(iid=iid, suites=suites, clusters=clusters)
+    return _randomize([[_parse_pair(comparison)]], n_permutations, seed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GeneralizationPair:
+    """Outcomes of two models that one seed, setting and task has in common.
+
+    Attributes:
+        iid: Outcomes (N,) of the first and the second model on independent data, as in
+            `compare_generalization`.
+        suites: One pair of outcomes (C,) per functionality.
+        task: Name of the task. The pairs of one task have the same items and cases, in the same
+            order.
+        clusters: One array of (C,) cluster names per functionality; None for independent cases.
+    """
+
+    iid: tuple[object, object]
+    suites: Sequence[tuple[object, object]]
+    task: str = ""
+    clusters: Sequence[object] | None = None
+
+
+def compare_average_generalization(
+    pairs: Sequence[GeneralizationPair], *, n_permutations: int = 10_000, seed: int = 0
+) -> Randomization:
+    r"""Test the difference of the mean G of two methods over seeds, settings and tasks.
+
+    \[ \Delta = \frac1T \sum_t \frac1{R_t} \sum_{r \in t}
+       \left(G_r^{first} - G_r^{second}\right) \]
+
+    over T tasks with R_t pairs each: "Avg", the last column of the paper's Table 3, is the mean of
+    G over 3 tasks with the 4 settings "seen", "functionality", "class" and "type". The pairs of a
+    task share their items. So the item is the unit that is exchanged: with probability 1/2, the
+    outcomes of both methods on it change places in all pairs of its task. Repeated seeds therefore
+    make the estimate more precise, but do not count as further items.
+
+    Args:
+        pairs: One pair per seed, setting and task.
+        n_permutations: Number of shuffles; default 10,000.
+        seed: Seed of the shuffles; default 0.
+
+    Returns:
+        A `Randomization` of the difference of the mean G.
+
+    Raises:
+        ValueError: If there are no pairs, the pairs of a task have different items or clusters, or
+            a pair is invalid.
+
+    References:
+        Yeh (2000); Luz de Araujo and Roth (2023), section 4 and Table 3.
+
+    Example:
+        Two seeds on the same eight items and four cases. The first method is correct everywhere.
+
+        >>> iid = ([1] * 8, [1, 0] * 4)
+        >>> pairs = [GeneralizationPair(iid, [([1] * 4, [0, 1, 1, 1])]) for _ in range(2)]
+        >>> test = compare_average_generalization(pairs, n_permutations=1000)
+        >>> round(test.difference, 3), test.p_value > 0.05
+        (0.4, True)
+    """
+    if not len(pairs):
+        raise ValueError("Expected at least one pair in `pairs`, but got none.")
+    # Items belong to a task: exchanging them in one of its pairs alone would break the pairing.
+    tasks: dict[str, list[_ParsedPair]] = {}
+    for pair in pairs:
+        check_kind(pair, "pairs", GeneralizationPair)
+        tasks.setdefault(pair.task, []).append(_parse_pair(pair))
+    for name, parsed_pairs in tasks.items():
+        _check_same_items(parsed_pairs, name)
+    return _randomize(list(tasks.values()), n_permutations, seed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Outcomes:
+    """Outcomes of two models on a set of items.
+
+    Attributes:
+        a: (N,) outcomes of the first model: 1, 0 or NaN.
+        b: (N,) outcomes of the second model.
+        codes: (N,) cluster numbers; None for independent items.
+    """
+
+    a: Floats
+    b: Floats
+    codes: NDArray[np.intp] | None = None
+
+    @classmethod
+    def parse(cls, pair: Any, name: str, clusters: object = None) -> _Outcomes:
+        """Check a pair of outcomes."""
+        try:
+            a, b = (np.asarray(to_numpy(side, name), dtype=np.float64) for side in pair)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"Expected `{name}` to be a pair of outcomes, but got {format_value(pair)}."
+            ) from error
+        n_items = check_same_length(first=a, second=b)
+        for values in (a, b):
+            defined = values[~np.isnan(values)]
+            if values.ndim != 1 or len(values) == 0 or not np.isin(defined, (0, 1)).all():
+                raise ValueError(
+                    f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, "
+                    f"but got {format_value(values)}."
+                )
+        return cls(a=a, b=b, codes=number_clusters(clusters, n_items))
+
+    def subtract(self) -> NDArray[np.int64]:
+        """Return (units,) passes of the first model minus those of the second, 0 if undefined."""
+        # A case without an outcome of both models never changes places.
+        differences = np.nan_to_num(self.a - self.b).astype(np.int64)
+        if self.codes is None:
+            return differences
+        sums = np.bincount(self.codes, differences)
+        return sums.astype(np.int64)
+
+    def average(self, moved: NDArray[Any]) -> Floats:
+        """Return the means of both models after passes have moved to the first, (2, S).
+
+        Args:
+            moved: (S,) number of passes that move from the second to the first model.
+
+        Returns:
+            Means, NaN for a model without a defined item.
+        """
+        means = []
+        for values, change in ((self.a, moved), (self.b, -moved)):
+            n_defined = int((~np.isnan(values)).sum())
+            if n_defined == 0:
+                means.append(np.full(len(moved), np.nan))
+            else:
+                # What is undefined stays out of the mean, however the others change places.
+                means.append((np.nansum(values) + change) / n_defined)
+        return np.stack(means)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ParsedPair:
+    """Checked outcomes of two models on independent data and on each functionality."""
+
+    iid: _Outcomes
+    suites: list[_Outcomes]
+
+    @property
+    def groups(self) -> list[_Outcomes]:
+        """The independent data, then the functionalities."""
+        return [self.iid, *self.suites]
+
+
+def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
+    """Check the outcomes of two models."""
+    iid = _Outcomes.parse(pair.iid, "iid")
+    # An array of outcomes (functionality, model, case) is a sequence of pairs, too.
+    columns = to_array_or_list(pair.suites, "suites")
+    clusters = pair.clusters
+    if clusters is None:
+        clusters = [None] * len(columns)
+    check_same_length(suites=columns, clusters=clusters)
+    suites = []
+    for index, (outcomes, names) in enumerate(zip(columns, clusters, strict=True)):
+        suites.append(_Outcomes.parse(outcomes, f"suites[{index}]", names))
+
+    if np.isnan(iid.a).any() or np.isnan(iid.b).any():
+        raise ValueError(
+            "Expected an outcome of every independent item for both models, "
+            "but some are undefined."
+        )
+    for field, side in (("a", "first"), ("b", "second")):
+        # The mean over functionalities needs at least one with a defined case.
+        if all(np.isnan(getattr(outcomes, field)).all() for outcomes in suites):
+            raise ValueError(
+                f"Expected a defined case of the {side} model in at least one of `suites`, "
+                "but none is."
+            )
+    return _ParsedPair(iid=iid, suites=suites)
+
+
+def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
+    """Check that all pairs of a task have the same numbers of items and the same clusters."""
+    first_groups = pairs[0].groups
+    for pair in pairs[1:]:
+        groups = pair.groups
+        sizes = [len(outcomes.a) for outcomes in groups]
+        expected_sizes = [len(outcomes.a) for outcomes in first_groups]
+        if sizes != expected_sizes:
+            raise ValueError(
+                f"Expected the pairs of the task {task!r} to have the same items and cases, "
+                f"but got {expected_sizes} and {sizes}."
+            )
+        for outcomes, expected in zip(groups, first_groups, strict=True):
+            is_clustered = outcomes.codes is not None
+            if is_clustered != (expected.codes is not None) or (
+                is_clustered and not np.array_equal(outcomes.codes, expected.codes)
+            ):
+                raise ValueError(
+                    f"Expected the pairs of the task {task!r} to have the same clusters, "
+                    "but they differ."
+                )
+
+
+def _randomize(
+    tasks: Sequence[Sequence[_ParsedPair]], n_permutations: object, seed: object
+) -> Randomization:
+    """Test the difference of the mean G over tasks by approximate randomization."""
+    n_shuffles = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
+    rng = np.random.default_rng(check_seed(seed))
+    difference = 0.0
+    shuffled = np.zeros(n_shuffles)
+    for pairs in tasks:
+        observed_scores, shuffled_scores = _compute_differences(pairs, n_shuffles, rng)
+        difference += observed_scores / len(tasks)
+        shuffled += shuffled_scores / len(tasks)
+
+    # The observed assignment counts, too: no random test may have a p-value of 0.
+    is_extreme = np.abs(shuffled) >= abs(difference) - _ROUNDING_TOLERANCE
+    p_value = (int(is_extreme.sum()) + 1) / (n_shuffles + 1)
+    return Randomization(difference=difference, p_value=p_value, n_permutations=n_shuffles)
+
+
+def _compute_differences(
+    pairs: Sequence[_ParsedPair], n_shuffles: int, rng: np.random.Generator
+) -> tuple[float, Floats]:
+    """Return the mean difference of G over the pairs of a task, as observed and shuffled (S,)."""
+    n_groups = len(pairs[0].groups)
+    # moved[g][r]: passes that move to the first model in group g of pair r, one per shuffle.
+    moved = []
+    for index in range(n_groups):
+        units = np.stack([pair.groups[index].subtract() for pair in pairs], axis=1)
+        moved.append(_exchange_units(units, n_shuffles, rng))
+
+    observed = 0.0
+    shuffled = np.zeros(n_shuffles)
+    unmoved = np.zeros(1)
+    for row, pair in enumerate(pairs):
+        means = [group.average(unmoved) for group in pair.groups]
+        observed += float(_subtract_scores(means)[0]) / len(pairs)
+
+        means = [group.average(moved[index][row]) for index, group in enumerate(pair.groups)]
+        shuffled += _subtract_scores(means) / len(pairs)
+    return observed, shuffled
+
+
+def _exchange_units(
+    differences: NDArray[np.int64], n_shuffles: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the passes that move to the first model if units are exchanged at random.
+
+    Args:
+        differences: (U, R) passes of the first model minus those of the second, by unit and pair.
+        n_shuffles: Number of shuffles S.
+        rng: Random generator.
+
+    Returns:
+        (R, S) passes that move to the first model, by pair and shuffle.
+    """
+    # Units with the same differences are interchangeable: only the number of them that is
+    # exchanged matters, which is binomial. There are few patterns of differences.
+    patterns, counts = np.unique(differences, axis=0, return_counts=True)
+    moved = np.zeros((differences.shape[1], n_shuffles), dtype=np.int64)
+    for pattern, count in zip(patterns, counts.tolist(), strict=True):
+        # Both methods did equally well on these units: an exchange changes nothing.
+        if not pattern.any():
+            continue
+        n_exchanged = rng.binomial(count, 0.5, n_shuffles)
+        # An exchanged unit turns its difference around: the first model loses what it was ahead.
+        moved -= pattern[:, None] * n_exchanged
+    return moved
+
+
+def _subtract_scores(means: Sequence[Floats]) -> Floats:
+    """Return G of the first model minus G of the second, (S,).
+
+    Args:
+        means: Means of both models, (2, S), on independent data, then on each functionality.
+    """
+    # A functionality without a defined case is NaN for every shuffle.
+    suite_scores = np.nanmean(np.stack(means[1:]), axis=0)
+    sums = np.maximum(means[0] + suite_scores, _SMALLEST_SUM)
+    score_a, score_b = 2 * means[0] * suite_scores / sums
+    return np.asarray(score_a - score_b, dtype=np.float64)
+
+
+# ------------------------------------------------------------------------- negative transfer
+
+
+@dataclasses.dataclass(frozen=True)
+class NegativeTransfer(Result):
+    """A functionality on which a model became worse by training on other functionalities.
+
+    Attributes:
+        functionality: Name of the functionality.
+        standard_pass_rate: Pass rate of the model before training on the suite.
+        held_out_pass_rate: Pass rate of the model that was trained without the functionality.
+        p_value: p-value of the paired test of the two rates, with Holm's correction.
+        n_cases: Number of cases that are defined for both models.
+    """
+
+    functionality: str
+    standard_pass_rate: float
+    held_out_pass_rate: float
+    p_value: float
+    n_cases: int
+
+
+def find_negative_transfer(
+    standard: Mapping[str, object],
+    held_out: Mapping[str, object],
+    *,
+    clusters: Mapping[str, object] | None = None,
+    confidence_level: float = 0.95,
+) -> list[NegativeTransfer]:
+    """Return the functionalities that training on the rest of a suite made significantly worse.
+
+    A functionality is held out of training, and the model passes fewer of its cases than the model
+    of independent data alone: it learned something that contradicts the functionality. Both models
+    are compared on the cases that are defined for both (`compare_paired_means`: McNemar's mid-p
+    test, or sign flips of the clusters), with Holm's correction over all functionalities.
+
+    Args:
+        standard: Functionality -> (C,) outcomes of the model before training on the suite: 1, 0, or
+            NaN for undefined.
+        held_out: Functionality -> (C,) outcomes of the model that was trained without it.
+        clusters: Functionality -> (C,) cluster names, such as the texts of its cases; None
+            (default) for independent cases.
+        confidence_level: One minus the chance that any returned functionality did not become worse;
+            default 0.95.
+
+    Returns:
+        The functionalities with a significantly lower pass rate, the largest loss first.
+
+    Raises:
+        ValueError: If the functionalities or the numbers of cases differ, or an outcome is invalid.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL, section 5.4.
+
+    Example:
+        Ten of twelve cases are lost, and none is gained: p = 2^-10.
+
+        >>> standard = {"negation": [1] * 12, "names": [1, 0] * 6}
+        >>> held_out = {"negation": [0] * 10 + [1] * 2, "names": [1, 0] * 6}
+        >>> [loss.functionality for loss in find_negative_transfer(standard, held_out)]
+        ['negation']
+    """
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    check_kind(standard, "standard", Mapping)
+    check_kind(held_out, "held_out", Mapping)
+    if standard.keys() != held_out.keys():
+        names = ", ".join(sorted(standard.keys() ^ held_out.keys()))
+        raise ValueError(
+            f"Expected the same functionalities in `standard` and `held_out`, "
+            f"but only one of them has {names}."
+        )
+
+    comparisons = []
+    for name, outcomes in standard.items():
+        names_of_clusters = None if clusters is None else clusters[name]
+        pair = _Outcomes.parse((outcomes, held_out[name]), name, names_of_clusters)
+        # An expectation may apply to a case of one model only, which makes no pair.
+        is_defined = ~np.isnan(pair.a) & ~np.isnan(pair.b)
+        if is_defined.any():
+            comparisons.append(_compare_pass_rates(name, pair, is_defined))
+
+    # All functionalities belong to the family, whichever way they changed.
+    p_values = holm(np.array([comparison.p_value for comparison in comparisons]))
+    losses = []
+    for comparison, p_value in zip(comparisons, p_values, strict=True):
+        is_worse = comparison.held_out_pass_rate < comparison.standard_pass_rate
+        if is_worse and p_value <= 1 - level:
+            losses.append(dataclasses.replace(comparison, p_value=float(p_value)))
+    return sorted(losses, key=lambda loss: loss.held_out_pass_rate - loss.standard_pass_rate)
+
+
+def _compare_pass_rates(
+    name: str, pair: _Outcomes, is_defined: NDArray[np.bool_]
+) -> NegativeTransfer:
+    """Compare the pass rates of a functionality on the cases that are defined for both models."""
+    standard = pair.a[is_defined]
+    held_out = pair.b[is_defined]
+    codes = None if pair.codes is None else pair.codes[is_defined]
+    test = compare_paired_means(held_out, standard, clusters=codes)
+    return NegativeTransfer(
+        functionality=name,
+        standard_pass_rate=float(standard.mean()),
+        held_out_pass_rate=float(held_out.mean()),
+        p_value=test.p_value,
+        n_cases=test.n_items,
+    )

@@ -1,0 +1,194 @@
+"""Match the classes of a model, or the columns of stored scores, with the labels of a suite.
+
+Classes and labels are matched by name if both have names, and by number otherwise. A model of two
+sentiments on a suite of three is spread over three. `classify` returns the answers that follow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.behavior.expectations import spread_over_neutral
+from rightreasons.behavior.predictions import asks_for_neutral
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import BY_NUMBER, MatchTerms, format_list, match_labels
+from rightreasons.datasets.suites.suite import Suite
+
+NO_ANSWER = "no answer"
+"""Name of the class of examples without an answer, such as an unreadable reply."""
+
+
+class ClassMatch(NamedTuple):
+    """Classes of a model in the order of a suite's labels.
+
+    Attributes:
+        order: Numbers of the classes: those of the suite's labels, then classes that it lacks.
+        class_names: Names of the classes in this order; None if they are unknown.
+        method: How classes and labels were matched, in words.
+    """
+
+    order: tuple[int, ...]
+    class_names: tuple[str, ...] | None
+    method: str
+
+
+def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> ClassMatch:
+    """Match the classes of a model with the labels of a suite.
+
+    Args:
+        suite: The suite.
+        classes: Names of the classes, or their number if they have no names.
+        source: Noun for the owner of the classes in error messages.
+
+    Raises:
+        ValueError: If a label has no class, or several classes match it.
+    """
+    labels = suite.label_names
+    n_classes = classes if isinstance(classes, int) else len(classes)
+    if labels is not None and n_classes == 2 and asks_for_neutral(suite.table()):
+        # The classes of two sentiments are the ends of three.
+        labels = (labels[0], labels[2])
+    if labels is not None and not isinstance(classes, int):
+        return _match_names(suite, labels, tuple(classes), source)
+
+    _check_number_of_classes(suite, labels, n_classes, source)
+    order = tuple(range(n_classes))
+    # Whichever side has names, readers see them beside the numbers that were matched.
+    if labels is None:
+        class_names = None if isinstance(classes, int) else tuple(classes)
+        return ClassMatch(order, class_names, f"{BY_NUMBER}, as the suite does not name its labels")
+    extra_names = tuple(f"class {number}" for number in order[len(labels) :])
+    method = f"{BY_NUMBER}, as the classes of {source} have no names"
+    return ClassMatch(order, labels + extra_names, method)
+
+
+def _match_names(
+    suite: Suite, labels: tuple[str, ...], classes: tuple[str, ...], source: str
+) -> ClassMatch:
+    """Match classes with labels by their names."""
+    match = match_labels(labels, classes, terms=MatchTerms(f"the suite {suite.name!r}", source))
+    matched_classes = tuple(match.class_of.tolist())
+    # Classes that the suite lacks may still be predicted: they keep their probability, at the end.
+    unmatched = tuple(number for number in range(len(classes)) if number not in matched_classes)
+    extra_names = tuple(classes[number] for number in unmatched)
+    return ClassMatch(
+        order=matched_classes + unmatched,
+        class_names=labels + extra_names,
+        method=match.in_words,
+    )
+
+
+def _check_number_of_classes(
+    suite: Suite, labels: tuple[str, ...] | None, n_classes: int, source: str
+) -> None:
+    """Check that there is a class for every label."""
+    max_label = suite.table().max_label
+    n_labels = max_label + 1 if labels is None else len(labels)
+    if n_classes >= n_labels:
+        return
+    # Without names, the largest number says how many labels there are.
+    names = f"0 to {max_label}"
+    if labels is not None:
+        names = format_list(labels)
+    raise ValueError(
+        f"Expected a class for every label of the suite {suite.name!r}, {names}, "
+        f"but there are {n_classes} in {source}."
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Classification:
+    """Answers of a model as numbers of the suite's labels.
+
+    Attributes:
+        answers: (n,) numbers of the suite's labels, or of further classes.
+        probabilities: (n, K) probabilities in the order of `class_names`; None for answers alone.
+        class_names: K names; None if they are unknown.
+        method: How classes and labels were matched, in words.
+        is_spread: Whether two sentiments were spread over three.
+    """
+
+    answers: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | None
+    class_names: tuple[str, ...] | None
+    method: str
+    is_spread: bool = False
+
+    def mark_missing(self, missing: NDArray[np.bool_], n_classes: int) -> Classification:
+        """Return the answers with an additional class for examples without an answer.
+
+        The class is none of the suite's labels, so that such an example fails every test of a label.
+
+        Args:
+            missing: (n,) whether an example has no answer.
+            n_classes: Number of classes, if they have no names.
+        """
+        # The first number that no class has.
+        names: Sequence[object] = self.class_names or range(n_classes)
+        n_missing = int(missing.sum())
+        probabilities = self.probabilities
+        if probabilities is not None:
+            # The new class has all of the probability: a missing answer is no half-hearted one.
+            scores = np.where(missing[:, None], 0.0, probabilities)
+            probabilities = np.column_stack([scores, missing])
+        return dataclasses.replace(
+            self,
+            answers=np.where(missing, len(names), self.answers),
+            probabilities=probabilities,
+            class_names=(*map(str, names), NO_ANSWER),
+            method=(
+                f"{self.method}; {n_missing} of {len(missing)} examples have no answer, "
+                "which is no label"
+            ),
+        )
+
+
+def classify(
+    suite: Suite,
+    probabilities: NDArray[np.float64],
+    match: ClassMatch,
+    missing: NDArray[np.bool_] | None = None,
+) -> Classification:
+    """Return the most probable labels of a suite.
+
+    Args:
+        suite: The suite.
+        probabilities: (n, K) checked probabilities in the order of the model's classes.
+        match: Classes of the model in the order of the suite's labels.
+        missing: (n,) whether an example has no answer; None if all examples have one.
+
+    Raises:
+        OptionError: If an answer is missing on a suite that compares probabilities of sentiments.
+    """
+    asks_neutral = asks_for_neutral(suite.table())
+    probabilities = probabilities[:, match.order]
+    class_names = match.class_names
+    is_spread = asks_neutral and len(match.order) == 2
+    if is_spread:
+        probabilities = spread_over_neutral(probabilities[:, 1])
+        class_names = suite.label_names
+
+    classification = Classification(
+        answers=probabilities.argmax(axis=1).astype(np.int64),
+        probabilities=probabilities,
+        class_names=class_names,
+        method=match.method,
+        is_spread=is_spread,
+    )
+    # Only a language model may fail to answer: classifiers score every example.
+    if missing is None:
+        return classification
+    # A fourth class would make the expectations of three sentiments meaningless.
+    if asks_neutral:
+        raise OptionError(
+            f"Expected an answer to every example of {suite.name!r}, which compares the "
+            f"probabilities of three sentiments, but {int(missing.sum())} of {len(missing)} have "
+            "none: scoring='sum' scores every label.",
+            option="scoring",
+        )
+    return classification.mark_missing(missing, probabilities.shape[1])

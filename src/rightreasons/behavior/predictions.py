@@ -1,0 +1,217 @@
+"""Predictions on a behavioral suite, parsed once: class numbers or texts, and their probabilities.
+
+`parse_predictions` turns what a user has into a `SuitePredictions`. `number_answers` turns names or
+numbers of labels, as files hold them, into the numbers that a suite uses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.behavior.expectations import spread_over_neutral
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import BY_NUMBER, format_list, resolve_labels
+from rightreasons.core.suites import SuiteTable
+from rightreasons.core.validation import check_kind, check_labels, check_scores, check_texts
+
+OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
+"""Kinds of predictions that `pass_rates` takes."""
+
+SENTIMENTS = ("negative", "neutral", "positive")
+"""Labels of a suite of three sentiments, over which the probabilities of two are spread."""
+
+ClassesOrTexts: TypeAlias = "NDArray[np.int64] | list[str]"
+"""One answer per example: numbers of the suite's labels, or texts."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SuitePredictions:
+    """Checked predictions, one per example of a suite, in the suite's order.
+
+    Attributes:
+        answers: n numbers of labels, or n texts.
+        probabilities: (n, K) probabilities of the labels; None for answers alone.
+    """
+
+    answers: ClassesOrTexts
+    probabilities: NDArray[np.float64] | None = None
+
+
+def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> SuitePredictions:
+    """Check predictions on a suite, and convert them to class numbers or texts.
+
+    Args:
+        predictions: One prediction per example, in the suite's order.
+        suite: Table of the suite.
+        outputs: One of `OUTPUTS`, as in `pass_rates`.
+
+    Raises:
+        ValueError: If the number of predictions or of their columns differs from the suite's.
+    """
+    check_kind(suite, "suite", SuiteTable)
+    _check_number_of_predictions(predictions, suite)
+    # Texts and labels have no probabilities: expectations of confidence refuse them by name.
+    if outputs == "texts":
+        texts = check_texts(predictions, "predictions", allow_empty=True)
+        return SuitePredictions(_number_if_labels(texts, suite))
+    if outputs == "labels":
+        labels = check_labels(predictions, name="predictions")
+        return SuitePredictions(_number_if_labels(labels, suite))
+
+    if outputs == "binary_sentiment":
+        probabilities = spread_over_neutral(check_scores(predictions)[:, 1])
+    else:
+        probabilities = check_scores(predictions, scores=outputs)
+    _check_number_of_columns(probabilities.shape[1], suite)
+    answers = np.argmax(probabilities, axis=1).astype(np.int64)
+    return SuitePredictions(answers, probabilities)
+
+
+def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
+    """Check that there is one prediction per example, if predictions have a length."""
+    if not hasattr(predictions, "__len__"):
+        return
+    # Before any conversion, which would take long and fail with a less helpful error.
+    n_predictions = len(predictions)
+    if n_predictions != len(suite):
+        raise ValueError(
+            f"Expected one prediction for each of the {len(suite)} examples of the suite, "
+            f"in its order, but got {n_predictions}."
+        )
+
+
+def _check_number_of_columns(n_columns: int, suite: SuiteTable) -> None:
+    """Check that there is a column of scores for each label of the suite."""
+    n_labels = len(suite.label_names or ()) or suite.max_label + 1
+    # Without names, the suite knows only the labels that it uses: there may be more.
+    is_exact = bool(suite.label_names)
+    if n_columns == n_labels or (n_columns > n_labels and not is_exact):
+        return
+
+    labels = f"0 to {suite.max_label}"
+    if suite.label_names:
+        labels = format_list(suite.label_names)
+    hint = ""
+    if n_columns == 2 and asks_for_neutral(suite):
+        hint = ": say outputs='binary_sentiment'"
+    raise OptionError(
+        f"Expected a column of `predictions` for each label of the suite, {labels}, "
+        f"but got {n_columns}{hint}.",
+        option="outputs",
+    )
+
+
+def asks_for_neutral(suite: SuiteTable) -> bool:
+    """Return whether the labels of a suite are called negative, neutral and positive.
+
+    A model of two sentiments is scored on such a suite with outputs="binary_sentiment".
+    """
+    names = suite.label_names or ()
+    return tuple(name.strip().casefold() for name in names) == SENTIMENTS
+
+
+# ------------------------------------------------------------------------- names of labels
+
+
+def _number_if_labels(answers: ClassesOrTexts, suite: SuiteTable) -> ClassesOrTexts:
+    """Return the numbers of answers that are labels, and other answers unchanged."""
+    numbered = number_answers(answers, suite)
+    return answers if numbered is None else numbered.numbers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NumberedAnswers:
+    """Answers as numbers of the suite's labels.
+
+    Attributes:
+        numbers: (n,) numbers of the suite's labels.
+        method: How answers and labels were matched, in words.
+    """
+
+    numbers: NDArray[np.int64]
+    method: str
+
+
+def number_answers(
+    answers: NDArray[np.int64] | Sequence[str], suite: SuiteTable, *, source: str = "predictions"
+) -> NumberedAnswers | None:
+    """Turn answers, which are names or numbers of labels, into the numbers of a suite's labels.
+
+    An answer is looked up among the names of the labels before it is taken for a number. Numbers
+    count from 0, as in the suite.
+
+    Args:
+        answers: n numbers or texts.
+        suite: Table of the suite.
+        source: Noun for the answers in error messages.
+
+    Returns:
+        The numbers, and how they were found. None if the suite asks for texts, or if neither the
+        suite nor the answers have numbers or names of labels (a test of invariance alone).
+
+    Raises:
+        ValueError: If an answer is not a label of the suite. The message has both lists.
+
+    Example:
+        >>> from rightreasons.core.suites import SuiteTable
+        >>> table = SuiteTable(
+        ...     functionalities=("f",),
+        ...     classes=("C",),
+        ...     test_types=("MFT",),
+        ...     expectations=({"name": "equal"},),
+        ...     case_ids=("0",),
+        ...     case_functionality=np.array([0]),
+        ...     case_offsets=np.array([0, 2]),
+        ...     labels=(0, 1),
+        ...     label_names=("no", "yes"),
+        ... )
+        >>> numbered = number_answers(["Yes", "no"], table)
+        >>> numbered.numbers, numbered.method
+        (array([1, 0]), 'by name, letter case aside')
+    """
+    if suite.asks_for_texts:
+        return None
+    names = suite.label_names
+    # Without names, numbers are all that a suite knows, and texts may be numbers, too.
+    if names is None:
+        if isinstance(answers, np.ndarray):
+            return NumberedAnswers(answers, BY_NUMBER)
+        if not _has_numbered_labels(suite):
+            return None
+
+    column = resolve_labels(answers, names, first=0, where=source)
+    if names is None and column.how != BY_NUMBER:
+        raise ValueError(
+            f"Expected numbers of labels in {source}, as the suite's first line has no "
+            f"`label_names`, but the answers are {format_list(column.names)}."
+        )
+    # An empty answer would silently count as a failure.
+    missing = np.flatnonzero(column.ids < 0)
+    if missing.size:
+        raise ValueError(
+            f"Expected an answer to each example in {source}, one of "
+            f"{format_list(names or column.names)}, but row {int(missing[0])} has none."
+        )
+
+    method = column.how
+    if names and method == BY_NUMBER:
+        # A wrong order of the labels would go unnoticed: the reader should see which is which.
+        pairs = [f"{number} is {name}" for number, name in enumerate(names)]
+        method = f"{method}: {', '.join(pairs)}"
+    return NumberedAnswers(column.ids, method)
+
+
+def _has_numbered_labels(suite: SuiteTable) -> bool:
+    """Return whether an example or an expectation of the suite names a label by its number."""
+    if any(label is not None for label in suite.labels):
+        return True
+    for spec in suite.expectations:
+        for parameter in ("value", "label", "where_first"):
+            if spec.get(parameter) is not None:
+                return True
+    return False

@@ -1,0 +1,131 @@
+"""Descriptions of what a behavioral suite expects, for the report and the Space.
+
+The sentences are in words.md.j2: `rule.NAME` for each expectation, and `conditions` for the cases
+and examples to which it applies.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rightreasons.behavior.cases import JudgedCase, JudgedExample
+from rightreasons.behavior.measure import SuiteAnswers
+from rightreasons.core.suites import EXPECTATIONS
+from rightreasons.page.prose import Prose, percent
+
+TYPES = {
+    "MFT": ("minimum functionality", "the correct answer is known"),
+    "INV": ("invariance", "the answer must not change"),
+    "DIR": ("directional", "the answer must change in one direction"),
+}
+"""Test type -> its name, and its requirement."""
+
+PROSE = Prose(Path(__file__).with_name("words.md.j2"))
+"""Sentences about the expectations."""
+
+
+def describe_expectation(answers: SuiteAnswers, number: int) -> str:
+    """Return what a functionality expects of all its cases, as sentences.
+
+    Args:
+        answers: Answers of a model to the suite.
+        number: Index of the functionality in the suite.
+    """
+    spec = answers.suite.functionalities[number].expectation
+    write = PROSE.of(
+        answers=answers,
+        spec=spec,
+        called=functools.partial(_describe_answer, answers),
+        tolerance=_describe_tolerance(spec),
+        limit=_describe_limit(spec),
+    )
+    # Most expectations have no conditions, and then nothing follows.
+    rule = write(f"rule.{spec['name']}")
+    conditions = write("conditions")
+    return f"{rule} {conditions}".strip()
+
+
+def describe_expected_answer(answers: SuiteAnswers, number: int, example: JudgedExample) -> str:
+    """Return the expected answer to an example; "" if it depends on other answers or is unknown.
+
+    Args:
+        answers: Answers of a model to the suite.
+        number: Index of the functionality in the suite.
+        example: An example of the functionality.
+    """
+    spec = answers.suite.functionalities[number].expectation
+    if spec["name"] == "not_equal":
+        return f"anything but {_describe_answer(answers, spec['value'])}"
+    if spec["name"] != "equal":
+        return ""
+    # The expectation may have one answer for all examples, in place of their labels.
+    label = spec.get("value")
+    if label is None:
+        label = answers.table.labels[example.row]
+    if label is None:
+        return ""
+    return answers.describe_answer(label)
+
+
+def describe_movement(
+    answers: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample
+) -> str:
+    """Return how the confidence moves from the original to an example; "" without probabilities.
+
+    Args:
+        answers: Answers of a model to the suite.
+        number: Index of the functionality in the suite.
+        case: A case whose first example is the original.
+        example: An example of the case.
+    """
+    probabilities = answers.probabilities
+    if probabilities is None:
+        return ""
+    spec = answers.suite.functionalities[number].expectation
+    original_row = case.examples[0].row
+    rows = [original_row, example.row]
+    if spec["name"] == "sentiment_shift":
+        # The expectation compares this balance, not the confidence in one answer.
+        name = "P(positive) − P(negative)"
+        values = probabilities[rows, 2] - probabilities[rows, 0]
+    else:
+        label = spec.get("label")
+        if label is None:
+            label = int(answers.answers[original_row])
+        name = f"P({answers.describe_answer(label)})"
+        values = probabilities[rows, label]
+    old_value, new_value = values.tolist()
+    return f"{name} from {percent(old_value)} to {percent(new_value)}"
+
+
+def _describe_answer(answers: SuiteAnswers, answer: Any) -> str:
+    """Return the name of a class, or an answer that is a text in quotation marks."""
+    # A text may be any words: without marks, it would run into the sentence.
+    if isinstance(answer, str):
+        return f"“{answer}”"
+    return answers.describe_answer(answer)
+
+
+def _describe_limit(spec: Mapping[str, Any]) -> str:
+    """Return in which direction a confidence must not move, and how far."""
+    should_rise = spec.get("increasing", spec.get("positive"))
+    verb = "fall" if should_rise else "rise"
+    tolerance = _describe_tolerance(spec)
+    if tolerance == "0":
+        return f"must not {verb}"
+    return f"must not {verb} by more than {tolerance}"
+
+
+def _describe_tolerance(spec: Mapping[str, Any]) -> str:
+    """Return the tolerance of an expectation; "" if it has none."""
+    field = EXPECTATIONS[spec["name"]].model_fields.get("tolerance")
+    if field is None:
+        return ""
+    tolerance = spec.get("tolerance")
+    # A suite need not say what is the default.
+    if tolerance is None:
+        tolerance = field.default
+    return f"{tolerance:g}"
