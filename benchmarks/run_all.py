@@ -57,7 +57,7 @@ FILES = {
     "attribution": ("models/gradients/attribution.py",),
     "probes": ("models/likelihoods.py", "datasets/perturbing"),
     "prompts": ("models/likelihoods.py", "models/prompted.py"),
-    "behavior": ("behavior/rates.py",),
+    "behavior": ("behavior/expectations.py", "behavior/predictions.py", "behavior/rates.py"),
     "reasons": ("reasons/sway.py",),
     "servers": ("models/servers",),
     "gpu": ("models/gradients", "models/running.py"),

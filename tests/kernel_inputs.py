@@ -7,7 +7,8 @@ input, the figures must be the same.
 import numpy as np
 
 from module_inputs import SUITE
-from rightreasons.behavior.rates import generalization_score, pass_rates
+from rightreasons.behavior.generalization import generalization_score
+from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error, macro_ce
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.proper_scores import (

@@ -6,7 +6,8 @@ import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.behavior.rates import compare_generalization, pass_rates
+from rightreasons.behavior.generalization import compare_generalization
+from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency

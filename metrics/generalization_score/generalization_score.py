@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.behavior.rates import generalization_score
+from rightreasons.behavior.generalization import generalization_score
 from rightreasons.core.validation import require_value
 from rightreasons.evaluate_module import KernelModule
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from behavior_report import Report
 
 from rightreasons.audited.context import changes
-from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
-from rightreasons.behavior.plots import (
-    TYPES,
-    expected_answer,
-    movement,
-    rate_colors,
-    rule,
-    whole_percent,
-)
+from rightreasons.behavior.cases import JudgedCase, JudgedExample, judge_cases
+from rightreasons.behavior.measure import SuiteAnswers
+from rightreasons.behavior.plots import rate_colors, whole_percent
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
+from rightreasons.behavior.words import (
+    TYPES,
+    describe_expectation,
+    describe_expected_answer,
+    describe_movement,
+)
 from rightreasons.core.intervals import Interval
 from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.suites.suite import Suite
@@ -222,7 +222,7 @@ def group_table(report: Report) -> str:
 def cases(report: Report, place: int, number: int, shown: str, page: int) -> str:
     """Write a page of the cases of one functionality, with what the model answered and what was expected."""
     model, functionality = report.models[place], report.suite.functionalities[number]
-    judged = judged_cases(model, number)
+    judged = judge_cases(model, number)
     verdicts = {
         "failing": (False,),
         "passing": (True,),
@@ -238,7 +238,7 @@ def cases(report: Report, place: int, number: int, shown: str, page: int) -> str
         f"<p>{_chip(functionality.test_type)} <b>{_text(functionality.name)}</b> "
         f"({_text(functionality.functionality_class)}), {_text(model.name)}: "
         f"{_said(found.pass_rate, found.n_passed, found.n_cases)}</p>"
-        f'<p class="rr-small">{_text(rule(model, number))}</p>'
+        f'<p class="rr-small">{_text(describe_expectation(model, number))}</p>'
     )
     noun = "case" if len(chosen) == 1 else "cases"
     what = {"all": noun, "not asked": f"{noun} not asked"}.get(shown, f"{shown} {noun}")
@@ -252,11 +252,11 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
     state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
     items = []
     # For a long case, show the failing examples first.
-    rest = sorted(case.examples[1:], key=lambda example: example.held is not False)[: LONGEST - 1]
+    rest = sorted(case.examples[1:], key=lambda example: example.passed is not False)[: LONGEST - 1]
     for example in (origin, *sorted(rest, key=lambda example: example.row)):
-        original = origin if case.compared and example is not origin else None
+        original = origin if case.has_original and example is not origin else None
         items.append(
-            f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
+            f'<li class="{_STATES[example.passed]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
             f'<span class="rr-small">{_text(_expected(model, number, case, example))}</span>'
             "</div></li>"
@@ -271,18 +271,18 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
 
 
 def _expected(model: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample) -> str:
-    answer = expected_answer(model, number, example)
-    if answer or example is case.examples[0] or not case.compared:
+    answer = describe_expected_answer(model, number, example)
+    if answer or example is case.examples[0] or not case.has_original:
         return f"expected {answer}" if answer else ""
-    return movement(model, number, case, example)
+    return describe_movement(model, number, case, example)
 
 
 _STATES = {True: "br-held", False: "br-broken", None: "br-unasked"}
 
 
 def _answer(model: SuiteAnswers, example: JudgedExample) -> str:
-    said = f"<b>{_text(model.called(model.answers[example.row]))}</b>"
-    confidence = model.confidence(example.row)
+    said = f"<b>{_text(model.describe_answer(model.answers[example.row]))}</b>"
+    confidence = model.get_confidence(example.row)
     if confidence is not None:
         said += f" {_percent(confidence)}"
     return f'<span class="br-answer">{said}</span>'

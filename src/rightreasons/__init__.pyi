@@ -11,7 +11,7 @@ from . import report as report
 from . import shortcuts as shortcuts
 from . import training as training
 from .audited.opening import load_model as load_model
-from .behavior.rates import generalization_score as generalization_score
+from .behavior.generalization import generalization_score as generalization_score
 from .behavior.rates import pass_rates as pass_rates
 from .calibration.errors import ece as ece
 from .calibration.errors import reliability_diagram as reliability_diagram

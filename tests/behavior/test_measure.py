@@ -7,13 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rightreasons.behavior.measure import (
-    failing_cases,
-    judged_cases,
-    measure_behavior,
-    score_stored,
-)
-from rightreasons.behavior.rates import SENTIMENTS
+from rightreasons.behavior.cases import failing_cases, judge_cases
+from rightreasons.behavior.measure import measure_behavior, score_stored
+from rightreasons.behavior.predictions import SENTIMENTS
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
@@ -61,20 +57,20 @@ def test_failing_cases_tell_which_example_failed() -> None:
     tested = stored()
     assert [each.pass_rate for each in tested.result.functionalities] == [0.5, 0.5]
     negation = failing_cases(tested, 0)
-    assert [(case.id, case.compared, case.examples[0].held) for case in negation] == [
+    assert [(case.id, case.has_original, case.examples[0].passed) for case in negation] == [
         ("n1", False, False),
         ("n3", False, False),
     ]
     (names,) = failing_cases(tested, 1)
     assert names.id == "a"
-    assert names.compared
-    assert [(example.row, example.held) for example in names.examples] == [
+    assert names.has_original
+    assert [(example.row, example.passed) for example in names.examples] == [
         (4, None),
         (5, False),
         (6, True),
     ]
-    assert [case.passed for case in judged_cases(tested, 1)] == [False, True]
-    assert tested.called(tested.answers[5]) == "negative"
+    assert [case.passed for case in judge_cases(tested, 1)] == [False, True]
+    assert tested.describe_answer(tested.answers[5]) == "negative"
 
 
 def test_a_sample_is_the_same_each_time_and_in_order() -> None:
@@ -92,8 +88,8 @@ def test_a_sample_is_the_same_each_time_and_in_order() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0], key=int)
     assert len(failing_cases(tested, 0)) == 30
-    assert [case.id for case in judged_cases(tested, 0, [7, 2])] == ["7", "2"]
-    assert tested.called(tested.answers[0]) == "class 1"
+    assert [case.id for case in judge_cases(tested, 0, [7, 2])] == ["7", "2"]
+    assert tested.describe_answer(tested.answers[0]) == "class 1"
 
 
 def test_a_model_and_its_stored_probabilities_pass_the_same(tmp_path) -> None:
@@ -131,7 +127,7 @@ def test_texts_are_answers_too() -> None:
     )
     (case,) = failing_cases(tested, 0)
     assert case.examples[0].texts == ("Who?", "Ann sat.")
-    assert tested.called(tested.answers[0]) == "Bo"
+    assert tested.describe_answer(tested.answers[0]) == "Bo"
     # A file in which every answer is a whole number is read as numbers.
     assert score_stored(
         "m", reading, ModelAnswers(None, np.array([1990])), resampling=Resampling(resamples=10)
@@ -179,7 +175,7 @@ def test_stored_answers_are_words_or_numbers(answers) -> None:
     )
     assert tested.result.behavioral_pass_rate == 1
     assert tested.answers.tolist() == [1, 0, 0]
-    assert tested.called(tested.answers[0]) == "hateful"
+    assert tested.describe_answer(tested.answers[0]) == "hateful"
     assert tested.matched.startswith("by number" if answers[0] in ("1", 1) else "by name")
 
 

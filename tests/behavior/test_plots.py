@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from rightreasons.behavior.plots import behavior_heat_map, columns_of, rate_colors
+from rightreasons.behavior.plots import behavior_heat_map, list_columns, rate_colors
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
@@ -70,8 +70,10 @@ def test_results_name_their_columns() -> None:
         "mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),)
     )
     result = pass_rates(np.array([0, 0, 0, 1]), suite.table(), outputs="labels")
-    assert columns_of(result) == [("negation", "Negation", "MFT")]
-    drawing = behavior_heat_map("heat", rows={"model": result}, functionalities=columns_of(result))
+    assert list_columns(result) == [("negation", "Negation", "MFT")]
+    drawing = behavior_heat_map(
+        "heat", rows={"model": result}, functionalities=list_columns(result)
+    )
     assert numbers_of(drawing) == ["75", "75"]
 
 

@@ -122,7 +122,7 @@ def test_invariance_shows_the_original_and_marks_the_change():
     )
     assert (
         shown.note
-        == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."
+        == "Every changed text must have the same answer as the original, or a confidence in that answer within 0.1."
     )
 
 
@@ -141,8 +141,8 @@ def test_the_verdict_follows_intervals():
     assert verdict(0, n=1).label == "Cannot tell"
     # Of 1 case, whose interval is wide, that a share takes (0.98 / 0.1)^2 = 96.04 to be known to 10 points; of 25 that
     # all pass, [0.867, 1], how many would tell.
-    assert verdict(0, n=1).summary.endswith("About 97 would do.")
-    assert re.search(r"About \d+ would do\.$", verdict(25, n=25).summary)
+    assert verdict(0, n=1).summary.endswith("About 97 would be enough.")
+    assert re.search(r"About \d+ would be enough\.$", verdict(25, n=25).summary)
 
 
 def test_one_answer_to_everything_is_told_and_never_green():
@@ -160,13 +160,13 @@ def test_one_answer_to_everything_is_told_and_never_green():
     steady = Functionality("i", "C", "INV", {"name": "invariant"}, cases(None))
     # 5 of 100 answers are others: 95 % of the examples get one.
     told = of(steady, answers=[0] * 190 + [1] * 10)
-    assert (told.tone, "But 190 of 200 examples get one answer, “bad”" in told.summary) == (
+    assert (told.tone, "But 190 of 200 examples have the same answer, “bad”" in told.summary) == (
         "neutral",
         True,
     )
     assert of(steady, answers=[0] * 188 + [1] * 12).tone == "good"
     both = of(known, steady, answers=[0] * 400)
-    assert "But 400 of 400 examples get one answer, “bad”" in both.summary
+    assert "But 400 of 400 examples have the same answer, “bad”" in both.summary
     # An answer that is expected of every example is no sign of anything.
     bad = Functionality(
         "k",
@@ -201,7 +201,7 @@ def test_where_it_cannot_be_asked(world, tmp_path):
     ]
     options = {"behavior": {"suite": folder / "suite.jsonl"}}
     model = save_tiny_multiple_choice(tmp_path / "mc")
-    with pytest.raises(ValueError, match="Behavioral suites are put to classifiers"):
+    with pytest.raises(ValueError, match="suites are for classifiers"):
         audit(
             model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS
         )
@@ -253,7 +253,7 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
     (example,) = who.examples
     assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
     assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
-    assert rename.note == "Every changed text must get the original's answer."
+    assert rename.note == "Every changed text must have the same answer as the original."
     assert (
         rename.examples[0].note
         == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.behavior.rates import (
-    FunctionalityResult,
-    asks_for_neutral,
-    clearly_below,
+from rightreasons.behavior.generalization import (
     compare_generalization,
     generalization_score,
     harmonic_mean,
-    pass_rates,
 )
+from rightreasons.behavior.predictions import asks_for_neutral
+from rightreasons.behavior.rates import FunctionalityResult, find_low_pass_rates, pass_rates
 from rightreasons.core.errors import OptionError
 from rightreasons.core.suites import SuiteTable
 
@@ -404,11 +402,11 @@ def test_what_lies_below_a_bound_beyond_doubt():
         for row in (("a", 0, 1), ("b", 0, 3), ("c", 17, 20), ("d", 1, 2), ("e", 0, 2))
     ]
     # Holm: .001 < .05 / 5, .01 < .05 / 4, .1 > .05 / 3.
-    assert [each.functionality for each in clearly_below(results, 0.9)] == ["b", "e"]
+    assert [each.functionality for each in find_low_pass_rates(results, 0.9)] == ["b", "e"]
     # With two more, .01 = .07 / 7 would do at 0.93, but .05 / 6 does not.
     more = [*results, result_of("f", 9, 9), result_of("g", 8, 8)]
-    assert [each.functionality for each in clearly_below(more, 0.9)] == ["b"]
-    assert clearly_below([result_of("none", 0, 0)], 0.9) == []
+    assert [each.functionality for each in find_low_pass_rates(more, 0.9)] == ["b"]
+    assert find_low_pass_rates([result_of("none", 0, 0)], 0.9) == []
 
 
 def test_means_have_an_interval_where_every_functionality_agrees():

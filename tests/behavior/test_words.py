@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rightreasons.behavior.measure import score_stored
-from rightreasons.behavior.plots import rule
+from rightreasons.behavior.words import describe_expectation
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
@@ -33,12 +33,12 @@ def answers(expectation, labels=None, scores=SCORES):
         (
             {"name": "not_equal", "value": 0},
             None,
-            "Any answer passes but negative.",
+            "Any answer except negative passes.",
         ),
         (
             {"name": "invariant", "tolerance": 0.2},
             None,
-            "Every changed text must get the original's answer, or keep the confidence in it within 0.2.",
+            "Every changed text must have the same answer as the original, or a confidence in that answer within 0.2.",
         ),
         (
             {"name": "monotonic", "increasing": False, "tolerance": 0.1},
@@ -53,23 +53,23 @@ def answers(expectation, labels=None, scores=SCORES):
         (
             {"name": "transitive"},
             None,
-            "Where two of three pairs are answered neutral, the third must be too.",
+            "If the answer to two of three pairs is neutral, it must be so for the third.",
         ),
         (
             {"name": "equal", "where_first": {"not": [0, 1]}},
             (2, 1, 2),
-            "Every answer must be the label. Asked only where the first answer is not negative or neutral.",
+            "Every answer must be the label. Applies only if the first answer is not negative or neutral.",
         ),
         (
             {"name": "monotonic", "increasing": True, "label": 0},
             None,
             "The probability of negative must not fall.",
         ),
-        ({"name": "unknown", "why": "it is code"}, None, "Nothing is asked: it is code."),
+        ({"name": "unknown", "why": "it is code"}, None, "Nothing is tested: it is code."),
     ],
 )
 def test_every_expectation_has_its_words(expectation, labels, sentence):
-    assert rule(answers(expectation, labels), 0) == sentence
+    assert describe_expectation(answers(expectation, labels), 0) == sentence
 
 
 def test_answers_without_confidence():
@@ -78,4 +78,7 @@ def test_answers_without_confidence():
     tested = score_stored(
         "m", Suite("mine", ("text",), (part,)), given, resampling=Resampling(resamples=10)
     )
-    assert rule(tested, 0) == "Every changed text must get the original's answer."
+    assert (
+        describe_expectation(tested, 0)
+        == "Every changed text must have the same answer as the original."
+    )

@@ -93,6 +93,7 @@ def judge_cases(
     # Position in the suite of the first example of the functionality.
     start = int(tested.table.case_offsets[cases.start])
     has_original = is_original_first(functionality.expectation)
+    # The results are those of all cases, whichever are asked for: their cost is small.
     if indices is None:
         indices = range(len(functionality.cases))
 

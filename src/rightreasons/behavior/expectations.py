@@ -278,8 +278,9 @@ def _compare_texts(predictions: Sequence[str], labels: Any, clean: str) -> Resul
         if label is None:
             results.append(np.nan)
             continue
-        is_equal = normalize_answer(text, clean) == normalize_answer(label, clean)
-        results.append(float(is_equal))
+        answer = normalize_answer(text, clean)
+        expected = normalize_answer(label, clean)
+        results.append(float(answer == expected))
     return np.array(results)
 
 
@@ -355,10 +356,10 @@ def monotonic(
         )
 
     rows = np.arange(len(answers))
+    columns: Any = label
     if label is None:
-        confidence = probabilities[rows, answers.get_classes()[first_rows]]
-    else:
-        confidence = probabilities[rows, label]
+        columns = answers.get_classes()[first_rows]
+    confidence = probabilities[rows, columns]
     first_confidence = confidence[first_rows]
 
     # A confidence at the end of its range could not move far enough to fail.
@@ -390,7 +391,8 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
     negative = probabilities[:, 0]
     loss_of_negative = negative[first_rows] - negative
     positive_scores = probabilities[:, 2]
-    change = loss_of_negative + positive_scores - positive_scores[first_rows]
+    first_positive_scores = positive_scores[first_rows]
+    change = loss_of_negative + positive_scores - first_positive_scores
 
     limit = check_number(tolerance, "tolerance", minimum=0)
     is_held = change >= -limit if positive else change <= limit
@@ -406,8 +408,7 @@ def transitive(answers: Answers) -> Results:
     unexpected = sizes[sizes != 3]
     if unexpected.size:
         raise ValueError(
-            "Expected three examples in every case of implications, "
-            f"but one has {unexpected[0]}."
+            f"Expected three examples in every case of implications, but one has {unexpected[0]}."
         )
     is_duplicate = answers.get_classes() == 1
     n_duplicates = is_duplicate.reshape(-1, 3).sum(axis=1)

@@ -238,12 +238,13 @@ def compare_average_generalization(
 
     Example:
         Two seeds on the same eight items and four cases. The first method is correct everywhere.
+        Of the 2^5 exchanges of what they differ on, two have so large a difference: p = 1 / 16.
 
         >>> iid = ([1] * 8, [1, 0] * 4)
         >>> pairs = [GeneralizationPair(iid, [([1] * 4, [0, 1, 1, 1])]) for _ in range(2)]
-        >>> test = compare_average_generalization(pairs, n_permutations=1000)
-        >>> round(test.difference, 3), test.p_value > 0.05
-        (0.4, True)
+        >>> test = compare_average_generalization(pairs)
+        >>> round(test.difference, 3), round(test.p_value, 2)
+        (0.4, 0.06)
     """
     if not len(pairs):
         raise ValueError("Expected at least one pair in `pairs`, but got none.")
@@ -347,8 +348,7 @@ def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
 
     if np.isnan(iid.a).any() or np.isnan(iid.b).any():
         raise ValueError(
-            "Expected an outcome of every independent item for both models, "
-            "but some are undefined."
+            "Expected an outcome of every independent item for both models, but some are undefined."
         )
     for field, side in (("a", "first"), ("b", "second")):
         # The mean over functionalities needs at least one with a defined case.

@@ -60,7 +60,9 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> Cl
     order = tuple(range(n_classes))
     # Whichever side has names, readers see them beside the numbers that were matched.
     if labels is None:
-        class_names = None if isinstance(classes, int) else tuple(classes)
+        class_names = None
+        if not isinstance(classes, int):
+            class_names = tuple(classes)
         return ClassMatch(order, class_names, f"{BY_NUMBER}, as the suite does not name its labels")
     extra_names = tuple(f"class {number}" for number in order[len(labels) :])
     method = f"{BY_NUMBER}, as the classes of {source} have no names"

@@ -89,6 +89,7 @@ class SuiteAnswers:
     def __post_init__(self) -> None:
         predictions = SuitePredictions(self.answers, self.probabilities)
         result = compute_pass_rates(predictions, self.table, self.level)
+        # A frozen dataclass sets a field that follows from the others this way.
         object.__setattr__(self, "result", result)
 
     @classmethod
@@ -152,6 +153,7 @@ class SuiteAnswers:
         if len(set(labels)) == 1 and labels[0] is not None:
             return ""
 
+        # Such a model passes all invariance tests, whatever it reads.
         values, counts = np.unique(self.answers, return_counts=True)
         count = counts.max()
         if count < MAX_SHARE_OF_ONE_ANSWER * n_examples:
@@ -213,6 +215,7 @@ def measure_behavior(
     from rightreasons.models.classes import predict
     from rightreasons.models.prompted import prompted_of
 
+    # Before the model runs: a mismatch of labels should not cost an inference.
     _check_can_classify(classifier, suite)
     match = match_classes(suite, classifier.label_names or (), classifier.name)
     ids = _list_example_ids(suite)
@@ -228,9 +231,12 @@ def measure_behavior(
         **running,
     )
 
+    # Every example needs a row, also one that the model could not answer.
     probabilities, missing = _complete_probabilities(scores, ids)
     classification = classify(suite, probabilities, match, missing)
-    prompt, server = None, None
+    # Reports say how a language model was prompted, and where it ran.
+    prompt = None
+    server = None
     prompted = prompted_of(classifier)
     if prompted is not None:
         prompt = prompted.describe()
@@ -272,6 +278,7 @@ def _complete_probabilities(
     if not scores.failures:
         return probabilities, None
 
+    # Scores hold the rows of the answered examples alone.
     row_by_id = {id_: row for row, id_ in enumerate(scores.ids)}
     n_classes = probabilities.shape[1]
     completed = np.full((len(ids), n_classes), 1 / n_classes)
@@ -316,6 +323,7 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
             "Expected a suite of reading, with the text columns question and context, "
             f"but {suite.name!r} has {', '.join(suite.text_columns)}."
         )
+    # A suite may name the context first, as CheckList's does.
     question_column = suite.text_columns.index("question")
     context_column = suite.text_columns.index("context")
     questions = []
@@ -378,6 +386,7 @@ def score_stored(
             are scores for too few classes, or answers or columns have names that the suite's labels
             do not have.
     """
+    # Sorting also drops rows of other suites: the number of answers is checked afterwards.
     answers = _sort_by_examples(answers, suite)
     n_examples = len(suite.table())
     if len(answers) != n_examples:
@@ -395,9 +404,7 @@ def score_stored(
     classes = answers.label_names or probabilities.shape[1]
     match = match_classes(suite, classes, source)
     classification = classify(suite, probabilities, match)
-    return SuiteAnswers.from_classification(
-        name, suite, classification, level=resampling.level
-    )
+    return SuiteAnswers.from_classification(name, suite, classification, level=resampling.level)
 
 
 def _score_answers(
@@ -412,7 +419,7 @@ def _score_answers(
     # An unreadable answer is neither a name nor a number: it must not spoil the others.
     readable = column
     if unread.any():
-        readable = [answer for answer, is_unread in zip(column, unread, strict=True) if not is_unread]
+        readable = [column[row] for row in np.flatnonzero(~unread)]
     numbered = None
     if len(readable):
         numbered = number_answers(readable, suite.table(), source=source)
@@ -423,9 +430,12 @@ def _score_answers(
                 f"{unread.sum():,} of {len(column):,} hold none that can be read."
             )
         # A file in which every answer is a whole number is read as numbers.
-        texts = column if isinstance(column, list) else [str(answer) for answer in column.tolist()]
+        texts = column
+        if not isinstance(column, list):
+            texts = [str(answer) for answer in column.tolist()]
         return SuiteAnswers(name, suite, texts, level=resampling.level)
 
+    # Unreadable answers hold 0 until they get their own class below.
     numbers = np.zeros(len(column), dtype=np.int64)
     numbers[~unread] = numbered.numbers
     classification = Classification(
@@ -437,9 +447,7 @@ def _score_answers(
     if unread.any():
         n_classes = int(numbered.numbers.max()) + 1
         classification = classification.mark_missing(unread, n_classes)
-    return SuiteAnswers.from_classification(
-        name, suite, classification, level=resampling.level
-    )
+    return SuiteAnswers.from_classification(name, suite, classification, level=resampling.level)
 
 
 @accept_options_as_keywords(ScoreOptions, exclude=("confidence_column", "correct_column"))
@@ -499,6 +507,7 @@ def _sort_by_numbers(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
             f"{suite.name!r}, whose first line has no `label_names`, "
             f"but they are {format_list(names)}."
         )
+    # The suite knows its labels by number: column 0 has to be label 0.
     order = np.argsort(numbers)
     sorted_names = tuple(names[column] for column in order)
     return dataclasses.replace(answers, scores=scores[:, order], label_names=sorted_names)

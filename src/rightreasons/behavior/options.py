@@ -7,7 +7,10 @@ from typing import Any
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
 
-SUITE_HELP = "A .jsonl or .jsonl.gz suite, or checklist_sentiment, checklist_paraphrase or checklist_reading."
+SUITE_HELP = (
+    "A .jsonl or .jsonl.gz suite, or checklist_sentiment, checklist_paraphrase or "
+    "checklist_reading."
+)
 
 
 class SuiteOptions(Options):
@@ -23,11 +26,17 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
 
     def _check(self) -> None:
         super()._check()
+        # A number of cases without a suite would silently do nothing.
         if self.suite is None and self.max_cases is not None:
-            sentence = "Expected `suite` where `max_cases` is given, but there is none."
-            raise OptionError(sentence, option=("suite", "max_cases"))
+            raise OptionError(
+                # Both options are at fault: either may be the mistake.
+                "Expected `suite` if `max_cases` is given, but there is none.",
+                option=("suite", "max_cases"),
+            )
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
         suite = context.suite(self)
-        return 0.0 if suite is None else float(suite.n_examples)
+        if suite is None:
+            return 0.0
+        return float(suite.n_examples)

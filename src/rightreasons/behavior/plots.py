@@ -143,6 +143,7 @@ def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
             f"Expected functionalities of the columns in row {row!r}, "
             f"but got {min(unknown_names)!r}."
         )
+    # Percentages would color all cells as passed.
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
             raise ValueError(

@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import spread_over_neutral
+from rightreasons.core.arrays import cast_to_floats, to_array_or_list, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, format_list, resolve_labels
 from rightreasons.core.suites import SuiteTable
-from rightreasons.core.validation import check_kind, check_labels, check_scores, check_texts
+from rightreasons.core.validation import (
+    check_kind,
+    check_text_items,
+    table_to_probabilities,
+    to_labels,
+)
 
 OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
 """Kinds of predictions that `pass_rates` takes."""
@@ -55,21 +61,48 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
     """
     check_kind(suite, "suite", SuiteTable)
     _check_number_of_predictions(predictions, suite)
+    converted = _convert_predictions(predictions, outputs)
+    checked = _check_predictions(converted, predictions, outputs)
     # Texts and labels have no probabilities: expectations of confidence refuse them by name.
-    if outputs == "texts":
-        texts = check_texts(predictions, "predictions", allow_empty=True)
-        return SuitePredictions(_number_if_labels(texts, suite))
-    if outputs == "labels":
-        labels = check_labels(predictions, name="predictions")
-        return SuitePredictions(_number_if_labels(labels, suite))
+    if outputs in ("texts", "labels"):
+        numbered = number_answers(checked, suite)
+        return SuitePredictions(checked if numbered is None else numbered.numbers)
 
     if outputs == "binary_sentiment":
-        probabilities = spread_over_neutral(check_scores(predictions)[:, 1])
+        _check_number_of_columns(len(SENTIMENTS), suite)
+        checked = spread_over_neutral(checked[:, 1])
     else:
-        probabilities = check_scores(predictions, scores=outputs)
-    _check_number_of_columns(probabilities.shape[1], suite)
-    answers = np.argmax(probabilities, axis=1).astype(np.int64)
-    return SuitePredictions(answers, probabilities)
+        _check_number_of_columns(checked.shape[1], suite)
+    answers = np.argmax(checked, axis=1).astype(np.int64)
+    return SuitePredictions(answers, checked)
+
+
+def _convert_predictions(predictions: Any, outputs: str) -> Any:
+    """Convert predictions in any accepted form to a list of texts or an array, once."""
+    if outputs == "texts":
+        return list(to_array_or_list(predictions, "predictions", "a sequence of texts"))
+    array = to_numpy(predictions, "predictions")
+    if outputs == "labels":
+        return array
+    return cast_to_floats(array, "predictions")
+
+
+def _check_predictions(converted: Any, predictions: Any, outputs: str) -> Any:
+    """Check converted predictions, and return n texts, n labels or (n, K) probabilities.
+
+    Args:
+        converted: Predictions from `_convert_predictions`.
+        predictions: Predictions as the user gave them, for error messages.
+        outputs: One of `OUTPUTS`.
+    """
+    if outputs == "texts":
+        check_text_items(converted, "predictions", allow_empty=True)
+        return converted
+    if outputs == "labels":
+        return to_labels(converted, predictions, "predictions")
+    # P(positive) is a probability, whatever becomes of it afterwards.
+    scores = "probabilities" if outputs == "binary_sentiment" else outputs
+    return table_to_probabilities(converted, scores, "predictions", allow_vector=True)
 
 
 def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
@@ -116,12 +149,6 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
 
 
 # ------------------------------------------------------------------------- names of labels
-
-
-def _number_if_labels(answers: ClassesOrTexts, suite: SuiteTable) -> ClassesOrTexts:
-    """Return the numbers of answers that are labels, and other answers unchanged."""
-    numbered = number_answers(answers, suite)
-    return answers if numbered is None else numbered.numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

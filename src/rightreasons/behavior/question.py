@@ -114,6 +114,7 @@ class BehaviorMeasurement:
     @property
     def not_scored(self) -> tuple[str, ...]:
         """Sentences about the examples that the model could not answer."""
+        # The pass rates count these examples as failed.
         failures = self.answers.failures
         n_scored = self.n_items - len(failures)
         return not_scored_told("example", n_scored, tuple(failures.items()))
@@ -148,6 +149,7 @@ def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
     suite = context.suite(options)
     if suite is None:
         return False
+    # Labels that are texts are spans, which a classifier has no class for.
     return not any(isinstance(label, str) for label in suite.table().labels)
 
 
@@ -169,6 +171,7 @@ def list_group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
     groups = [("type", name, group) for name, group in m.answers.test_types]
     for name, group in m.answers.result.classes.items():
         groups.append(("class", name, group))
+    # One table for both kinds of groups, of which a functionality has one each.
     for kind, name, group in groups:
         estimate = make_estimate(group.pass_rate, group.interval)
         yield name, kind, estimate, group.n_functionalities
@@ -177,14 +180,13 @@ def list_group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
 def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
     """Yield the functionalities, the weakest first."""
     for index, result in m.answers.weakest:
-        n_distinct = result.n_cases if result.n_distinct is None else result.n_distinct
+        # The number is that of the column in the picture.
         yield (
             f"{index + 1}. {result.functionality}",
             result.functionality_class,
             result.test_type,
             make_estimate(result.pass_rate, result.interval),
             result.n_cases,
-            n_distinct,
             result.n_cases - result.n_passed,
             result.n_filtered,
         )
@@ -201,13 +203,14 @@ def list_failing_cases(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
     for index, result in m.answers.weakest:
         n_failed = result.n_cases - result.n_passed
         if n_failed > 0:
-            yield _list_failing_cases_of(m, index, result, n_failed)
+            yield _make_example_list(m, index, result, n_failed)
 
 
-def _list_failing_cases_of(
+def _make_example_list(
     m: BehaviorMeasurement, index: int, result: FunctionalityResult, n_failed: int
 ) -> p.ExampleList:
     """Return failing cases of one functionality."""
+    # The same seed shows the same cases each time the page is written.
     cases = failing_cases(m.answers, index, limit=m.examples, seed=m.resampling.seed)
     note = describe_expectation(m.answers, index)
     if len(cases) < n_failed:
@@ -229,12 +232,14 @@ def _list_failing_cases_of(
 def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Example:
     """Return the first failing example of a case, with the original if the case has one."""
     example = _find_failing_example(case)
+    # Changed words are marked only if there is an original that has other words.
     notes: list[str] = []
     marks: tuple[p.Mark, ...] = ()
     if case.has_original:
         marks = changes(case.examples[0].texts[0], example.texts[0])
         notes += _describe_change(answers, index, case, example)
 
+    # Of a single example, the page need not say how many fail.
     outcomes = [judged.passed for judged in case.examples if judged.passed is not None]
     if len(outcomes) > 1:
         n_failed = outcomes.count(False)
@@ -265,7 +270,9 @@ def _describe_change(
 ) -> list[str]:
     """Return sentences about the original, the movement of the confidence and a replacement."""
     original = case.examples[0]
-    notes = [f"Original: “{' | '.join(original.texts)}”, answered {_get_answer(answers, original)}."]
+    notes = [
+        f"Original: “{' | '.join(original.texts)}”, answered {_get_answer(answers, original)}."
+    ]
     movement = describe_movement(answers, index, case, example)
     if movement:
         notes.append(f"{movement}.")
@@ -296,6 +303,7 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
     values = []
     groups = []
     for row, passed in enumerate(m.answers.result.passed):
+        # Two models are compared on the cases that apply to both.
         if passed is None:
             continue
         functionality = table.functionalities[int(table.case_functionality[row])]
@@ -336,6 +344,7 @@ def describe_data(m: BehaviorMeasurement) -> dict[str, Any]:
 
 def _list_figures() -> dict[str, Any]:
     """Return the value of each headline figure by its name."""
+    # The test types answer different questions: a model may pass INV tests by one answer to all.
     values: dict[str, Any] = {"pass_rate": operator.attrgetter("mean")}
     for test_type in TEST_TYPES:
         name = f"pass_rate_{test_type.lower()}"
@@ -353,6 +362,7 @@ def _make_figure(name: str, value: Any) -> Figure:
 
 def _find_example(m: BehaviorMeasurement) -> Any:
     """Return a failing case of the weakest functionality that has one, to lead the page."""
+    # Functionalities come weakest first, and only those with a failing case.
     for examples in list_failing_cases(m):
         return examples.examples[:1]
     return ()

@@ -23,7 +23,7 @@ from rightreasons.behavior.predictions import (
     SuitePredictions,
     parse_predictions,
 )
-from rightreasons.core.clusters import number_clusters, sum_units
+from rightreasons.core.clusters import UnitSums, number_clusters, sum_units
 from rightreasons.core.intervals import (
     Interval,
     cluster_wilson,
@@ -178,12 +178,13 @@ def compute_pass_rates(
     results = []
     # Functionalities are evaluated one by one: each has its own expectation.
     for number in range(len(suite.functionalities)):
-        outcomes = _evaluate_functionality(predictions, suite, number)
+        verdicts = _judge_functionality(predictions, suite, number)
+        passed.extend(verdicts)
         clusters = None
         if suite.case_clusters is not None:
             clusters = suite.case_clusters[get_case_slice(suite, number)]
-        results.append(_score_functionality(outcomes, clusters, suite, number, level))
-        passed.extend(_to_verdicts(outcomes))
+        counts = _CaseCounts.from_verdicts(verdicts, clusters)
+        results.append(_score_functionality(counts, suite, number, level))
 
     # Readers should know that the intervals rest on fewer cases than the suite seems to have.
     n_repeated = 0
@@ -238,91 +239,95 @@ def select_answers(
     )
 
 
-def _evaluate_functionality(
+def _judge_functionality(
     predictions: SuitePredictions, suite: SuiteTable, number: int
-) -> NDArray[np.float64]:
-    """Return the outcome of each case of a functionality: 1, 0, or NaN if it does not apply."""
+) -> list[bool | None]:
+    """Return whether each case of a functionality passes; None if it does not apply."""
     answers = select_answers(predictions.answers, predictions.probabilities, suite, number)
     try:
-        return evaluate_cases(suite.expectations[number], answers)[1]
+        _, outcomes = evaluate_cases(suite.expectations[number], answers)
     # The expectation does not know its functionality, which the reader has to mend.
     except (TypeError, ValueError) as error:
         name = suite.functionalities[number]
         raise type(error)(f"{error} (functionality {name!r})") from error
-
-
-def _to_verdicts(outcomes: NDArray[np.float64]) -> list[bool | None]:
-    """Return True for an outcome of 1, False for 0 and None for NaN."""
     return [None if np.isnan(outcome) else bool(outcome) for outcome in outcomes.tolist()]
 
 
 # ----------------------------------------------------------------------------- intervals
 
 
-def _score_functionality(
-    outcomes: NDArray[np.float64],
-    clusters: NDArray[np.int64] | None,
-    suite: SuiteTable,
-    number: int,
-    level: float,
-) -> FunctionalityResult:
-    """Return the pass rate of a functionality with its interval.
+@dataclasses.dataclass(frozen=True, eq=False)
+class _CaseCounts:
+    """Numbers of cases of a functionality.
 
-    Args:
-        outcomes: (C,) outcome of each case: 1, 0, or NaN if the expectation does not apply.
-        clusters: (C,) cluster of each case; None for independent cases.
-        suite: Table of the suite.
-        number: Index of the functionality.
-        level: Confidence level of the interval.
+    Attributes:
+        n_cases: Number of cases to which the expectation applies.
+        n_passed: Number of cases that pass.
+        n_filtered: Number of cases to which the expectation does not apply.
+        units: Numbers of passed and of applicable cases of each cluster; None if all applicable
+            cases are independent.
     """
-    is_applicable = ~np.isnan(outcomes)
-    applicable = outcomes[is_applicable]
-    n_cases = len(applicable)
-    n_passed = int(applicable.sum())
-    # A copy that does not apply adds no weight to its cluster.
-    if clusters is not None:
-        clusters = clusters[is_applicable]
 
+    n_cases: int
+    n_passed: int
+    n_filtered: int
+    units: UnitSums | None
+
+    @classmethod
+    def from_verdicts(
+        cls, verdicts: Sequence[bool | None], clusters: NDArray[np.int64] | None
+    ) -> _CaseCounts:
+        """Count the cases of a functionality that pass, fail, and do not apply.
+
+        Args:
+            verdicts: C verdicts: whether the case passes, None if the expectation does not apply.
+            clusters: (C,) cluster of each case; None for independent cases.
+        """
+        n_filtered = verdicts.count(None)
+        n_cases = len(verdicts) - n_filtered
+        units = None
+        if clusters is not None:
+            # A copy that does not apply adds no weight to its cluster.
+            rows = [row for row, verdict in enumerate(verdicts) if verdict is not None]
+            values = np.array([verdicts[row] for row in rows], dtype=np.float64)
+            units = sum_units(values, number_clusters(clusters[rows], n_cases))
+        # Without repetition, the plain interval is the clustered one, and exact.
+        if units is not None and len(units) == n_cases:
+            units = None
+        return cls(
+            n_cases=n_cases,
+            n_passed=verdicts.count(True),
+            n_filtered=n_filtered,
+            units=units,
+        )
+
+
+def _score_functionality(
+    counts: _CaseCounts, suite: SuiteTable, number: int, level: float
+) -> FunctionalityResult:
+    """Return the pass rate of a functionality with its interval."""
     interval = None
-    repetition = _Repetition()
-    if n_cases > 0:
-        interval, repetition = _estimate_interval(applicable, clusters, level)
+    n_distinct = None
+    n_effective = None
+    if counts.units is not None:
+        # Copies of one text get one answer: 6,000 cases that are 60 texts are worth 60.
+        n_distinct = len(counts.units)
+        n_effective = counts.n_cases**2 / sum_squares(counts.units.sizes)
+        interval = cluster_wilson(counts.units.sums, counts.units.sizes, confidence_level=level)
+    elif counts.n_cases > 0:
+        interval = wilson(counts.n_passed, counts.n_cases, confidence_level=level)
     return FunctionalityResult(
         functionality=suite.functionalities[number],
         functionality_class=suite.classes[number],
         test_type=suite.test_types[number],
-        pass_rate=n_passed / n_cases if n_cases else None,
-        n_passed=n_passed,
-        n_cases=n_cases,
-        n_filtered=len(outcomes) - n_cases,
+        pass_rate=counts.n_passed / counts.n_cases if counts.n_cases else None,
+        n_passed=counts.n_passed,
+        n_cases=counts.n_cases,
+        n_filtered=counts.n_filtered,
         interval=interval,
-        n_distinct=repetition.n_distinct,
-        n_effective=repetition.n_effective,
+        n_distinct=n_distinct,
+        n_effective=n_effective,
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Repetition:
-    """Number of distinct cases and of effective cases; None if all texts differ."""
-
-    n_distinct: int | None = None
-    n_effective: float | None = None
-
-
-def _estimate_interval(
-    outcomes: NDArray[np.float64], clusters: NDArray[np.int64] | None, level: float
-) -> tuple[Interval, _Repetition]:
-    """Return the Wilson interval of the share of passed cases, and how far cases repeat."""
-    n_cases = len(outcomes)
-    units = sum_units(outcomes, number_clusters(clusters, n_cases))
-    if len(units) == n_cases:
-        interval = wilson(int(outcomes.sum()), n_cases, confidence_level=level)
-        return interval, _Repetition()
-
-    # Copies of one text get one answer: 6,000 cases that are 60 texts are worth 60.
-    n_effective = n_cases**2 / sum_squares(units.sizes)
-    interval = cluster_wilson(units.sums, units.sizes, confidence_level=level)
-    return interval, _Repetition(n_distinct=len(units), n_effective=n_effective)
 
 
 def _average_groups(

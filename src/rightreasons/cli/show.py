@@ -139,7 +139,7 @@ def _columns() -> int:
 
 def show_scores(collected: CollectedScores) -> None:
     """Print the scores of each configuration and method, with the tests against IID."""
-    from rightreasons.behavior.rates import SETTINGS
+    from rightreasons.behavior.generalization import SETTINGS
     from rightreasons.page.prose import number
 
     typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)

@@ -347,7 +347,7 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     """
     # A copy: callers may change their list later.
     items = list(to_array_or_list(texts, name, "a sequence of texts"))
-    _check_text_items(items, name, allow_empty=allow_empty)
+    check_text_items(items, name, allow_empty=allow_empty)
     return items
 
 
@@ -371,7 +371,7 @@ def check_choice_lists(
     items = _parse_lists(rows, name, unit="choices")
     # Wrong types come before wrong numbers: they show that a column was mixed up.
     for index, choices in enumerate(items):
-        _check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
+        check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
     for index, choices in enumerate(items):
         if len(choices) < 2:
             raise ValueError(
@@ -413,8 +413,11 @@ def check_token_lists(
     return items
 
 
-def _check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
-    """Check the items of a list: at least one, all of them texts, and none blank unless allowed."""
+def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
+    """Check the items of a list: at least one, all of them texts, and none blank unless allowed.
+
+    It is the second half of `check_texts`, for input that is already a list.
+    """
     _check_not_empty(len(items), "text", name)
     for index, item in enumerate(items):
         if not isinstance(item, str):
@@ -476,6 +479,29 @@ def check_labels(
     """
     labels = _to_whole_numbers(references, name)
     _check_label_range(labels, n_classes, name=name, minimum=minimum)
+    return labels
+
+
+def to_labels(
+    array: NDArray[Any],
+    values: object,
+    name: str,
+) -> Integers:
+    """Check an array of class labels from 0, and return them as int64.
+
+    It is the second half of `check_labels`, for input that is already an array.
+
+    Args:
+        array: (N,) labels from `to_numpy`.
+        values: Labels as the user gave them, for error messages.
+        name: Name of the labels in error messages.
+
+    Example:
+        >>> to_labels(np.array([0, 2]), [0, 2], "predictions")
+        array([0, 2])
+    """
+    labels = _cast_to_whole_numbers(array, values, name)
+    _check_label_range(labels, None, name=name, minimum=0)
     return labels
 
 
@@ -564,6 +590,15 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
 def _to_whole_numbers(values: object, name: str) -> Integers:
     """Convert (N,) whole numbers of at most 64 bits to int64; at least one is needed."""
     array = to_numpy(values, name)
+    return _cast_to_whole_numbers(array, values, name)
+
+
+def _cast_to_whole_numbers(
+    array: NDArray[Any],
+    values: object,
+    name: str,
+) -> Integers:
+    """Cast an array to int64; refuse everything but whole numbers of at most 64 bits."""
     _check_is_vector(array, name)
     _check_not_empty(array.size, "label", name)
     if array.dtype.kind == "f":
@@ -741,7 +776,7 @@ def to_probabilities(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     if not isinstance(rows.values, Ragged):
-        return _table_to_probabilities(rows.values, scores, name, allow_vector=True)
+        return table_to_probabilities(rows.values, scores, name, allow_vector=True)
     return _ragged_to_probabilities(rows.values, scores, name)
 
 
@@ -782,7 +817,7 @@ def check_scores(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(predictions, name)
-    return _table_to_probabilities(table, scores, name, allow_vector=allow_vector)
+    return table_to_probabilities(table, scores, name, allow_vector=allow_vector)
 
 
 def check_ragged(
@@ -841,7 +876,7 @@ def check_logits(
 
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(items, name)
-    checked = _table_to_probabilities(table, scores, name, allow_vector=True)
+    checked = table_to_probabilities(table, scores, name, allow_vector=True)
     # The logarithm of a probability of 0 is minus infinity, which is a valid logit.
     with np.errstate(divide="ignore"):
         if scores == "probabilities":
@@ -869,8 +904,11 @@ def as_ragged(rows: object, name: str) -> Ragged:
     return Ragged.of_table(table)
 
 
-def _table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
-    """Check an (N, K) table of scores, or (N,) P(class 1), and return (N, K) probabilities."""
+def table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
+    """Check an (N, K) table of scores, or (N,) P(class 1), and return (N, K) probabilities.
+
+    It is the second half of `check_scores`, for input that is already an array of floats.
+    """
     _check_not_empty(table.size, "row", name)
     # A single logit per item is no score of two classes: its softmax would always be 1.
     allow_vector = allow_vector and scores != "logits"

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from rightreasons.behavior.generalization import compare_generalization
 from rightreasons.behavior.learning.collect import collect_scores, outcomes
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import PlannedRun
-from rightreasons.behavior.rates import compare_generalization
 from rightreasons.cli.show import show_scores
 
 # Three functionalities of 2, 3 and 1 test cases; the last is undefined for one run.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.behavior.generalization import compare_generalization, generalization_score
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
-from rightreasons.behavior.rates import compare_generalization, generalization_score
 from rightreasons.core.results import Result
 from rightreasons.core.significance import mcnemar
 

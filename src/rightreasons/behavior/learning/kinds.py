@@ -25,7 +25,8 @@ from rightreasons.behavior.learning.items import (
 )
 from rightreasons.behavior.learning.options import ACTIVATIONS
 from rightreasons.behavior.measure import is_reading, match_classes, reading_texts
-from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
+from rightreasons.behavior.predictions import asks_for_neutral
+from rightreasons.behavior.rates import BehavioralPassRate, pass_rates
 from rightreasons.core.label_names import format_list
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
