@@ -701,7 +701,7 @@ def test_one_table_through_every_door(tmp_path, capsys, one, zero, words, names)
 def _suite_rate(suite, found, labels):
     numbers = suite.label_names or ["0", "1"]
     wanted = [numbers.index(label) if isinstance(label, str) else label for label in labels]
-    from rightreasons.behavior.measure import match_classes
+    from rightreasons.behavior.matching import match_classes
 
     order, *_ = match_classes(suite, found.label_names or 2, "the table")
     return float((found.scores[:, list(order)].argmax(axis=1) == wanted).mean())

@@ -373,14 +373,20 @@ def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
                 f"but got {expected_sizes} and {sizes}."
             )
         for outcomes, expected in zip(groups, first_groups, strict=True):
-            is_clustered = outcomes.codes is not None
-            if is_clustered != (expected.codes is not None) or (
-                is_clustered and not np.array_equal(outcomes.codes, expected.codes)
-            ):
+            if not _has_same_clusters(outcomes.codes, expected.codes):
                 raise ValueError(
                     f"Expected the pairs of the task {task!r} to have the same clusters, "
                     "but they differ."
                 )
+
+
+def _has_same_clusters(
+    codes: NDArray[np.intp] | None, expected_codes: NDArray[np.intp] | None
+) -> bool:
+    """Return whether two sets of items are clustered in the same way."""
+    if codes is None or expected_codes is None:
+        return codes is expected_codes
+    return np.array_equal(codes, expected_codes)
 
 
 def _randomize(

@@ -24,7 +24,8 @@ from rightreasons.behavior.learning.items import (
     window_items,
 )
 from rightreasons.behavior.learning.options import ACTIVATIONS
-from rightreasons.behavior.measure import is_reading, match_classes, reading_texts
+from rightreasons.behavior.matching import match_classes
+from rightreasons.behavior.measure import is_reading, reading_texts
 from rightreasons.behavior.predictions import asks_for_neutral
 from rightreasons.behavior.rates import BehavioralPassRate, pass_rates
 from rightreasons.core.label_names import format_list
