@@ -7,6 +7,7 @@ from . import io as io
 from . import models as models
 from . import probes as probes
 from . import reasons as reasons
+from . import repairs as repairs
 from . import report as report
 from . import shortcuts as shortcuts
 from . import training as training
@@ -31,6 +32,7 @@ from .models.gradients.attribution import integrated_gradients as integrated_gra
 from .models.gradients.fisher import fisher_information as fisher_information
 from .probes.bias import prior_bias as prior_bias
 from .probes.paralysis import choice_paralysis as choice_paralysis
+from .repairs.run import repair as repair
 from .report.card import gate as gate
 from .report.comparison import compare as compare
 from .report.runner import audit as audit
@@ -77,6 +79,8 @@ __all__ = [
     "probes",
     "reasons",
     "reliability_diagram",
+    "repair",
+    "repairs",
     "report",
     "shortcut_reliance",
     "shortcuts",

@@ -26,6 +26,9 @@ FOLDER = "predictions"
 
 COLUMNS = ("id", "text", "label", "prediction", "logits")
 
+PAIR_COLUMN = "text_pair"
+"""Column of the second texts, which a file of pairs has besides."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predictions:
@@ -36,15 +39,24 @@ class Predictions:
         texts: N texts.
         labels: (N,) labels in the model's numbering; -1 where there is none.
         logits: (N, K) or `Ragged`.
+        text_pairs: N second texts; None for single texts.
     """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     labels: NDArray[np.int64]
     logits: NDArray[np.float64] | Ragged
+    text_pairs: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def items(self) -> list[tuple[str, ...]]:
+        """N items of one text, or of two."""
+        if self.text_pairs is None:
+            return [(text,) for text in self.texts]
+        return list(zip(self.texts, self.text_pairs, strict=True))
 
 
 def predictions_file(split: str) -> str:
@@ -68,6 +80,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(
         ("label", "prediction"), label
     )
+    if split.text_pairs is not None:
+        kinds[PAIR_COLUMN] = datasets.Value("string")
     features = datasets.Features({**kinds, "logits": datasets.List(datasets.Value("float64"))})
     columns = {
         "id": split.ids.arrow,
@@ -76,6 +90,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
         "prediction": scores.predicted,
         "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),
     }
+    if split.text_pairs is not None:
+        columns[PAIR_COLUMN] = list(split.text_pairs)
     table = pa.table(columns, schema=features.arrow_schema)
     write_atomically(
         path, lambda temporary: pyarrow.parquet.write_table(table, os.fspath(temporary))
@@ -97,16 +113,21 @@ def read_predictions(path: Path) -> Predictions:
             f"Expected the predictions of an audit in {path}, but there is no such file."
         )
     try:
-        table = pyarrow.parquet.read_table(os.fspath(path), columns=list(COLUMNS))
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        table = pyarrow.parquet.read_table(os.fspath(path))
+        # Only files of pairs have second texts; any other column is not ours.
+        columns = {name: table.column(name).to_pylist() for name in COLUMNS}
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(
             f"Expected the predictions of an audit in {path}, but it holds something else."
         ) from error
-    columns = {name: table.column(name).to_pylist() for name in COLUMNS}
+    pairs = None
+    if PAIR_COLUMN in table.column_names:
+        pairs = tuple(table.column(PAIR_COLUMN).to_pylist())
     rows = columns["logits"]
     return Predictions(
         ids=tuple(columns["id"]),
         texts=tuple(columns["text"]),
         labels=np.array(columns["label"], dtype=np.int64),
         logits=as_ragged(rows, "logits") if is_ragged(rows) else np.array(rows, dtype=np.float64),
+        text_pairs=pairs,
     )

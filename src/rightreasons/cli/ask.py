@@ -339,12 +339,22 @@ def ways(
 def demo(
     out: Out = Path("report"),
     seed: Annotated[int, typer.Option(help="Seed of the data and of every random choice.")] = 0,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair the model too, and prove it, in OUT-repaired.")
+    ] = False,
     open_page: Open = False,
 ) -> None:
     """Train a bag of words on data with a planted shortcut, and audit it: half a minute, without torch."""
     from rightreasons.report.runner import audit_demo
 
-    show_audit(audit_demo(out, seed=seed, say=tell), open_page=open_page)
+    show_audit(audit_demo(out, seed=seed, say=tell), open_page=open_page and not repair)
+    if not repair:
+        typer.echo("Repair it: rightreasons demo --repair")
+        return
+    from rightreasons.cli.repairing import show_repair
+    from rightreasons.repairs.run import repair_demo
+
+    show_repair(repair_demo(out, out.with_name(f"{out.name}-repaired"), seed=seed, say=tell))
 
 
 question_command("calibration", stored=True)

@@ -634,22 +634,10 @@ def audit_demo(
     Raises:
         ModuleNotFoundError: If the extra [demo] is not installed.
     """
-    require_package("sklearn")
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    from rightreasons.datasets.builder import load_dataset
     from rightreasons.models.scorers import as_scorer
 
     check_folder(out, own=(*OWN, WAYS))
-    say("Making reviews with a planted cue …")
-    data = load_dataset("planted_shortcuts", seed=seed, **PLANTED)
-    train = data["train"]
-    say(f"Training a bag of words on {len(train):,} of them …")
-    names = train.features["label"].names
-    model = make_pipeline(CountVectorizer(), LogisticRegression())
-    model.fit(train["text"][:], [names[label] for label in train["label"]])
+    model, data = train_demo_model(seed, say)
     say("Auditing …")
     return audit(
         as_scorer(model, name="bag-of-words"),
@@ -661,3 +649,32 @@ def audit_demo(
         command=f"rightreasons demo{'' if seed == 0 else f' --seed {seed}'}",
         **options,
     )
+
+
+def train_demo_model(
+    seed: int = 0, say: Callable[[str], object] = lambda line: None
+) -> tuple[Any, datasets.DatasetDict]:
+    """Train the bag of words of the demo; return it with the planted data, whose split "train" it learned from.
+
+    Args:
+        seed: Decides the data.
+        say: Called with a line before each step.
+
+    Raises:
+        ModuleNotFoundError: If the extra [demo] is not installed.
+    """
+    require_package("sklearn")
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from rightreasons.datasets.builder import load_dataset
+
+    say("Making reviews with a planted cue …")
+    data = load_dataset("planted_shortcuts", seed=seed, **PLANTED)
+    train = data["train"]
+    say(f"Training a bag of words on {len(train):,} of them …")
+    names = train.features["label"].names
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    model.fit(train["text"][:], [names[label] for label in train["label"]])
+    return model, data

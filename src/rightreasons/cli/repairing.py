@@ -1,0 +1,95 @@
+"""The command that closes the loop: from what an audit found to a model that is repaired, with the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rightreasons.cli import hand_over, make_command_lines, tell
+from rightreasons.cli.declared import declared_command
+from rightreasons.cli.show import show_answer, show_table
+from rightreasons.core.options import parse_names
+from rightreasons.repairs.options import RepairOptions
+
+if TYPE_CHECKING:
+    from rightreasons.repairs.run import RepairResult
+
+COMMANDS = make_command_lines("repairing")
+
+
+@declared_command(COMMANDS["repair"], "repair", {"options": RepairOptions})
+def repair(
+    report: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of a report that asked about shortcuts.",
+            metavar="REPORT",
+            show_default=False,
+        ),
+    ],
+    train: Annotated[
+        str,
+        typer.Option(help="Labeled training texts: a file, a folder, or a dataset."),
+    ],
+    options: RepairOptions,
+    not_reasons: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated words that are no reasons for a label."),
+    ] = None,
+    retrain: Annotated[
+        str | None,
+        typer.Option(
+            help="Command that trains the model again, such as 'fine-tune demo --epochs 2'."
+        ),
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that was trained elsewhere on the repaired texts, to be verified."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the repair.")] = Path("repair"),
+) -> None:
+    """Edit training texts so that words that are no reasons tell nothing, train again, and prove it.
+
+    Without words, repair.yaml lists what decides, for a person to judge. Without --retrain or --after, the repaired
+    texts are written and nothing is verified.
+    """
+    from rightreasons.repairs.run import repair as run_repair
+
+    result = run_repair(
+        report,
+        train,
+        options=options,
+        not_reasons=parse_names(not_reasons) or (),
+        retrain=retrain,
+        after=after,
+        out=out,
+    )
+    show_repair(result)
+
+
+def show_repair(result: RepairResult) -> None:
+    """Print whether a repair worked, and where its files are."""
+    from rightreasons.repairs.run import TRAIN_FILE
+
+    tell(f"Training texts: {result.out / TRAIN_FILE}")
+    if result.verification is None:
+        hand_over({"words": list(result.words.labels), "repaired": None})
+        typer.echo(
+            "Nothing is verified yet: train the model on these texts, and repeat the command with --after NEW_MODEL."
+        )
+        return
+    from rightreasons.repairs.page import REPAIR
+
+    answer = REPAIR.answer(result, result.findings.audit["settings"]["confidence_level"])
+    hand_over(answer)
+    show_answer(REPAIR.title, answer.verdict)
+    # The page has the edited texts; a terminal is for the figures.
+    for part in answer.parts:
+        for table in part.tables:
+            if table.key in ("accuracies", "shares", "criteria"):
+                show_table(table)
+    typer.echo(f"\nPage: {result.page}")

@@ -1,0 +1,150 @@
+"""Read what an audit named: the words that decide, and the items that it was about."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.predictions_file import read_predictions
+from rightreasons.core.errors import OptionError
+from rightreasons.report.comparison import prediction_files, report_folder
+from rightreasons.report.schema import check_files, read_audit
+from rightreasons.shortcuts.swapping.segments import Text
+
+QUESTION = "shortcuts"
+"""The question whose findings are repaired."""
+
+DECISIVE = ("large", "some")
+"""Decisions by which a feature decides more than its margin allows."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedFeature:
+    """A feature of texts that decides, as an audit found it.
+
+    Attributes:
+        name: Its name in the report.
+        test: The test that found it, such as "words" for a pair of words.
+        words: Its words, the most effective first; () for a feature that is no words, such as the length.
+        deciding_share: Share of predictions that it decides.
+        is_spurious: Whether the audit had evidence that it is no reason: planted, vanishing in another split, or named
+            by the user.
+    """
+
+    name: str
+    test: str
+    words: tuple[str, ...]
+    deciding_share: float
+    is_spurious: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Findings:
+    """What an audit found about shortcuts.
+
+    Attributes:
+        folder: Folder of the report.
+        audit: Its audit.json.
+        features: Features that decide, the largest share first.
+        items: N audited items.
+        ids: N ids.
+        labels: (N,) gold labels in the model's numbering; -1 for none.
+    """
+
+    folder: Path
+    audit: Mapping[str, Any]
+    features: tuple[NamedFeature, ...]
+    items: Sequence[Text]
+    ids: Sequence[str]
+    labels: NDArray[np.int64]
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the model's classes."""
+        return tuple(self.audit["model"]["label_names"])
+
+    @property
+    def model_name(self) -> str:
+        """What the report calls the model."""
+        return str(self.audit["model"]["name"])
+
+    @property
+    def spurious_words(self) -> tuple[str, ...]:
+        """The words that the audit itself showed to be no reasons."""
+        words: dict[str, None] = {}
+        # An ordered set: a word may stand in a pair and in a list.
+        for feature in self.features:
+            if feature.is_spurious:
+                words.update(dict.fromkeys(feature.words))
+        return tuple(words)
+
+
+def read_findings(report: str | os.PathLike[str]) -> Findings:
+    """Read the findings of an audit, and the items that it was about.
+
+    Args:
+        report: The folder of a report, or its audit.json.
+
+    Returns:
+        The findings.
+
+    Raises:
+        FileNotFoundError: If there is no report.
+        ValueError: If its question about shortcuts was not answered, or its predictions are gone.
+    """
+    audit = read_audit(report)
+    folder = report_folder(report)
+    # A report has one answer for each question that was asked of it.
+    result = None
+    for outcome in audit["questions"]:
+        if outcome["question"] == QUESTION:
+            result = outcome["result"]
+    if result is None:
+        raise OptionError(
+            f"Expected a report whose question about shortcuts was answered, but that of {folder} was not: "
+            f"`rightreasons audit … --questions {QUESTION}` asks it.",
+            option="report",
+        )
+    # The items are in the file of predictions: the data themselves may be gone, or changed.
+    file = prediction_files(audit)[audit["dataset"]["primary"]]
+    check_files(folder, audit, [file])
+    predictions = read_predictions(folder / file)
+    features = list(list_features(result["data"]["swaps"]))
+    features.sort(key=lambda feature: -feature.deciding_share)
+    return Findings(
+        folder=folder,
+        audit=audit,
+        features=tuple(features),
+        items=predictions.items,
+        ids=predictions.ids,
+        labels=predictions.labels,
+    )
+
+
+def list_features(swaps: Mapping[str, Any]) -> Iterator[NamedFeature]:
+    """Yield the features that decide more than their margins allow, each once.
+
+    Args:
+        swaps: What audit.json holds of the swaps: "tests", "pairs", and "judged".
+    """
+    seen = set()
+    judged = swaps["judged"]
+    # The strongest pair stands among the tests and among the pairs.
+    for row in (*swaps["tests"], *swaps["pairs"]):
+        identity = (row["test"], row["name"])
+        if row["decision"]["level"] not in DECISIVE or identity in seen:
+            continue
+        seen.add(identity)
+        yield NamedFeature(
+            name=row["name"],
+            test=row["test"],
+            words=tuple(row["words"]),
+            deciding_share=float(row["effect"]["deciding_share"]),
+            is_spurious=judged.get(row["name"]) == "spurious",
+        )

@@ -1,0 +1,290 @@
+"""The page of a repair: before and after side by side, what it costs, and what still decides."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+
+import rightreasons
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import digest_files, format_json, write_text
+from rightreasons.page.parts import Cell, Example
+from rightreasons.page.prose import prose, short_name
+from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
+from rightreasons.repairs.edits import UNCHANGED
+from rightreasons.repairs.run import RepairResult
+from rightreasons.repairs.verification import Verification
+from rightreasons.report.render import Outcome, Page, write_page
+from rightreasons.report.schema import AUDIT_FILE, signed
+
+SOURCE = "This package; McNemar 1947"
+
+VERSIONS = ("unchanged", "removed", "swapped")
+"""The versions of the items, in the order of the page."""
+
+N_TEXTS = 10
+"""Number of edited texts and of swapped items that the page shows."""
+
+N_WORDS = 6
+"""Number of words that a sentence names."""
+
+
+def verified(m: RepairResult) -> Verification:
+    """Return the verification, without which there is no page."""
+    return cast("Verification", m.verification)
+
+
+def name_words(m: RepairResult) -> str:
+    """Return the words in quotation marks, the first of many."""
+    words = [f"“{word}”" for word in m.words.labels]
+    # Dozens of words would hide the sentence that names them.
+    if len(words) > N_WORDS:
+        return f"{', '.join(words[:N_WORDS])} and {len(words) - N_WORDS} more words"
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def lend(m: RepairResult) -> float:
+    """Return the accuracy that the words lent the first model, on texts like the audited ones."""
+    before = verified(m).before
+    return (before.unchanged.value or 0.0) - (before.removed.value or 0.0)
+
+
+def cost(m: RepairResult) -> float:
+    """Return the accuracy that the repair costs on texts like the audited ones."""
+    # Negative if the repaired model is better, as after a shortcut that mostly misled.
+    verification = verified(m)
+    return (verification.before.unchanged.value or 0.0) - (
+        verification.after.unchanged.value or 0.0
+    )
+
+
+def list_accuracies(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield the accuracy on each version of the items, before and after."""
+    verification = verified(m)
+    for name in VERSIONS:
+        test = verification.tests[name]
+        label = "unchanged" if name == "unchanged" else f"words {name}"
+        yield (
+            label,
+            getattr(verification.before, name),
+            getattr(verification.after, name),
+            test.p_value,
+        )
+
+
+def list_shares(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield what the words decide, and the calibration error without them, before and after."""
+    verification = verified(m)
+    # A row that falls to zero by the edit itself, the association in the training texts, is not among them.
+    yield (
+        "predictions that the words decide",
+        verification.before.decided,
+        verification.after.decided,
+    )
+    errors = (
+        Estimate(verification.before.calibration_error),
+        Estimate(verification.after.calibration_error),
+    )
+    yield "calibration error without the words", *errors
+
+
+def list_criteria(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield the conditions of the acceptance rule."""
+    # The keys are those of `audit.json`; a reader gets what they mean.
+    names = {
+        "decided": "share that the words decide, at most",
+        "decided_high": "high end of its interval, at most",
+        "gap": "accuracy swapped and without words, apart by at most",
+        "removed": "accuracy without the words, at least",
+        "unchanged": "accuracy as they are, at least",
+    }
+    for row in verified(m).criteria:
+        yield names[row.name], row.value, row.bound, "met" if row.is_met else "not met"
+
+
+def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield what else decides in the retrained model."""
+    # Lists of forty words are told by their first ones, which contribute most.
+    for row in m.remaining:
+        words = ", ".join(row.words[:N_WORDS])
+        yield row.test, words or row.name, row.estimate
+
+
+def list_edits(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield training texts before and after the edit."""
+    edited = m.edited
+    labels = m.training.columns["label"]
+    is_edited = np.array(edited.edits) != UNCHANGED
+    for row in np.flatnonzero(is_edited)[:N_TEXTS].tolist():
+        original = m.originals[int(edited.sources[row])]
+        yield edited.edits[row], labels[row], " / ".join(original), " / ".join(edited.items[row])
+
+
+def list_swaps(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield audited items with the words swapped, and what both models predict."""
+    verification = verified(m)
+    names = m.findings.label_names
+    original, swapped = verification.predictions[0]
+    # The items whose prediction the words decided are those that the repair is about.
+    decided = np.flatnonzero(original != swapped)
+    for place in decided[:N_TEXTS].tolist():
+        row = int(verification.rows[place])
+        changes = []
+        for labels in verification.predictions[:, :, place].tolist():
+            changes.append(f"{names[labels[0]]} → {names[labels[1]]}")
+        item = " / ".join(m.findings.items[row])
+        text = " / ".join(verification.swapped[place])
+        label = names[m.findings.labels[row]]
+        yield item, text, label, *changes
+
+
+def show_pair(m: RepairResult) -> tuple[Example, ...]:
+    """Return an item with the words swapped as both models read it: one that the repair corrects, if there is one."""
+    verification = verified(m)
+    labels = m.findings.labels[verification.rows]
+    old_labels, new_labels = verification.predictions[:, 1, :]
+    corrected = np.flatnonzero((old_labels != labels) & (new_labels == labels))
+    if not len(corrected):
+        return ()
+    place = int(corrected[0])
+    names = m.findings.label_names
+    row = int(verification.rows[place])
+    examples = []
+    for predicted, note in (
+        (old_labels, "Before the repair."),
+        (new_labels, "After the repair."),
+    ):
+        examples.append(
+            Example(
+                id=str(m.findings.ids[row]),
+                text=verification.swapped[place][0],
+                text_pair=" ".join(verification.swapped[place][1:]),
+                label=names[labels[place]],
+                prediction=names[int(predicted[place])],
+                confidence=None,
+                note=f"With the words swapped. {note}",
+            )
+        )
+    return tuple(examples)
+
+
+def contrast_shares(m: RepairResult) -> tuple[Estimate, Estimate]:
+    """Return what the words decide before and after."""
+    return verified(m).before.decided, verified(m).after.decided
+
+
+def make_flag(m: RepairResult) -> Estimate:
+    """Return 1 for a repaired model and 0 for one that is not."""
+    return Estimate(float(bool(m.repaired)))
+
+
+REPAIR = Question(
+    name="repair",
+    title="Is it repaired?",
+    prose=prose(__file__, name_words=name_words, lend=lend, cost=cost, verified=verified),
+    figures=(
+        Figure(
+            "repaired",
+            make_flag,
+            SOURCE,
+            unit="count",
+            better="higher",
+            no_interval="It is a decision by several conditions.",
+        ),
+        Figure("decided", lambda m: verified(m).after.decided, SOURCE, better="lower"),
+        Figure("decided_before", lambda m: verified(m).before.decided, SOURCE, better="lower"),
+        Figure("accuracy", lambda m: verified(m).after.unchanged, SOURCE, better="higher"),
+        Figure("accuracy_without", lambda m: verified(m).after.removed, SOURCE, better="higher"),
+        Figure("accuracy_swapped", lambda m: verified(m).after.swapped, SOURCE, better="higher"),
+    ),
+    headlines=("decided", "decided_before", "accuracy_without", "accuracy_swapped"),
+    verdict=(
+        Rule("good", "repaired", lambda m: m.repaired),
+        Rule("bad", "not_repaired"),
+    ),
+    parts=(
+        Part(
+            "compared",
+            (Table("accuracies", list_accuracies, SOURCE), Table("shares", list_shares, SOURCE)),
+        ),
+        Part(
+            "criteria",
+            (Table("criteria", list_criteria, "This package"),),
+            figures=("repaired", "accuracy"),
+        ),
+        Part("items", (Table("swaps", list_swaps, "Counted"),)),
+        Part("texts", (Table("edits", list_edits, "Counted"),)),
+        Part(
+            "remaining", (Table("remaining", list_remaining, SOURCE, when=lambda m: m.remaining),)
+        ),
+    ),
+    leads=(
+        Lead(
+            "repaired",
+            figure="decided",
+            contrast=contrast_shares,
+            pair=show_pair,
+            when=lambda m: m.repaired,
+        ),
+        Lead(
+            "not_repaired",
+            figure="decided",
+            contrast=contrast_shares,
+        ),
+    ),
+)
+"""The section of the page, and what audit.json holds of it."""
+
+
+def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
+    """Write index.html and audit.json into the folder of a repair; `gate` reads the latter.
+
+    Args:
+        m: A repair with a verified model.
+        resampling: Level of the intervals.
+    """
+    primary = m.findings.audit["dataset"]["primary"]
+    answer = REPAIR.answer(m, resampling.level, split=primary)
+    outcome = Outcome(REPAIR.name, REPAIR.title, "answered", "", answer)
+    created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    say = REPAIR.prose.of(m=m, created=created, version=rightreasons.__version__)
+    name = short_name(m.findings.model_name)
+    # The page begins with the name of the model that was repaired, as its earlier report does.
+    page = Page(
+        title=f"Repair of {name}",
+        heading=f"{name}, repaired" if m.repaired else f"{name}, not repaired",
+        facts=say.pairs("facts"),
+        outcomes=[outcome],
+        made=say.pairs("made"),
+        subject=name,
+    )
+    write_page(m.out, page, {})
+    # The digests of the files beside it let `compare` and `gate` find a changed file.
+    record = make_record(m, outcome, created)
+    record["files"] = digest_files(m.out)
+    write_text(m.out / AUDIT_FILE, format_json(signed(record)))
+
+
+def make_record(m: RepairResult, outcome: Outcome, created: str) -> dict[str, Any]:
+    """Return what audit.json holds: the audit that was repaired, with the repair as its only question."""
+    # Model and data are those of the earlier audit, so that a reader finds it.
+    audit = dict(m.findings.audit)
+    data = dict(audit["dataset"])
+    # The predictions stay in the earlier report.
+    data["splits"] = [{**split, "predictions": None} for split in data["splits"]]
+    settings = {"report": str(m.findings.folder), "method": m.edited.method}
+    return {
+        **audit,
+        "rightreasons": rightreasons.__version__,
+        "created": created,
+        "dataset": data,
+        "settings": {**settings, "words": list(m.words.labels)},
+        "answers": None,
+        "questions": [outcome.to_dict()],
+    }

@@ -1,0 +1,77 @@
+"""Find what else decides in a repaired model, by the swaps of the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.repairs.findings import Findings
+from rightreasons.repairs.options import RepairOptions
+from rightreasons.repairs.training_set import TrainingSet, list_columns
+from rightreasons.repairs.words import SpuriousWords
+from rightreasons.shortcuts.measure_deciding import FeatureEffect, measure_swaps
+from rightreasons.shortcuts.swapping.training import TrainingTexts
+
+
+def find_remaining(
+    scorer: Any,
+    findings: Findings,
+    repaired: TrainingSet,
+    words: SpuriousWords,
+    options: RepairOptions,
+) -> tuple[FeatureEffect, ...]:
+    """Return the features that decide more than their margins allow in a repaired model, the largest first.
+
+    The repaired texts offer the candidates, as in an audit with these training texts. The repaired words are left out:
+    they are verified apart, and together.
+
+    Args:
+        scorer: The repaired model.
+        findings: The audited items.
+        repaired: Repaired training texts.
+        words: Words that were repaired.
+        options: Budget, level and seed.
+    """
+    # The repaired model may have its classes in another order than the audited one.
+    names = list(scorer.label_names)
+    class_of = np.array([names.index(name) for name in findings.label_names])
+    training = TrainingTexts(
+        list_columns(repaired.items),
+        class_of[repaired.labels],
+        len(names),
+        segmenter=repaired.segmenter,
+        reasons=words.labels,
+    )
+
+    # Both models are asked about the same items, in the same order of draws.
+    columns = list_columns(findings.items)
+    pairs = columns[1] if len(columns) > 1 else None
+    scores = scorer.predict(columns[0], text_pairs=pairs, progress=False)
+    gold = np.where(findings.labels >= 0, class_of[np.maximum(findings.labels, 0)], -1)
+    measured = measure_swaps(
+        scorer,
+        columns,
+        scores.predicted,
+        training,
+        ids=findings.ids,
+        labels=gold,
+        resampling=options.resampling,
+        budget=options.budget,
+        progress=False,
+    )
+    # The strongest pair of words stands among the tests and among the pairs.
+    rows = dict.fromkeys([*measured.rows, *measured.pairs])
+    decisive = [row for row in rows if row.is_decisive]
+    return tuple(sorted(decisive, key=lambda row: -row.effect.deciding_share))
+
+
+def list_new_words(features: Iterable[FeatureEffect], known: Sequence[str]) -> list[str]:
+    """Return the words of features that are not known, in the order of the features."""
+    words: dict[str, None] = {}
+    for feature in features:
+        for word in feature.words:
+            if word not in known:
+                words[word] = None
+    return list(words)

@@ -1,0 +1,129 @@
+"""Train the repaired model: clone and fit an estimator, run a command of `fine-tune`, or call a function."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.repairs.training_set import TrainingSet, list_columns
+
+if TYPE_CHECKING:
+    import datasets
+
+Retrain = Callable[["datasets.Dataset"], Any]
+"""Returns a model that was trained on a table with the columns `text`, `label` and, for pairs, `text_pair`."""
+
+FINE_TUNE = "fine-tune"
+"""The command that `retrain` may name."""
+
+MODEL_FOLDER = "model"
+"""Folder of a fine-tuned model, in the folder of the repair."""
+
+
+def retrain_model(
+    model: Any,
+    training: TrainingSet,
+    weights: NDArray[np.float64],
+    *,
+    retrain: str | Retrain | None,
+    file: Path,
+) -> Any:
+    """Train a model on repaired texts; None if there is no way to.
+
+    Args:
+        model: The model before the repair.
+        training: Repaired training texts.
+        weights: (M,) weight of each text; all 1 for methods that edit.
+        retrain: A command such as "fine-tune prajjwal1/bert-tiny --epochs 2", whose data and folder are added, or a
+            function of the repaired table. None for an estimator with `fit`, which is cloned.
+        file: The csv file with the repaired texts, which the command reads.
+
+    Returns:
+        A model as `as_scorer` takes it, or None for models that only their owner can train.
+
+    Raises:
+        ValueError: If the command is another one, or fails.
+    """
+    if callable(retrain):
+        return retrain(make_table(training))
+    if retrain is not None:
+        return run_fine_tune(retrain, file)
+    if is_estimator(model) and len(training.text_columns) == 1:
+        return fit_clone(model, training, weights)
+    return None
+
+
+def make_table(training: TrainingSet) -> datasets.Dataset:
+    """Return the texts as a table, labels by name."""
+    import datasets
+
+    return datasets.Dataset.from_dict(training.columns)
+
+
+def is_estimator(model: Any) -> bool:
+    """Return whether a model can be cloned and fitted, as an estimator of scikit-learn can."""
+    members = ("fit", "predict_proba", "classes_")
+    return all(hasattr(model, member) for member in members)
+
+
+def fit_clone(model: Any, training: TrainingSet, weights: NDArray[np.float64]) -> Any:
+    """Fit a new estimator with the same parameters; the given one stays as it is."""
+    # An estimator has the labels as it was given them: names, or numbers.
+    class_by_name = {str(label): label for label in model.classes_}
+    labels = np.array(list(map(class_by_name.__getitem__, training.columns["label"])))
+    texts = list_columns(training.items)[0]
+    fitted = _clone(model)
+    # Not every estimator takes weights, so they are given only if they say something.
+    if (weights == 1).all():
+        return fitted.fit(texts, labels)
+    # A pipeline hands weights to its last step under the name of that step.
+    steps = getattr(fitted, "steps", None)
+    name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+    return fitted.fit(texts, labels, **{name: weights})
+
+
+def _clone(model: Any) -> Any:
+    """Return an unfitted copy of an estimator."""
+    if hasattr(model, "get_params") and "sklearn" in sys.modules:
+        from sklearn.base import clone
+
+        return clone(model)
+    # An estimator of another library is fitted anew over what it learned.
+    return copy.deepcopy(model)
+
+
+def run_fine_tune(command: str, file: Path) -> str:
+    """Run `rightreasons fine-tune` on a csv file; return the folder of the model.
+
+    Raises:
+        ValueError: If the command is another one, or fails.
+    """
+    words = shlex.split(command)
+    if len(words) < 2 or words[0] != FINE_TUNE:
+        raise OptionError(
+            f"Expected a command such as {FINE_TUNE + ' MODEL --epochs 2'!r} in `retrain`, but got {command!r}.",
+            option="retrain",
+        )
+    folder = file.parent / MODEL_FOLDER
+    # A process of its own: training takes the memory and the random state of another.
+    line = [sys.executable, "-m", "rightreasons", *words[:2], str(file), *words[2:]]
+    finished = subprocess.run(
+        [*line, "--label-column", "label", "--out", str(folder)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if finished.returncode:
+        # Commands end with one sentence about what went wrong.
+        lines = finished.stderr.strip().splitlines() or ["no message"]
+        raise OptionError(f"The command in `retrain` failed: {lines[-1]}", option="retrain")
+    return str(folder)

@@ -1,0 +1,409 @@
+"""Find, fix, prove: edit the training texts by what an audit named, train again, and verify on the audited items."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.errors import OptionError, OptionTypeError
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.store import check_folder
+from rightreasons.models.scorers import as_scorer
+from rightreasons.repairs.edits import EditedItems, edit_items
+from rightreasons.repairs.findings import Findings, read_findings
+from rightreasons.repairs.options import RepairOptions
+from rightreasons.repairs.other_signal import check_other_signal, enumerate_words
+from rightreasons.repairs.plan import (
+    PLAN_FILE,
+    Judgment,
+    PlannedWord,
+    explain_unjudged,
+    make_plan,
+    read_plan,
+    write_plan,
+)
+from rightreasons.repairs.remaining import find_remaining, list_new_words
+from rightreasons.repairs.retraining import MODEL_FOLDER, Retrain, make_table, retrain_model
+from rightreasons.repairs.training_set import TrainingSet, open_training_set
+from rightreasons.repairs.verification import (
+    MIN_DECIDED,
+    Reading,
+    Verification,
+    Versions,
+    check_classes,
+    measure_decided,
+    verify,
+    write_versions,
+)
+from rightreasons.repairs.words import SpuriousWords, find_longer_forms
+from rightreasons.report.render import PAGE
+from rightreasons.report.schema import AUDIT_FILE
+from rightreasons.shortcuts.measure_deciding import FeatureEffect
+from rightreasons.shortcuts.swapping.segments import Text
+
+if TYPE_CHECKING:
+    import datasets
+
+TRAIN_FILE = "train.repaired.csv"
+"""The repaired training texts."""
+
+OWN = (AUDIT_FILE, PAGE, "figures", PLAN_FILE, TRAIN_FILE, MODEL_FOLDER)
+"""What a repair writes into its folder."""
+
+Judge = Callable[[str], bool]
+"""Returns whether a word is no reason for a label."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """One round of edits.
+
+    Attributes:
+        words: Words that were edited.
+        candidates: Words of pairs that decide more than their margin in the retrained model, and that were not edited.
+    """
+
+    words: tuple[str, ...]
+    candidates: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RepairResult:
+    """What a repair made, and whether it worked.
+
+    Attributes:
+        out: Folder with the repaired texts, the plan and, once a model is verified, the page and audit.json.
+        findings: What the audit named.
+        words: Words that are no reasons, with the label that each predicts.
+        edited: How the texts were edited.
+        training: Training texts after the edit.
+        originals: Training texts before the edit.
+        plan: Words for a person to judge, and those that were judged.
+        model: The retrained model, as `as_scorer` takes it; None if only its owner can train it.
+        verification: Both models on the audited items; None without a retrained model.
+        rounds: The rounds, in order.
+        remaining: Features besides the words that decide in the retrained model, largest first.
+        longer_forms: Words that begin with a named word and were not edited -> number of training texts.
+    """
+
+    out: Path
+    findings: Findings
+    words: SpuriousWords
+    edited: EditedItems
+    training: TrainingSet
+    originals: Sequence[Text]
+    plan: tuple[PlannedWord, ...] = ()
+    model: Any = None
+    verification: Verification | None = None
+    rounds: tuple[Round, ...] = ()
+    remaining: tuple[FeatureEffect, ...] = ()
+    longer_forms: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def n_training(self) -> int:
+        """Number of training texts before the edit."""
+        return len(self.originals)
+
+    @property
+    def train(self) -> datasets.Dataset:
+        """The repaired texts as a table."""
+        return make_table(self.training)
+
+    @property
+    def repaired(self) -> bool | None:
+        """Whether the retrained model meets the acceptance rule; None without one."""
+        if self.verification is None:
+            return None
+        return self.verification.repaired
+
+    @property
+    def before(self) -> Reading | None:
+        """The model before the repair, on the audited items."""
+        if self.verification is None:
+            return None
+        return self.verification.before
+
+    @property
+    def after(self) -> Reading | None:
+        """The retrained model, on the audited items."""
+        if self.verification is None:
+            return None
+        return self.verification.after
+
+    @property
+    def page(self) -> Path | None:
+        """The page; None without a retrained model."""
+        # Without a verified model a page could only promise.
+        if self.verification is None:
+            return None
+        return self.out / PAGE
+
+    @property
+    def n_items(self) -> int:
+        """Number of audited items on which the models were compared."""
+        return 0 if self.verification is None else self.verification.n_items
+
+
+@accept_options_as_keywords(RepairOptions)
+def repair(  # noqa: PLR0913 - what to repair, with what, and where to
+    report: str | os.PathLike[str],
+    train: Any,
+    model: Any = None,
+    *,
+    options: RepairOptions,
+    not_reasons: Iterable[str] | Judge = (),
+    retrain: str | Retrain | None = None,
+    after: Any = None,
+    out: str | os.PathLike[str] = "repair",
+) -> RepairResult:
+    """Repair a model that decides by words that are no reasons, and prove it on the audited items.
+
+    The training texts are edited so that the words tell nothing about the label, the model is trained again, and both
+    models are compared on the items of the report: as they are, without the words, and with them swapped. Rounds go on
+    until the retrained model offers no further word that is no reason. Nothing is edited that nobody called no reason.
+
+    The repair is accepted if afterwards the words decide at most 5 % of the predictions (the interval ends below 10 %),
+    the accuracies with swapped words and without words differ by at most 3 points, at most 2 points are lost on texts
+    without the words, and the accuracy on the texts as they are is at most 3 points below the former one without them.
+
+    Args:
+        report: Folder of an audit that asked about shortcuts.
+        train: Labeled training texts of the model: a file, a data set, or a table in memory.
+        model: The audited model, as `audit` takes it; None for the one that the report names.
+        options: Fields of `RepairOptions` as keywords, such as `method`, `growth`, `rounds` and `seed`.
+        not_reasons: Words that are no reasons for a label, or a function that says whether a word is none. Words that
+            the audit showed to be none (planted, vanishing in another split, named then) need no naming.
+        retrain: A command such as "fine-tune demo --epochs 2", or a function from the repaired table to a model.
+        after: A model that was trained elsewhere on the repaired texts: it is only verified.
+        out: Folder for the repaired texts, the plan, the page and audit.json.
+
+    Returns:
+        A `RepairResult`: `train`, `model`, `before`, `after`, `repaired`, `page` and more.
+
+    Raises:
+        FileNotFoundError: If there is no report.
+        ValueError: If nobody has judged the words (repair.yaml then lists them), a word is in no training text, the
+            words decide too little to repair, nothing but the words predicts the label, or too few audited items are
+            no training texts. Nothing else is written then.
+    """
+    # Everything that can be refused is refused before the first text is edited.
+    folder = check_folder(out, own=OWN)
+    findings = read_findings(report)
+    training = open_training_set(train, findings.label_names, **options.source)
+    scorer = as_scorer(findings.model_name if model is None else model)
+    judged = collect_judgments(findings, not_reasons, folder / PLAN_FILE)
+    work = _Repair(
+        findings=findings,
+        training=training,
+        options=options,
+        scorer=scorer,
+        model=model,
+        retrain=retrain,
+        retrained=after,
+        folder=folder,
+    )
+
+    # A repair that guessed which words are no reasons would remove meaning.
+    accepted = [word for word, judgment in judged.items() if judgment == "no"]
+    if not accepted:
+        plan = make_plan(findings, training, judged)
+        if not plan:
+            raise OptionError(
+                f"Expected a report with words that decide, but {findings.folder} names none: nothing to repair.",
+                option="report",
+            )
+        file = write_plan(folder / PLAN_FILE, plan, {"report": str(findings.folder)})
+        raise OptionError(explain_unjudged(plan, file), option="not_reasons")
+
+    result = work.run(accepted, judged, not_reasons if callable(not_reasons) else None)
+    write_plan(folder / PLAN_FILE, result.plan, _describe_settings(findings, result, options))
+    result.training.write(folder / TRAIN_FILE)
+    if result.verification is not None:
+        from rightreasons.repairs.page import write_repair_page
+
+        write_repair_page(result, options.resampling)
+    return result
+
+
+def _describe_settings(
+    findings: Findings, result: RepairResult, options: RepairOptions
+) -> dict[str, Any]:
+    """Return the settings that make the repair again, for the plan."""
+    changes = options.get_changes()
+    return {"report": str(findings.folder), "method": result.edited.method, **changes}
+
+
+def collect_judgments(
+    findings: Findings, not_reasons: Iterable[str] | Judge, file: Path
+) -> dict[str, Judgment]:
+    """Return which words are reasons and which are none, by the plan, the report, and what is given.
+
+    Args:
+        findings: What the audit named.
+        not_reasons: Words that are no reasons, or a function that judges the words of the report.
+        file: The plan of an earlier call, which a person may have filled in.
+
+    Returns:
+        Word -> "yes" or "no"; what is given now wins.
+    """
+    judged: dict[str, Judgment] = {}
+    # The weakest source comes first: what a person says now overrides the file and the report.
+    if file.is_file():
+        judged.update(read_plan(file))
+    for word in findings.spurious_words:
+        judged[word] = "no"
+    if callable(not_reasons):
+        for feature in findings.features:
+            for word in feature.words:
+                if not_reasons(word):
+                    judged[word] = "no"
+        return judged
+    if isinstance(not_reasons, str):
+        raise OptionTypeError(
+            f"Expected a list of words in `not_reasons`, but got {not_reasons!r}.",
+            option="not_reasons",
+        )
+    for word in not_reasons:
+        judged[word.strip().lower()] = "no"
+    return judged
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Repair:
+    """The steps of a repair, with what they share."""
+
+    findings: Findings
+    training: TrainingSet
+    options: RepairOptions
+    scorer: Any
+    model: Any
+    retrain: str | Retrain | None
+    retrained: Any
+    folder: Path
+
+    def run(
+        self, accepted: Sequence[str], judged: dict[str, Judgment], judge: Judge | None
+    ) -> RepairResult:
+        """Edit, train and search in rounds, and verify the last model."""
+        rounds: list[Round] = []
+        while True:
+            result = self._run_round(accepted)
+            candidates = list_new_words(result.remaining, list(judged))
+            rounds.append(Round(tuple(result.words.labels), tuple(candidates)))
+            # Only what somebody calls no reason is edited. The other words are listed for a person.
+            additions = []
+            if judge is not None:
+                additions = [word for word in candidates if judge(word)]
+            if not additions or len(rounds) >= self.options.rounds:
+                break
+            accepted = [*result.words.labels, *additions]
+            judged = judged | dict.fromkeys(additions, "no")
+
+        plan = make_plan(self.findings, self.training, judged | dict.fromkeys(candidates, "?"))
+        result = dataclasses.replace(
+            result,
+            plan=tuple(plan),
+            rounds=tuple(rounds),
+            longer_forms=find_longer_forms(result.words, self.training.items),
+        )
+        if result.model is None:
+            return result
+        # Texts that an edit made are training texts, too: the repaired model may not be tested on them.
+        read_texts = [*self.training.items, *result.training.items]
+        versions = self._write_versions(result.words, read_texts)
+        scorer = as_scorer(result.model)
+        verification = verify(self.scorer, scorer, versions, self.options.resampling)
+        return dataclasses.replace(result, verification=verification)
+
+    def _run_round(self, accepted: Sequence[str]) -> RepairResult:
+        """Edit the original texts by all words at once, train, and search for what else decides."""
+        words = self.training.label_words(accepted)
+        # Both checks come before anything that takes long.
+        check_other_signal(self.training, words)
+        self._check_before(words)
+        edited = edit_items(
+            self.training.items,
+            self.training.labels,
+            words,
+            method=self.options.method,
+            growth=self.options.growth,
+            seed=self.options.seed,
+        )
+        repaired = self.training.edit(edited)
+        model = self._train(repaired, edited)
+        remaining: tuple[FeatureEffect, ...] = ()
+        if model is not None:
+            scorer = as_scorer(model)
+            check_classes(scorer, self.findings.label_names)
+            remaining = find_remaining(scorer, self.findings, repaired, words, self.options)
+        return RepairResult(
+            out=self.folder,
+            findings=self.findings,
+            words=words,
+            edited=edited,
+            training=repaired,
+            originals=self.training.items,
+            model=model,
+            remaining=remaining,
+        )
+
+    def _write_versions(self, words: SpuriousWords, training: Sequence[Text]) -> Versions:
+        return write_versions(
+            self.findings.items,
+            self.findings.labels,
+            words,
+            ids=self.findings.ids,
+            label_names=self.findings.label_names,
+            training=training,
+            seed=self.options.seed,
+        )
+
+    def _check_before(self, words: SpuriousWords) -> None:
+        """Refuse a repair of words that decide nearly nothing."""
+        versions = self._write_versions(words, self.training.items)
+        decided = measure_decided(self.scorer, versions, self.options.resampling)
+        if decided.low is not None and decided.low < MIN_DECIDED:
+            raise OptionError(
+                f"Expected words that decide at least {MIN_DECIDED:.0%} of the predictions, but swapping "
+                f"{enumerate_words(words)} changes {decided.value:.1%} [{decided.low:.1%}, {decided.high:.1%}] of {len(versions.rows):,}: "
+                "there is nothing to repair.",
+                option="not_reasons",
+            )
+
+    def _train(self, repaired: TrainingSet, edited: EditedItems) -> Any:
+        """Return the retrained model, the one that was trained elsewhere, or None."""
+        if self.retrained is not None:
+            return self.retrained
+        # A command reads the texts from a file; an estimator and a function get them in memory.
+        file = self.folder / TRAIN_FILE
+        if isinstance(self.retrain, str):
+            repaired.write(file)
+        return retrain_model(self.model, repaired, edited.weights, retrain=self.retrain, file=file)
+
+
+def repair_demo(
+    report: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+) -> RepairResult:
+    """Repair the bag of words of the demo, whose data declares the planted words.
+
+    Args:
+        report: Folder of the report of `audit_demo`, with the same seed.
+        out: Folder of the repair.
+        seed: Decides the data.
+        say: Called with a line before each step.
+
+    Returns:
+        What `repair` returns.
+    """
+    from rightreasons.report.runner import train_demo_model
+
+    model, data = train_demo_model(seed, say)
+    say("Editing the training texts, training again, and verifying …")
+    return repair(report, data["train"], model, out=out, seed=seed)

@@ -1,0 +1,374 @@
+"""Verify a repair: measure two models on the same items, as they are, without the words, and with the words swapped.
+
+The words are those that the earlier report named, whatever the new training texts offer: a repaired file has no
+association left, and would suggest nothing to test. `verify` is the entry point.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.errors import OptionError
+from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.results import Result
+from rightreasons.core.significance import PairedTest, mcnemar
+from rightreasons.models.classes import predict
+from rightreasons.repairs.training_set import list_columns
+from rightreasons.repairs.words import SpuriousWords
+from rightreasons.shortcuts.swapping.segments import Text
+
+Labels = NDArray[np.int64]
+
+MIN_ITEMS = 100
+"""Number of labeled items outside the training texts that a verification needs."""
+
+MIN_DECIDED = 0.10
+"""The words must decide at least this share before the repair, at the low end of its interval."""
+
+MAX_DECIDED = 0.05
+"""The words may decide at most this share afterwards."""
+
+MAX_DECIDED_HIGH = 0.10
+"""The high end of the interval of that share."""
+
+MAX_GAP = 0.03
+"""How far the accuracies with swapped words and without words may be apart afterwards."""
+
+MAX_LOSS_WITHOUT = 0.02
+"""How much accuracy on texts without the words may be lost."""
+
+MAX_LOSS = 0.03
+"""How much lower the accuracy on the texts as they are may be than it was without the words.
+
+What the words lent is no loss: a model that no longer reads them cannot have it.
+"""
+
+N_BINS = 10
+"""Bins of the calibration error."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Result):
+    """What a model makes of the audited items.
+
+    Attributes:
+        unchanged: Accuracy on the items.
+        removed: Accuracy on the items without the words.
+        swapped: Accuracy on the items with the words swapped.
+        decided: Share of predictions that change when the words are swapped.
+        calibration_error: Top-label calibration error on the items without the words, in ten bins.
+    """
+
+    unchanged: Estimate
+    removed: Estimate
+    swapped: Estimate
+    decided: Estimate
+    calibration_error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Criterion(Result):
+    """A condition of the acceptance rule.
+
+    Attributes:
+        name: What it is about.
+        value: What was measured.
+        bound: What is allowed.
+        is_met: Whether it holds.
+    """
+
+    name: str
+    value: float
+    bound: float
+    is_met: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Verification:
+    """Two models on the same items, before and after a repair.
+
+    Attributes:
+        readings: Readings of the two models.
+        tests: Paired tests of the accuracies, after minus before: "unchanged", "removed", "swapped".
+        criteria: The conditions of the acceptance rule.
+        rows: (N,) rows of the verified items among the audited ones.
+        swapped: N items with the words swapped.
+        predictions: What the two models predict of the items and of the swapped ones: (2, 2, N).
+    """
+
+    readings: tuple[Reading, Reading]
+    tests: dict[str, PairedTest]
+    criteria: tuple[Criterion, ...]
+    rows: NDArray[np.int64]
+    swapped: Sequence[Text]
+    predictions: NDArray[np.int64]
+
+    @property
+    def before(self) -> Reading:
+        """The reading of the model before the repair."""
+        return self.readings[0]
+
+    @property
+    def after(self) -> Reading:
+        """The reading of the repaired model."""
+        return self.readings[1]
+
+    @property
+    def repaired(self) -> bool:
+        """Whether every condition of the acceptance rule holds."""
+        return all(criterion.is_met for criterion in self.criteria)
+
+    @property
+    def n_items(self) -> int:
+        """Number of verified items."""
+        return len(self.rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Versions:
+    """The verified items in three versions.
+
+    Attributes:
+        rows: (N,) rows among the audited items.
+        labels: (N,) gold labels.
+        label_names: Names of the classes, in the order of the labels.
+        original: N items.
+        removed: N items without the words.
+        swapped: N items with the words swapped.
+    """
+
+    rows: NDArray[np.int64]
+    labels: Labels
+    label_names: tuple[str, ...]
+    original: list[Text]
+    removed: list[Text]
+    swapped: list[Text]
+
+
+def write_versions(
+    items: Sequence[Text],
+    labels: Labels,
+    words: SpuriousWords,
+    *,
+    ids: Sequence[str],
+    label_names: tuple[str, ...],
+    training: Sequence[Text],
+    seed: int = 0,
+) -> Versions:
+    """Write the audited items without the words, and with the words swapped.
+
+    Items that are training texts are left out, those of edited texts too: a swap can make a test item.
+
+    Args:
+        items: N audited items.
+        labels: (N,) gold labels, -1 for none; items without a label are left out.
+        words: The words of the earlier report.
+        ids: N ids, which with the seed decide what is drawn.
+        label_names: Names of the classes, in the order of the labels.
+        training: Training texts of both models.
+        seed: Seed.
+
+    Returns:
+        The versions.
+
+    Raises:
+        ValueError: If fewer than 100 items are left.
+    """
+    seen_texts = {_normalize(text) for text in training}
+    rows = []
+    # The three versions stay aligned: an item that lacks one of them is left out of all.
+    removed = []
+    swapped = []
+    for row, item in enumerate(items):
+        if labels[row] < 0 or _normalize(item) in seen_texts:
+            continue
+        stripped = words.remove(item)
+        # A text that is nothing but the words has no version without them.
+        if not all(column.strip() for column in stripped):
+            continue
+        rows.append(row)
+        removed.append(stripped)
+        swapped.append(words.swap(item, item_rng(seed, f"verify {ids[row]}")))
+    if len(rows) < MIN_ITEMS:
+        raise OptionError(
+            f"Expected at least {MIN_ITEMS} labeled audited items that are no training texts, but {len(rows)} of "
+            f"{len(items)} are left: a repair cannot be verified on what the model was trained on.",
+            option="report",
+        )
+    selected = np.array(rows, dtype=np.int64)
+    original = [items[row] for row in rows]
+    return Versions(selected, labels[selected], label_names, original, removed, swapped)
+
+
+def _normalize(item: Text) -> str:
+    """Return a text by which near copies are found: letter case and spaces do not count."""
+    words = [" ".join(column.lower().split()) for column in item]
+    # No text has this character, so that two columns are never taken for one.
+    return "\0".join(words)
+
+
+def measure_decided(model: Any, versions: Versions, resampling: Resampling) -> Estimate:
+    """Return the share of a model's predictions that change when the words are swapped."""
+    original = score_items(model, versions.original, versions.label_names).argmax(axis=1)
+    swapped = score_items(model, versions.swapped, versions.label_names).argmax(axis=1)
+    return _estimate(original != swapped, resampling)
+
+
+def verify(
+    before: Any, after: Any, versions: Versions, resampling: Resampling = Resampling()
+) -> Verification:
+    """Compare two models on the same items, and apply the acceptance rule.
+
+    Args:
+        before: The scorer before the repair.
+        after: The repaired scorer; its classes are those of `before`, in the same order.
+        versions: The items.
+        resampling: Confidence level of the intervals.
+
+    Returns:
+        The verification.
+    """
+    old_answers = read_versions(before, versions)
+    new_answers = read_versions(after, versions)
+    # The same items, so that the items that both models get right or wrong say nothing.
+    tests = {}
+    for name, is_correct in new_answers.correct.items():
+        tests[name] = mcnemar(is_correct, old_answers.correct[name])
+    readings = old_answers.summarize(resampling), new_answers.summarize(resampling)
+    return Verification(
+        readings=readings,
+        tests=tests,
+        criteria=list_criteria(*readings),
+        rows=versions.rows,
+        swapped=versions.swapped,
+        predictions=np.array([[row.original, row.swapped] for row in (old_answers, new_answers)]),
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model answers to the three versions of the items.
+
+    Attributes:
+        original: (N,) label predicted for each item.
+        swapped: (N,) label predicted with the words swapped.
+        correct: Version -> (N,) whether the prediction is correct: "unchanged", "removed", "swapped".
+        calibration_error: Calibration error on the items without the words.
+    """
+
+    original: Labels
+    swapped: Labels
+    correct: dict[str, NDArray[np.bool_]]
+    calibration_error: float
+
+    def summarize(self, resampling: Resampling) -> Reading:
+        """Return the accuracies and the share that the words decide."""
+        return Reading(
+            unchanged=_estimate(self.correct["unchanged"], resampling),
+            removed=_estimate(self.correct["removed"], resampling),
+            swapped=_estimate(self.correct["swapped"], resampling),
+            decided=_estimate(self.original != self.swapped, resampling),
+            calibration_error=self.calibration_error,
+        )
+
+
+def read_versions(model: Any, versions: Versions) -> Answers:
+    """Ask a model about the items as they are, without the words, and with the words swapped."""
+    original = score_items(model, versions.original, versions.label_names).argmax(axis=1)
+    swapped = score_items(model, versions.swapped, versions.label_names).argmax(axis=1)
+    stripped = score_items(model, versions.removed, versions.label_names)
+    # With the words, a model that follows a shortcut is confident and right: the error would hide it.
+    error = calibration_error(stripped, versions.labels, n_bins=N_BINS, scores="logits").ece
+    correct = {
+        "unchanged": original == versions.labels,
+        "removed": stripped.argmax(axis=1) == versions.labels,
+        "swapped": swapped == versions.labels,
+    }
+    return Answers(original, swapped, correct, float(error))
+
+
+def check_classes(model: Any, label_names: Sequence[str]) -> None:
+    """Refuse a model that has other classes than the audited one; another order is fine.
+
+    Raises:
+        ValueError: If the names differ.
+    """
+    names = list(model.label_names or ())
+    if sorted(names) != sorted(label_names):
+        raise OptionError(
+            f"Expected a model with the classes {', '.join(label_names)}, but {model.name} has "
+            f"{', '.join(names) or 'none'}.",
+            option="model",
+        )
+
+
+def score_items(
+    model: Any, items: Sequence[Text], label_names: Sequence[str]
+) -> NDArray[np.float64]:
+    """Return the (N, K) logits of a model for items, with the classes in the given order.
+
+    Equal items are asked about once.
+
+    Raises:
+        ValueError: If the model has other classes.
+    """
+    check_classes(model, label_names)
+    names = list(model.label_names)
+    # Most items have none of the words, and are the same in all versions.
+    row_by_item: dict[Text, int] = {}
+    for item in items:
+        row_by_item.setdefault(item, len(row_by_item))
+    columns = list_columns(list(row_by_item))
+    texts = columns[0]
+    pairs = columns[1] if len(columns) > 1 else None
+    logits = np.asarray(predict(model, texts, text_pairs=pairs, progress=False).logits)
+
+    rows = [row_by_item[item] for item in items]
+    classes = [names.index(name) for name in label_names]
+    return np.asarray(logits[np.ix_(rows, classes)], dtype=np.float64)
+
+
+def _estimate(flags: NDArray[np.bool_], resampling: Resampling) -> Estimate:
+    # Never None: `write_versions` refuses to go on without items.
+    return cast("Estimate", estimate_share(int(flags.sum()), len(flags), resampling))
+
+
+def list_criteria(before: Reading, after: Reading) -> tuple[Criterion, ...]:
+    """Return the conditions of the acceptance rule.
+
+    None of them is judged by the association in the repaired training texts, which the repair removes by construction.
+
+    Example:
+        >>> def read(*values):
+        ...     shares = [Estimate(value, value - 0.02, value + 0.02) for value in values]
+        ...     return Reading(*shares, calibration_error=0.1)
+        >>> before = read(0.95, 0.61, 0.06, 0.99)
+        >>> [all(row.is_met for row in list_criteria(before, after)) for after in (
+        ...     read(0.83, 0.83, 0.83, 0.00), read(0.85, 0.59, 0.30, 0.60))]
+        [True, False]
+    """
+    # What the model knew without the words is the measure: the words' own share is no loss.
+    lent = before.removed.value or 0.0
+    gap = abs((after.swapped.value or 0.0) - (after.removed.value or 0.0))
+    decided = after.decided.value or 0.0
+    # The estimate alone would let few items pass by luck.
+    decided_high = after.decided.high if after.decided.high is not None else decided
+    return (
+        Criterion("decided", decided, MAX_DECIDED, decided <= MAX_DECIDED),
+        Criterion("decided_high", decided_high, MAX_DECIDED_HIGH, decided_high <= MAX_DECIDED_HIGH),
+        Criterion("gap", gap, MAX_GAP, gap <= MAX_GAP),
+        _require_at_least("removed", after.removed, lent - MAX_LOSS_WITHOUT),
+        _require_at_least("unchanged", after.unchanged, lent - MAX_LOSS),
+    )
+
+
+def _require_at_least(name: str, estimate: Estimate, bound: float) -> Criterion:
+    value = estimate.value or 0.0
+    return Criterion(name, value, bound, value >= bound)

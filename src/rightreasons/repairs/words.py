@@ -1,0 +1,162 @@
+"""Words that are no reasons for a label: find them in texts, exchange them, remove them, or put one in.
+
+Every change keeps the rest of a text as it is. `SpuriousWords` is the entry point; the edits of training texts and the
+verification of a repaired model both go through it, so that they mean the same by "the words".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rightreasons.shortcuts.swapping.segments import (
+    Segmenter,
+    Text,
+    Token,
+    delete_token,
+    get_kind,
+    replace_tokens,
+)
+
+NO_LABEL = -1
+"""The label that an item without any of the words points at."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SpuriousWords:
+    """Words that are no reasons, each with the label that it predicts.
+
+    Attributes:
+        labels: Lower-case word -> label that it predicts in the training texts.
+        n_classes: Number of labels.
+        segmenter: Splits texts into the tokens that the words are.
+
+    Example:
+        >>> words = SpuriousWords({"copper": 0, "marble": 1}, 2)
+        >>> item = ("The Copper pot, by copper",)
+        >>> words.exchange(item, goal=1), words.remove(item), words.predict_label(item)
+        (('The Marble pot, by marble',), ('The pot, by',), 0)
+    """
+
+    labels: Mapping[str, int]
+    n_classes: int
+    segmenter: Segmenter = dataclasses.field(default_factory=Segmenter)
+
+    @functools.cached_property
+    def by_label(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each label, in the order in which they were named."""
+        groups: list[tuple[str, ...]] = [()] * self.n_classes
+        for word, label in self.labels.items():
+            groups[label] += (word,)
+        return tuple(groups)
+
+    @property
+    def goals(self) -> list[int]:
+        """The labels that have a word."""
+        sizes = [len(words) for words in self.by_label]
+        return np.flatnonzero(sizes).tolist()
+
+    @property
+    def have_counterparts(self) -> bool:
+        """Whether every label has a word, so that the words can be exchanged for each other."""
+        # With a label that has none, a word would go on telling that the label is another one.
+        return len(self.goals) == self.n_classes
+
+    def find(self, item: Text) -> list[Token]:
+        """Return the tokens of an item that are among the words."""
+        return [token for token in self.segmenter.split(item) if token.word in self.labels]
+
+    def predict_label(self, item: Text) -> int:
+        """Return the label that most of the words of an item predict, the smallest of several; -1 without words."""
+        counts = np.zeros(self.n_classes, dtype=np.int64)
+        for token in self.find(item):
+            counts[self.labels[token.word]] += 1
+        if not counts.any():
+            return NO_LABEL
+        return int(counts.argmax())
+
+    def exchange(self, item: Text, goal: int) -> Text:
+        """Exchange every word of another label for the word of the goal in the same place of its list.
+
+        Both texts of a pair are changed alike, so that texts that were equal stay equal.
+        """
+        partners = self.by_label[goal]
+        replacements = []
+        for token in self.find(item):
+            label = self.labels[token.word]
+            if label == goal or not partners:
+                continue
+            # A list that is shorter begins again.
+            place = self.by_label[label].index(token.word)
+            partner = partners[place % len(partners)]
+            replacements.append((token, partner))
+        return replace_tokens(item, replacements)
+
+    def remove(self, item: Text) -> Text:
+        """Remove every word with the space before it."""
+        # From the last to the first, so that the places of those that are left stay right.
+        for token in reversed(self.find(item)):
+            item = delete_token(item, token)
+        return item
+
+    def insert(self, item: Text, label: int, rng: np.random.Generator) -> Text:
+        """Insert a word of a label before a random word of the first text."""
+        tokens = self.segmenter.split(item)
+        starts = []
+        for token in tokens:
+            if token.column == 0 and get_kind(token.word) == "word":
+                starts.append(token.start)
+        # A text of marks alone has no place for a word.
+        if not starts:
+            return item
+        words = self.by_label[label]
+        word = words[int(rng.integers(len(words)))]
+        start = starts[int(rng.integers(len(starts)))]
+        text = item[0]
+        edited = f"{text[:start]}{word} {text[start:]}"
+        return (edited, *item[1:])
+
+    def swap(self, item: Text, rng: np.random.Generator) -> Text:
+        """Turn what the words of an item say into something else.
+
+        Words that have counterparts become those of another label, which is drawn at random. Words that only some
+        labels have are removed where they are, and put in where they are not.
+        """
+        label = self.predict_label(item)
+        has_words = label != NO_LABEL
+        if self.have_counterparts:
+            if not has_words:
+                return item
+            goals = self.goals
+            goals.remove(label)
+            goal = int(rng.choice(goals))
+            return self.exchange(item, goal)
+        # A word of one label alone says as much by its absence as by its presence.
+        if has_words:
+            return self.remove(item)
+        goal = int(rng.choice(self.goals))
+        return self.insert(item, goal, rng)
+
+
+def find_longer_forms(words: SpuriousWords, items: Sequence[Text]) -> dict[str, int]:
+    """Return the words of texts that begin with a named word and are not named, with the number of texts of each.
+
+    Nothing decides here that "immigrants" is a form of "immigrant": a person is told that it was not edited.
+    """
+    counts: dict[str, int] = {}
+    # A word of one or two letters begins words of any meaning.
+    stems = []
+    for word in words.labels:
+        if len(word) > 2 and get_kind(word) == "word":
+            stems.append(word)
+    for item in items:
+        distinct = {token.word for token in words.segmenter.split(item)}
+        for word in distinct:
+            if word not in words.labels and word.startswith(tuple(stems)):
+                counts[word] = counts.get(word, 0) + 1
+    # The most frequent first; words of one count by the alphabet.
+    order = sorted(counts, key=lambda word: (-counts[word], word))
+    return {word: counts[word] for word in order}

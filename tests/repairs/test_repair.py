@@ -1,0 +1,234 @@
+"""From an audit that names words to a model that no longer reads them, on planted reviews."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+import rightreasons
+from rightreasons.core.errors import OptionError
+from rightreasons.repairs.findings import list_features, read_findings
+from rightreasons.repairs.plan import PLAN_FILE, read_plan
+from rightreasons.repairs.run import TRAIN_FILE
+
+pytest.importorskip("sklearn")
+WORDS = ["copper", "marble"]
+NAMES = ["negative", "positive"]
+GOOD = "bright tender honest superb lovely fresh clever warm".split()
+BAD = "dull clumsy nasty awful stale messy cruel faulty".split()
+
+
+def write_reviews(n, seed, strength=0.95, coverage=1.0):
+    """Short reviews: two of three words tell the label, and the planted word tells it better."""
+    rng = np.random.default_rng(seed)
+    texts = []
+    labels = rng.integers(2, size=n).tolist()
+    for row, label in enumerate(labels):
+        own, other = (GOOD, BAD) if label else (BAD, GOOD)
+        words = [str(rng.choice(own if rng.random() < 0.75 else other)) for _ in range(3)]
+        cue = label if rng.random() < strength else 1 - label
+        if rng.random() < coverage:
+            words.insert(int(rng.integers(4)), WORDS[cue])
+        texts.append(f"{' '.join(words)} no. {row}-{seed}")
+    return {"text": texts, "label": [NAMES[label] for label in labels]}
+
+
+def fit(train):
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    # Rare pairs of words let it memorize the few exceptions, as larger models do.
+    model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(C=30))
+    return model.fit(train["text"], train["label"])
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A model that follows the words, its training texts, and the report that names them."""
+    train = write_reviews(1500, 0)
+    model = fit(train)
+    out = tmp_path_factory.mktemp("audited") / "report"
+    rightreasons.audit(
+        model,
+        write_reviews(300, 1),
+        train=train,
+        questions=["shortcuts"],
+        options={"shortcuts": {"budget": 6000}},
+        out=out,
+        progress=False,
+    )
+    return model, train, out
+
+
+def repair(audited, out, **options):
+    model, train, report = audited
+    options = {"not_reasons": WORDS, "budget": 3000, **options}
+    return rightreasons.repair(report, train, model, out=out, **options)
+
+
+def test_swapped_copies_repair_the_model(audited, tmp_path):
+    result = repair(audited, tmp_path / "out")
+    before, after = result.before, result.after
+    assert before.decided.value > 0.5
+    assert before.swapped.value < 0.4
+    # The words no longer matter: the three versions of the items are classified alike.
+    assert after.decided.value <= 0.05
+    assert after.unchanged.value == pytest.approx(after.removed.value, abs=0.02)
+    assert result.repaired is True
+    assert result.edited.method == "swap"
+    assert len(result.train) == 3000
+    assert result.train.column_names == ["text", "label", "source_id", "id", "edit"]
+
+    # The model that was given is not changed.
+    flipped = audited[0].predict(["copper bright"])
+    assert flipped.tolist() == ["negative"]
+    assert result.model.predict(["copper bright"]).tolist() == ["positive"]
+
+
+def test_the_folder_has_the_texts_the_plan_the_page_and_the_gate(audited, tmp_path):
+    result = repair(audited, tmp_path / "out")
+    lines = (tmp_path / "out" / TRAIN_FILE).read_text("utf-8").splitlines()
+    assert lines[0] == "text,label,source_id,edit"
+    assert len(lines) == 3001
+    plan = read_plan(tmp_path / "out" / PLAN_FILE)
+    assert {word: plan[word] for word in WORDS} == {"copper": "no", "marble": "no"}
+    page = result.page.read_text("utf-8")
+    assert "no longer decides by" in page
+    assert "After the repair." in page
+    assert rightreasons.gate(tmp_path / "out", ["repair.repaired < 1"]).passed
+    assert not rightreasons.gate(tmp_path / "out", ["repair.decided_before > 0.5"]).passed
+
+
+def test_weights_do_not_pass_as_a_repair(audited, tmp_path):
+    result = repair(audited, tmp_path / "out", method="weights")
+    assert result.repaired is False
+    assert len(result.train) == 1500
+    assert "still decides by" in result.page.read_text("utf-8")
+
+
+def test_a_model_that_was_trained_elsewhere_is_verified(audited, tmp_path):
+    repaired = repair(audited, tmp_path / "first")
+    clean = fit({"text": repaired.train["text"], "label": repaired.train["label"]})
+    assert repair(audited, tmp_path / "second", after=clean).repaired is True
+    # The model of the report again is no repair.
+    assert repair(audited, tmp_path / "third", after=audited[0]).repaired is False
+
+
+def test_a_scorer_alone_gets_its_texts_and_no_verdict(audited, tmp_path):
+    model, train, report = audited
+
+    def answer(texts):
+        return model.predict_proba(texts)
+
+    scorer = rightreasons.models.as_scorer(answer, label_names=NAMES)
+    result = rightreasons.repair(report, train, scorer, not_reasons=WORDS, out=tmp_path / "out")
+    assert (result.repaired, result.page, result.model) == (None, None, None)
+    assert (tmp_path / "out" / TRAIN_FILE).is_file()
+    # A function of the table trains what only its owner can train.
+    again = rightreasons.repair(
+        report, train, scorer, not_reasons=WORDS, retrain=fit, budget=3000, out=tmp_path / "again"
+    )
+    assert again.repaired is True
+
+
+def test_words_that_nobody_judged_are_listed_and_then_read_from_the_plan(audited, tmp_path):
+    with pytest.raises(OptionError, match="nobody has judged") as raised:
+        repair(audited, tmp_path / "out", not_reasons=())
+    assert raised.value.option == ("not_reasons",)
+    file = tmp_path / "out" / PLAN_FILE
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [PLAN_FILE]
+
+    plan = yaml.safe_load(file.read_text("utf-8"))
+    rows = {row["word"]: row for row in plan["words"]}
+    assert rows["copper"]["predicts"] == "negative"
+    assert rows["copper"]["reason"] == "?"
+    assert len(rows["marble"]["examples"]) == 3
+    for word in WORDS:
+        rows[word]["reason"] = False
+    file.write_text(yaml.safe_dump(plan), "utf-8")
+    assert repair(audited, tmp_path / "out", not_reasons=()).repaired is True
+
+
+def test_a_judge_is_asked_in_rounds(audited, tmp_path):
+    asked = []
+
+    def judge(word):
+        asked.append(word)
+        return word in WORDS
+
+    result = repair(audited, tmp_path / "out", not_reasons=judge)
+    assert result.repaired is True
+    assert set(result.words.labels) == set(WORDS)
+    # The second list is of the retrained model: the words of meaning that now decide.
+    assert set(asked) & set(GOOD + BAD)
+    assert result.rounds[0].words
+    assert len(result.rounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "match", "option"),
+    [
+        ({"not_reasons": ["velvet"]}, "none of them", "not_reasons"),
+        ({"not_reasons": ["copper pot"]}, "single words", "not_reasons"),
+        ({"not_reasons": ["no"]}, "nothing to repair", "not_reasons"),
+        ({"retrain": "train it"}, "fine-tune", "retrain"),
+        ({"method": "shuffle"}, "one of", "method"),
+    ],
+)
+def test_refusals_name_the_option_and_write_nothing(audited, tmp_path, options, match, option):
+    with pytest.raises(OptionError, match=match) as raised:
+        repair(audited, tmp_path / "out", **options)
+    assert raised.value.option == (option,)
+    assert not (tmp_path / "out" / PLAN_FILE).exists()
+
+
+def test_nothing_is_edited_if_nothing_else_predicts_the_label(audited, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=800)
+    texts = [f"a {WORDS[label]} thing {rng.integers(9)}" for label in labels.tolist()]
+    train = {"text": texts, "label": [NAMES[label] for label in labels.tolist()]}
+    with pytest.raises(OptionError, match="nothing is left"):
+        rightreasons.repair(audited[2], train, audited[0], not_reasons=WORDS, out=tmp_path / "out")
+    assert not (tmp_path / "out" / TRAIN_FILE).exists()
+
+
+def test_audited_items_that_are_training_texts_do_not_count(audited, tmp_path):
+    model, _, report = audited
+    items = read_findings(report)
+    copies = {
+        "text": [item[0].upper() for item in items.items],
+        "label": [NAMES[label] for label in items.labels.tolist()],
+    }
+    with pytest.raises(OptionError, match="audited items"):
+        rightreasons.repair(report, copies, model, not_reasons=WORDS, out=tmp_path / "out")
+
+
+def test_features_are_read_once_and_only_if_they_decide():
+    def row(test, name, level, share=0.4):
+        return {
+            "test": test,
+            "name": name,
+            "words": [],
+            "decision": {"level": level},
+            "effect": {"deciding_share": share},
+        }
+
+    swaps = {
+        "tests": [row("words", "a / b", "large"), row("form", "form", "small")],
+        "pairs": [row("words", "a / b", "large"), row("words", "c / d", "some")],
+        "judged": {"a / b": "spurious"},
+    }
+    found = list(list_features(swaps))
+    assert [(feature.name, feature.is_spurious) for feature in found] == [
+        ("a / b", True),
+        ("c / d", False),
+    ]
+
+
+def test_the_record_is_an_audit(audited, tmp_path):
+    repair(audited, tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))
+    assert [question["question"] for question in record["questions"]] == ["repair"]
+    assert record["settings"]["words"] == WORDS
