@@ -17,6 +17,7 @@ WINGS = (
     "difficulty",
     "behavior",
     "reasons",
+    "repairs",
     "datasets",
     "io",
     "models",

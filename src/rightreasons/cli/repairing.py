@@ -14,7 +14,7 @@ from rightreasons.core.options import parse_names
 from rightreasons.repairs.options import RepairOptions
 
 if TYPE_CHECKING:
-    from rightreasons.repairs.run import RepairResult
+    from rightreasons.repairs.result import RepairResult
 
 COMMANDS = make_command_lines("repairing")
 

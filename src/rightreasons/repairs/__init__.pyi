@@ -1,5 +1,5 @@
 from .edits import edit_items as edit_items
-from .run import RepairResult as RepairResult
+from .result import RepairResult as RepairResult
 from .run import repair as repair
 from .verification import verify as verify
 from .words import SpuriousWords as SpuriousWords

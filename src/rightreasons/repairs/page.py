@@ -16,7 +16,7 @@ from rightreasons.page.parts import Cell, Example
 from rightreasons.page.prose import prose, short_name
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.edits import UNCHANGED
-from rightreasons.repairs.run import RepairResult
+from rightreasons.repairs.result import RepairResult
 from rightreasons.repairs.verification import Verification
 from rightreasons.report.render import Outcome, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, signed

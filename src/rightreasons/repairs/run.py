@@ -19,19 +19,17 @@ from rightreasons.repairs.other_signal import check_other_signal, enumerate_word
 from rightreasons.repairs.plan import (
     PLAN_FILE,
     Judgment,
-    PlannedWord,
     explain_unjudged,
     make_plan,
     read_plan,
     write_plan,
 )
 from rightreasons.repairs.remaining import find_remaining, list_new_words
-from rightreasons.repairs.retraining import MODEL_FOLDER, Retrain, make_table, retrain_model
+from rightreasons.repairs.result import RepairResult, Round
+from rightreasons.repairs.retraining import MODEL_FOLDER, Retrain, retrain_model
 from rightreasons.repairs.training_set import TrainingSet, open_training_set
 from rightreasons.repairs.verification import (
     MIN_DECIDED,
-    Reading,
-    Verification,
     Versions,
     check_classes,
     measure_decided,
@@ -45,7 +43,7 @@ from rightreasons.shortcuts.measure_deciding import FeatureEffect
 from rightreasons.shortcuts.swapping.segments import Text
 
 if TYPE_CHECKING:
-    import datasets
+    pass
 
 TRAIN_FILE = "train.repaired.csv"
 """The repaired training texts."""
@@ -55,96 +53,6 @@ OWN = (AUDIT_FILE, PAGE, "figures", PLAN_FILE, TRAIN_FILE, MODEL_FOLDER)
 
 Judge = Callable[[str], bool]
 """Returns whether a word is no reason for a label."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Round:
-    """One round of edits.
-
-    Attributes:
-        words: Words that were edited.
-        candidates: Words of pairs that decide more than their margin in the retrained model, and that were not edited.
-    """
-
-    words: tuple[str, ...]
-    candidates: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class RepairResult:
-    """What a repair made, and whether it worked.
-
-    Attributes:
-        out: Folder with the repaired texts, the plan and, once a model is verified, the page and audit.json.
-        findings: What the audit named.
-        words: Words that are no reasons, with the label that each predicts.
-        edited: How the texts were edited.
-        training: Training texts after the edit.
-        originals: Training texts before the edit.
-        plan: Words for a person to judge, and those that were judged.
-        model: The retrained model, as `as_scorer` takes it; None if only its owner can train it.
-        verification: Both models on the audited items; None without a retrained model.
-        rounds: The rounds, in order.
-        remaining: Features besides the words that decide in the retrained model, largest first.
-        longer_forms: Words that begin with a named word and were not edited -> number of training texts.
-    """
-
-    out: Path
-    findings: Findings
-    words: SpuriousWords
-    edited: EditedItems
-    training: TrainingSet
-    originals: Sequence[Text]
-    plan: tuple[PlannedWord, ...] = ()
-    model: Any = None
-    verification: Verification | None = None
-    rounds: tuple[Round, ...] = ()
-    remaining: tuple[FeatureEffect, ...] = ()
-    longer_forms: dict[str, int] = dataclasses.field(default_factory=dict)
-
-    @property
-    def n_training(self) -> int:
-        """Number of training texts before the edit."""
-        return len(self.originals)
-
-    @property
-    def train(self) -> datasets.Dataset:
-        """The repaired texts as a table."""
-        return make_table(self.training)
-
-    @property
-    def repaired(self) -> bool | None:
-        """Whether the retrained model meets the acceptance rule; None without one."""
-        if self.verification is None:
-            return None
-        return self.verification.repaired
-
-    @property
-    def before(self) -> Reading | None:
-        """The model before the repair, on the audited items."""
-        if self.verification is None:
-            return None
-        return self.verification.before
-
-    @property
-    def after(self) -> Reading | None:
-        """The retrained model, on the audited items."""
-        if self.verification is None:
-            return None
-        return self.verification.after
-
-    @property
-    def page(self) -> Path | None:
-        """The page; None without a retrained model."""
-        # Without a verified model a page could only promise.
-        if self.verification is None:
-            return None
-        return self.out / PAGE
-
-    @property
-    def n_items(self) -> int:
-        """Number of audited items on which the models were compared."""
-        return 0 if self.verification is None else self.verification.n_items
 
 
 @accept_options_as_keywords(RepairOptions)
@@ -368,8 +276,8 @@ class _Repair:
         if decided.low is not None and decided.low < MIN_DECIDED:
             raise OptionError(
                 f"Expected words that decide at least {MIN_DECIDED:.0%} of the predictions, but swapping "
-                f"{enumerate_words(words)} changes {decided.value:.1%} [{decided.low:.1%}, {decided.high:.1%}] of {len(versions.rows):,}: "
-                "there is nothing to repair.",
+                f"{enumerate_words(words)} changes {decided.value:.1%} [{decided.low:.1%}, {decided.high:.1%}] of "
+                f"{len(versions.rows):,}: there is nothing to repair.",
                 option="not_reasons",
             )
 
