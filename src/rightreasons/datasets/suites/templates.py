@@ -1,0 +1,448 @@
+"""Cases from templates: texts with slots, and lexicons that fill them.
+
+`fill` makes the cases of a template. `make_versions` makes cases of texts and their changed
+versions. `mft`, `inv` and `directional` turn cases into functionalities, with an expectation of
+their type. The names are those of CheckList (Ribeiro et al. 2020): `fill` is its
+`Editor.template`, and `make_versions` its `Perturb.perturb`.
+
+| slot | text |
+| --- | --- |
+| `{job}` | an entry of the lexicon `job`; the same entry in every place of a case |
+| `{name1}`, `{name2}` | different entries of the lexicon `name` |
+| `{a:job}`, `{A:job}` | the entry after "a" or "an" ("A" or "An"), by its first letter |
+| `{{`, `}}` | a brace |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import (
+    check_count,
+    check_kind,
+    check_number,
+    check_seed,
+    check_texts,
+)
+from rightreasons.datasets.suites.suite import Case, Functionality
+
+MAX_CASES = 100_000
+"""Maximum number of cases of one template."""
+
+Label: TypeAlias = int | str | None
+"""Label of an example: a number, a text in reading comprehension, or None."""
+
+Entries: TypeAlias = Mapping[str, str]
+"""Entry of each slot of a case."""
+
+_SLOT = re.compile(r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<name>[A-Za-z_]\w*)\}|[{}]")
+
+_VOWELS = "aeiouAEIOU"
+
+
+# ------------------------------------------------------------------------------------- slots
+
+
+def fill(
+    template: str | Sequence[Any],
+    /,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    label: Label | Callable[[Entries], Label] = None,
+    across: str | None = None,
+    **lexicons: Sequence[str],
+) -> list[Case]:
+    """Fill the slots of a template with entries of lexicons.
+
+    Args:
+        template: A text, or a list with the examples of a case: each a text, or a tuple of texts
+            for suites with several text columns.
+        n: Number of cases, sampled without replacement; None (default) for all combinations, in
+            the order of the lexicons.
+        seed: Seed of the sample.
+        label: Label of every example, or a function from the entries of a case to its label; None
+            (default) for cases without labels.
+        across: Slot whose entries become the examples of one case, instead of different cases;
+            None (default) for no slot. The first entry is the original of an INV or a DIR test.
+        **lexicons: Entries of each slot. Slots that differ by a number at the end, such as
+            `{name1}` and `{name2}`, get different entries of one lexicon.
+
+    Returns:
+        The cases. Their ids are their numbers.
+
+    Raises:
+        TypeError: If the template is neither a text nor a list of examples, or a lexicon is not a
+            list of texts.
+        ValueError: If a slot has no lexicon, a lexicon has too few entries, or there would be more
+            than `MAX_CASES` cases.
+
+    References:
+        Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models
+        with CheckList", ACL.
+
+    Example:
+        >>> cases = fill("It is {a:word} {thing}.", word=["fine", "awful"], thing=["film"], label=0)
+        >>> [case.examples[0][0] for case in cases]
+        ['It is a fine film.', 'It is an awful film.']
+        >>> fill("{name1} met {name2}.", name=["Ann", "Eve"])[1].examples
+        (('Eve met Ann.',),)
+        >>> fill("{name} is kind.", name=["Ann", "Ali"], across="name")[0].examples
+        (('Ann is kind.',), ('Ali is kind.',))
+    """
+    examples = _parse_template(template)
+    slots = _list_slots(examples)
+    choices = _make_choices(slots, lexicons)
+    if across is not None and across not in slots:
+        raise make_unknown_name_error("slot for `across`", across, slots)
+
+    # The entries of `across` are the examples of every case: they are no further combinations.
+    versions: Sequence[Entries] = [{}]
+    if across is not None:
+        (choice,) = [choice for choice in choices if across in choice.slots]
+        if len(choice.slots) > 1:
+            raise ValueError(
+                f"Expected `across` to name a slot with a lexicon of its own, but got {across!r}."
+            )
+        versions = [{across: entry} for entry in choice.entries]
+        choices = [choice for choice in choices if across not in choice.slots]
+
+    cases = []
+    for number, combination in enumerate(_select_combinations(choices, n, seed, template)):
+        texts = []
+        labels: list[Label] = []
+        for version in versions:
+            entries = {**combination, **version}
+            for example in examples:
+                texts.append(tuple(text.write(entries) for text in example))
+                labels.append(label(entries) if callable(label) else label)
+        # None says more than a row of None: the case has no labels.
+        has_labels = any(value is not None for value in labels)
+        cases.append(
+            Case(
+                id=str(number),
+                examples=tuple(texts),
+                labels=tuple(labels) if has_labels else None,
+            )
+        )
+    return cases
+
+
+@dataclasses.dataclass(frozen=True)
+class _Slot:
+    """A slot of a template: its name, and the letter of its article, or ""."""
+
+    name: str
+    article: str
+
+    def write(self, entry: str) -> str:
+        """Return an entry, after its article if the slot has one."""
+        if not self.article:
+            return entry
+        # The first letter decides, which is right for most words: "a hour" has to be written out.
+        n = "n" if entry[:1] in _VOWELS else ""
+        return f"{self.article}{n} {entry}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    """One text of a template: plain texts and slots."""
+
+    parts: tuple[str | _Slot, ...]
+
+    def write(self, entries: Entries) -> str:
+        """Return the text with an entry in each slot."""
+        texts = []
+        for piece in self.parts:
+            if isinstance(piece, _Slot):
+                texts.append(piece.write(entries[piece.name]))
+            else:
+                texts.append(piece)
+        return "".join(texts)
+
+
+def _parse_template(template: Any) -> list[tuple[_Text, ...]]:
+    """Return the texts of each example of a template."""
+    if isinstance(template, str):
+        return [(_parse_text(template),)]
+    if not isinstance(template, Sequence) or not template:
+        raise TypeError(
+            "Expected a template to be a text or a list of examples, "
+            f"but got {format_value(template)}."
+        )
+    examples = []
+    for example in template:
+        texts = check_texts((example,) if isinstance(example, str) else example, "template")
+        examples.append(tuple(_parse_text(text) for text in texts))
+    return examples
+
+
+def _parse_text(text: str) -> _Text:
+    """Split a text into plain texts and slots."""
+    parts: list[str | _Slot] = []
+    end = 0
+    for match in _SLOT.finditer(text):
+        parts.append(text[end : match.start()])
+        end = match.end()
+        if match["name"]:
+            parts.append(_Slot(match["name"], match["article"] or ""))
+        elif len(match.group()) == 2:
+            parts.append(match.group()[0])
+        # A lone brace is more often a mistake than a text.
+        else:
+            raise ValueError(
+                "Expected a slot such as {name} or {a:name} at character "
+                f"{match.start()} of the template {text!r}. Write a brace of the text twice."
+            )
+    parts.append(text[end:])
+    return _Text(tuple(parts))
+
+
+def _list_slots(examples: Sequence[Sequence[_Text]]) -> list[str]:
+    """Return the names of all slots, in the order in which they occur."""
+    names: dict[str, None] = {}
+    for text in itertools.chain.from_iterable(examples):
+        for piece in text.parts:
+            if isinstance(piece, _Slot):
+                names[piece.name] = None
+    return list(names)
+
+
+# ------------------------------------------------------------------------------ combinations
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """Slots that share a lexicon, and its distinct entries."""
+
+    slots: tuple[str, ...]
+    entries: tuple[str, ...]
+
+    @property
+    def n_combinations(self) -> int:
+        """The number of ways to fill the slots with different entries."""
+        return math.perm(len(self.entries), len(self.slots))
+
+    def select(self, index: int) -> Iterator[tuple[str, str]]:
+        """Yield the slots with their entries in the combination with an index."""
+        remaining = list(self.entries)
+        n_combinations = self.n_combinations
+        for slot in self.slots:
+            # Each entry that is taken leaves one less for the next slot.
+            n_combinations //= len(remaining)
+            position, index = divmod(index, n_combinations)
+            yield slot, remaining.pop(position)
+
+
+def _make_choices(slots: Sequence[str], lexicons: Mapping[str, Any]) -> list[_Choice]:
+    """Group slots by their lexicon."""
+    slots_by_lexicon: dict[str, list[str]] = {}
+    for slot in slots:
+        name = slot
+        if slot not in lexicons:
+            # {name1} and {name2} share the lexicon `name`.
+            name = slot.rstrip("0123456789")
+        if name not in lexicons:
+            raise make_unknown_name_error("lexicon for a slot", slot, lexicons)
+        slots_by_lexicon.setdefault(name, []).append(slot)
+
+    choices = []
+    for name, names in slots_by_lexicon.items():
+        # A repeated entry would make cases that are repeated.
+        entries = tuple(dict.fromkeys(check_texts(lexicons[name], name, allow_empty=True)))
+        if len(entries) < len(names):
+            raise ValueError(
+                f"Expected at least {len(names)} different entries in the lexicon {name!r}, "
+                f"one for each of {', '.join(names)}, but got {len(entries)}."
+            )
+        choices.append(_Choice(slots=tuple(names), entries=entries))
+    return choices
+
+
+def _select_combinations(
+    choices: Sequence[_Choice], n: int | None, seed: int, template: Any
+) -> Iterator[Entries]:
+    """Yield the entries of each case: all combinations, or a sample of them."""
+    sizes = [choice.n_combinations for choice in choices]
+    total = math.prod(sizes)
+    n_cases = total
+    if n is not None:
+        n_cases = min(total, check_count(n, "n"))
+    if n_cases > MAX_CASES:
+        raise ValueError(
+            f"Expected at most {MAX_CASES:,} cases of the template {format_value(template)}, "
+            f"but there are {n_cases:,} combinations: choose a number with `n`."
+        )
+
+    # A sample depends on its template, so that two templates do not get the same entries.
+    indices: Iterable[int] = range(total)
+    if n_cases < total:
+        rng = item_rng(check_seed(seed), repr(template))
+        indices = _sample_indices(rng, total, n_cases)
+    for index in indices:
+        # The index in mixed radix: one digit for each lexicon.
+        entries: dict[str, str] = {}
+        remainder = index
+        # The last slot changes fastest, as in nested loops.
+        for choice, size in zip(reversed(choices), reversed(sizes), strict=True):
+            remainder, position = divmod(remainder, size)
+            entries.update(choice.select(position))
+        yield entries
+
+
+def _sample_indices(rng: Any, total: int, n: int) -> list[int]:
+    """Return n different indices below a total, in random order."""
+    if total <= 2 * MAX_CASES:
+        sample: list[int] = rng.permutation(total)[:n].tolist()
+        return sample
+    # There are too many combinations to permute. At least half of them are left for each draw.
+    indices: dict[int, None] = {}
+    while len(indices) < n:
+        fractions = rng.random(n)
+        for fraction in fractions.tolist():
+            indices[int(fraction * total)] = None
+    return list(indices)[:n]
+
+
+# --------------------------------------------------------------------------- functionalities
+
+
+def make_versions(
+    texts: Sequence[str], change: Callable[[str], str | Sequence[str] | None]
+) -> list[Case]:
+    """Make one case of each text and its changed versions.
+
+    Args:
+        texts: N original texts.
+        change: Function from a text to its changed version, or a list of them; None, or the text
+            itself, if the change does not apply.
+
+    Returns:
+        The cases, with the original as the first example. Texts without a changed version are left
+        out: their tests could not fail.
+
+    Raises:
+        TypeError: If a text or a version is not a text.
+        ValueError: If the change applies to no text.
+
+    Example:
+        >>> cases = make_versions(["It isn't bad.", "Fine."], lambda text: text.replace("n't", " not"))
+        >>> cases[0].examples, len(cases)
+        ((("It isn't bad.",), ('It is not bad.',)), 1)
+    """
+    cases = []
+    for row, text in enumerate(check_texts(texts, "texts")):
+        result = change(text)
+        if result is None:
+            continue
+        versions = check_texts([result] if isinstance(result, str) else list(result), "change")
+        examples = [(version,) for version in versions if version != text]
+        if examples:
+            cases.append(Case(id=str(row), examples=((text,), *examples)))
+    if not cases:
+        raise ValueError("Expected `change` to change at least one of the texts, but got none.")
+    return cases
+
+
+Cases: TypeAlias = Sequence[Case | str]
+"""Cases, or texts that become cases of one example."""
+
+
+def mft(
+    name: str,
+    functionality_class: str,
+    cases: Cases,
+    *,
+    label: Label = None,
+    expectation: Mapping[str, Any] | None = None,
+) -> Functionality:
+    """Make a minimum functionality test: every example has a correct answer.
+
+    Args:
+        name: Name of the functionality.
+        functionality_class: Capability that it tests, such as "Negation".
+        cases: Cases of `fill`, or texts.
+        label: Label of every example; None (default) for the labels of the cases.
+        expectation: Expectation of the answers; None (default) for {"name": "equal"}.
+
+    Example:
+        >>> negation = mft("negation", "Negation", ["It was not good."], label=0)
+        >>> negation.cases[0].labels, negation.expectation
+        ((0,), {'name': 'equal'})
+    """
+    # One label for all cases replaces those that the cases may have.
+    parsed = _parse_cases(cases)
+    if label is not None:
+        relabeled = []
+        for case in parsed:
+            labels = (label,) * len(case.examples)
+            relabeled.append(dataclasses.replace(case, labels=labels))
+        parsed = relabeled
+    spec = {"name": "equal"} if expectation is None else dict(expectation)
+    return Functionality(name, functionality_class, "MFT", spec, tuple(parsed))
+
+
+def inv(
+    name: str, functionality_class: str, cases: Cases, *, tolerance: float = 0.1
+) -> Functionality:
+    """Make an invariance test: the answer must not change from the first example to the others.
+
+    Args:
+        name: Name of the functionality.
+        functionality_class: Capability that it tests, such as "Fairness".
+        cases: Cases of `make_versions`, or of `fill` with `across` or several examples.
+        tolerance: Largest change of the confidence that passes if the answer differs; default 0.1.
+
+    Example:
+        >>> names = inv("names", "Fairness", fill("{name} left.", name=["Ann", "Ali"], across="name"))
+        >>> names.test_type, names.n_examples
+        ('INV', 2)
+    """
+    spec = {
+        "name": "invariant",
+        "tolerance": check_number(tolerance, "tolerance", minimum=0),
+    }
+    return Functionality(name, functionality_class, "INV", spec, tuple(_parse_cases(cases)))
+
+
+def directional(
+    name: str, functionality_class: str, cases: Cases, *, expectation: Mapping[str, Any]
+) -> Functionality:
+    """Make a directional test: the answer must move in one direction from the first example.
+
+    Args:
+        name: Name of the functionality.
+        functionality_class: Capability that it tests, such as "Vocabulary".
+        cases: Cases of `make_versions`, or of `fill` with several examples.
+        expectation: Expectation of the movement, such as {"name": "monotonic", "increasing": True,
+            "label": 1}: P(label 1) must not fall.
+
+    Example:
+        >>> cases = fill(["It is {word}.", "It is very {word}."], word=["good", "fine"])
+        >>> expectation = {"name": "monotonic", "increasing": True, "label": 1}
+        >>> directional("intensifiers", "Vocabulary", cases, expectation=expectation).n_examples
+        4
+    """
+    spec = dict(expectation)
+    return Functionality(name, functionality_class, "DIR", spec, tuple(_parse_cases(cases)))
+
+
+def _parse_cases(cases: Any) -> list[Case]:
+    """Return cases with unique ids. Texts become cases of one example."""
+    check_kind(cases, "cases", list | tuple)
+    parsed = []
+    # Cases of several templates may have the same ids.
+    for number, case in enumerate(cases):
+        check_kind(case, "cases", Case | str)
+        if isinstance(case, str):
+            case = Case(id=str(number), examples=((case,),))
+        parsed.append(dataclasses.replace(case, id=str(number)))
+    return parsed
