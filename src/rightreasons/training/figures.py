@@ -13,7 +13,8 @@ import abc
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from rightreasons.behavior.rates import OUTPUTS, pass_rates
+from rightreasons.behavior.predictions import OUTPUTS
+from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import CalibrationErrorOptions, compute_calibration
 from rightreasons.calibration.figures import STATISTICS
 from rightreasons.calibration.human import human_calibration

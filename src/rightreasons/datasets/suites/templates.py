@@ -373,6 +373,12 @@ def mft(
         label: Label of every example; None (default) for the labels of the cases.
         expectation: Expectation of the answers; None (default) for {"name": "equal"}.
 
+    Returns:
+        The functionality.
+
+    Raises:
+        TypeError: If a case is neither a `Case` nor a text.
+
     Example:
         >>> negation = mft("negation", "Negation", ["It was not good."], label=0)
         >>> negation.cases[0].labels, negation.expectation
@@ -401,6 +407,13 @@ def inv(
         cases: Cases of `make_versions`, or of `fill` with `across` or several examples.
         tolerance: Largest change of the confidence that passes if the answer differs; default 0.1.
 
+    Returns:
+        The functionality.
+
+    Raises:
+        TypeError: If a case is neither a `Case` nor a text.
+        ValueError: If the tolerance is negative.
+
     Example:
         >>> names = inv("names", "Fairness", fill("{name} left.", name=["Ann", "Ali"], across="name"))
         >>> names.test_type, names.n_examples
@@ -424,6 +437,12 @@ def directional(
         cases: Cases of `make_versions`, or of `fill` with several examples.
         expectation: Expectation of the movement, such as {"name": "monotonic", "increasing": True,
             "label": 1}: P(label 1) must not fall.
+
+    Returns:
+        The functionality.
+
+    Raises:
+        TypeError: If a case is neither a `Case` nor a text.
 
     Example:
         >>> cases = fill(["It is {word}.", "It is very {word}."], word=["good", "fine"])
