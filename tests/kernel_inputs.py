@@ -33,8 +33,9 @@ from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.probes.reading import measure_reading
 from rightreasons.reasons.sway import phi_cct, silent_sway
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import shortcut_reliance, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import shortcut_reliance
 from rightreasons.shortcuts.swaps import deciding_share
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 N_ITEMS = 24
 _RNG = np.random.default_rng(5)

@@ -24,8 +24,9 @@ from rightreasons.probes.option_order import choices_only, position_bias, pride_
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.probes.reading import measure_reading
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import shortcut_reliance, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import shortcut_reliance
 from rightreasons.shortcuts.swaps import deciding_share
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 # --------------------------------------------------------------------------------------------------------- calibration
 

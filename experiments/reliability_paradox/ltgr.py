@@ -26,8 +26,8 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running import processes
+from rightreasons.shortcuts.detector import find_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
-from rightreasons.shortcuts.reliance import find_shortcuts
 from rightreasons.training.examples import Table, as_dataset, find_label_names
 from rightreasons.training.finetune import FineTuned, Objective, fine_tune
 

@@ -45,9 +45,10 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.page.plots import dot_rows
+from rightreasons.shortcuts.detector import find_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.question import TYPES, shortcut_bins
-from rightreasons.shortcuts.reliance import ConfidenceBin, find_shortcuts
+from rightreasons.shortcuts.plots import TYPE_NAMES, draw_confidence_bins
+from rightreasons.shortcuts.reliance import ConfidenceBin
 from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
@@ -404,7 +405,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
         parts = [its[name]["value"] for name in ("lexicon", "grammar", "null_rate")]
         ends = (its["shortcut_rate"]["low"], its["shortcut_rate"]["high"])
         rows.append((label, [Estimate(sum(parts[:2]), *ends), *map(Estimate, parts)]))
-    drawing = dot_rows("figure1", rows=rows, series=TYPES, xlabel="share of predictions")
+    drawing = dot_rows("figure1", rows=rows, series=TYPE_NAMES, xlabel="share of predictions")
     (out / "figure1.png").write_bytes(drawing.png)
 
     def change(row: dict[str, Any], key: str) -> Change:
@@ -439,7 +440,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
             )
             for lower, upper, b in zip(edges[:-1], edges[1:], held, strict=True)
         ]
-        drawing = shortcut_bins(
+        drawing = draw_confidence_bins(
             "figure3",
             bins,
             intervals=[

@@ -37,8 +37,9 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
+from rightreasons.shortcuts.detector import find_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
-from rightreasons.shortcuts.reliance import find_shortcuts, summarize
+from rightreasons.shortcuts.reliance import summarize_shortcuts
 from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
@@ -166,13 +167,13 @@ def measure(
     shortcuts = find_shortcuts(
         found.tokens, found.scores, found.explained, heads, piece_style=piece_style, **options
     )
-    reliance = summarize(shortcuts)
+    reliance = summarize_shortcuts(shortcuts)
     cuts = list(itertools.pairwise(found.scores.offsets.tolist()))
     spans = np.stack((found.starts, found.ends), axis=1)
     planted = [
         planted_mask(tokens, spans[a:b]) for tokens, (a, b) in zip(model.planted, cuts, strict=True)
     ]
-    flags = [shortcuts.found[a:b] for a, b in cuts]
+    flags = [shortcuts.is_shortcut[a:b] for a, b in cuts]
     counts = np.array(
         [
             [(flag & cue).sum(), flag.sum(), cue.sum()]

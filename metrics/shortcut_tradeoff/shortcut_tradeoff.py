@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
-from rightreasons.shortcuts.reliance import shortcut_tradeoff
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 _DESCRIPTION = """
 Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rely on

@@ -15,12 +15,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent
-from rightreasons.shortcuts.reliance import (
-    ShortcutReliance,
-    Shortcuts,
-    find_shortcuts,
-    summarize,
-)
+from rightreasons.shortcuts.detector import Shortcuts, find_shortcuts
+from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
 from rightreasons.widget.pages import between, figure, table, tiles, verdict
 
@@ -71,7 +67,9 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
     )
     return Detected(
         found,
-        summarize(found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)),
+        summarize_shortcuts(
+            found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)
+        ),
     )
 
 
@@ -174,7 +172,7 @@ def _sentence(run: Run, found: Shortcuts, i: int, swapped: float) -> str:
         kinds = ["sc-top"] * bool(found.in_top[position]) + ["sc-planted"] * run.planted[i][
             position - start
         ]
-        kinds += ["sc-cue"] * bool(found.found[position])
+        kinds += ["sc-cue"] * bool(found.is_shortcut[position])
         space = "" if token in NO_SPACE_BEFORE else " "
         words.append(
             f'{space}<span class="sc-token {" ".join(kinds)}" style="--w:{weight / top:.2f}" '

@@ -29,7 +29,7 @@ from rightreasons.probes.option_order import choices_only, position_bias, pride_
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.reasons.sway import early_answers
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import shortcut_tradeoff
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 N = 90
 FEW = Resampling(resamples=40)

@@ -36,8 +36,8 @@ from rightreasons.difficulty.contrast import contrast_consistency
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.reading import measure_reading
 from rightreasons.reasons.sway import phi_cct
-from rightreasons.shortcuts.reliance import shortcut_tradeoff
 from rightreasons.shortcuts.swaps import deciding_share
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 from rightreasons.training.metrics import compute_metrics
 from tester import Peer, PeerItems
 

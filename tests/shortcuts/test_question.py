@@ -13,8 +13,8 @@ from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
 from rightreasons.shortcuts import measure_deciding, measurement
+from rightreasons.shortcuts.examples import describe_swap
 from rightreasons.shortcuts.protocols import protocol_of
-from rightreasons.shortcuts.question import describe_swap
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
 

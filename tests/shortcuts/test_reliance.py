@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts.detector import find_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import (
-    chance_of_hit,
-    find_shortcuts,
-    frequency_bins,
-    permutation_p_value,
-    shortcut_reliance,
+from rightreasons.shortcuts.null_models import (
+    assign_frequency_bins,
+    compute_hit_chances,
+    compute_permutation_p_value,
 )
+from rightreasons.shortcuts.reliance import shortcut_reliance
 
 HEADS = {0: ["bad", "the", "."], 1: ["good", "of", "2021"]}
 
@@ -158,14 +158,14 @@ def test_chance_of_hit_in_closed_form():
     rows = np.array([0, 0, 0, 0, 0, 1, 1])
     head = np.array([1, 1, 0, 0, 0, 0, 0], dtype=bool)
     top = np.array([1, 0, 1, 0, 0, 1, 1], dtype=bool)
-    assert chance_of_hit(rows, 2, top, head).tolist() == pytest.approx([0.7, 0.0])
+    assert compute_hit_chances(rows, 2, top, head).tolist() == pytest.approx([0.7, 0.0])
     # Three of four tokens are in the head and two are picked: one hit at least is sure.
     four = np.zeros(4, dtype=np.int64)
-    sure = chance_of_hit(four, 1, np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 1], bool))
+    sure = compute_hit_chances(four, 1, np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 1], bool))
     assert sure.tolist() == [1.0]
     # Strata {0, 2}, {1, 3, 4}: both of the first are picked, one of them is in the head: a sure hit.
     strata = np.array([0, 1, 0, 1, 1, 0, 0])
-    assert chance_of_hit(rows, 2, top, head, strata).tolist() == [1.0, 0.0]
+    assert compute_hit_chances(rows, 2, top, head, strata).tolist() == [1.0, 0.0]
 
 
 @settings(deadline=None)
@@ -181,7 +181,7 @@ def test_chance_of_hit_equals_counting_all_shuffles(tokens):
             hits.append(any(head[p] for p in picked))
     expected = sum(hits) / len(hits)
     rows = np.zeros(len(tokens), dtype=np.int64)
-    assert chance_of_hit(rows, 1, top, head, strata)[0] == pytest.approx(expected, abs=1e-9)
+    assert compute_hit_chances(rows, 1, top, head, strata)[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_frequency_bins_hold_equal_shares_of_the_running_text():
@@ -189,7 +189,7 @@ def test_frequency_bins_hold_equal_shares_of_the_running_text():
     bins = dict(
         zip(
             ["the", "of", "w3", "new"],
-            frequency_bins(["the", "of", "w3", "new"], frequencies, 4),
+            assign_frequency_bins(["the", "of", "w3", "new"], frequencies, 4),
             strict=True,
         )
     )
@@ -242,9 +242,9 @@ def test_a_model_that_looks_at_frequent_words_alone_has_excess_over_random_but_n
 
 def test_permutation_p_value_is_the_tail_of_the_binomial():
     # 8 or more hits of 10 at chance 1/2: 56/1024 = 0.0547.
-    p_value = permutation_p_value(8, np.full(10, 0.5), Resampling(resamples=20_000))
+    p_value = compute_permutation_p_value(8, np.full(10, 0.5), Resampling(resamples=20_000))
     assert p_value == pytest.approx(56 / 1024, abs=0.006)
-    assert permutation_p_value(0, np.full(10, 0.5), Resampling(resamples=100)) == 1.0
+    assert compute_permutation_p_value(0, np.full(10, 0.5), Resampling(resamples=100)) == 1.0
 
 
 def test_seed_decides_and_repeats():

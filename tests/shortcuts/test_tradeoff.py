@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 
 from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
-from rightreasons.shortcuts.reliance import shortcut_tradeoff
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 
 # Bihani and Rayz 2025, Table 3, cells P_sc (%) / T_sc; the F1 is what the two imply (P_sc * T_sc = F1).

@@ -11,7 +11,7 @@ import json
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +63,8 @@ FUNCTION_WORDS: Mapping[str, str] = json.loads(
 """Closed word classes of English, by part of speech.
 
 The list was compiled for this package from the classes of a grammar (Apache-2.0, as the package).
-It takes the place of NLTK's list of stop words, which the paper uses. To use NLTK's list, pass it
-as `stop_words`. Contractions such as "don't" are listed whole, and in the pieces that word
+It takes the place of NLTK's list of stop words, which the paper uses; `shortcut_reliance` takes
+that one with stop_words="nltk". Contractions such as "don't" are listed whole, and in the pieces that word
 splitters make of them.
 """
 
@@ -101,6 +101,7 @@ def assign_categories(
     *,
     style: str = "word",
     kinds: str = "rightreasons",
+    stop_words: Collection[str] = STOP_WORDS,
 ) -> NDArray[np.int8]:
     """Return the category of every token, as an index into `CATEGORIES`.
 
@@ -129,6 +130,7 @@ def assign_categories(
         vocabulary: The distinct tokens.
         style: How tokens mark the beginning of a word, one of `PIECE_STYLES`. Defaults to "word".
         kinds: "rightreasons" (default) or "bihani2025".
+        stop_words: Stop words in lower case. Defaults to `STOP_WORDS`.
 
     Returns:
         (total,) indices into `CATEGORIES`.
@@ -149,7 +151,7 @@ def assign_categories(
     check_one_of(style, PIECE_STYLES, "piece_style")
     check_one_of(kinds, TOKEN_KINDS, "kinds")
     if kinds == "bihani2025":
-        return _assign_released_categories(ids, offsets, vocabulary, style)
+        return _assign_released_categories(ids, offsets, vocabulary, style, stop_words)
 
     # Each distinct token is classified once. What depends on the neighbors comes afterwards.
     n_tokens = len(vocabulary)
@@ -162,7 +164,7 @@ def assign_categories(
         is_punctuation_type[index] = not text or is_punctuation(text)
         number_match = _NUMBER_PATTERN.fullmatch(text)
         is_number_type[index] = number_match is not None
-        is_stop_word_type[index] = text.lower() in STOP_WORDS
+        is_stop_word_type[index] = text.lower() in stop_words
 
     is_mark = is_punctuation_type[ids]
     begins_word = _find_word_beginnings(ids, offsets, vocabulary, style, is_mark)
@@ -265,38 +267,39 @@ def _assign_released_categories(
     offsets: NDArray[np.int64],
     vocabulary: Sequence[str],
     style: str,
+    stop_words: Collection[str],
 ) -> NDArray[np.int8]:
     """Return the categories by the rules of the code that Bihani and Rayz released."""
     codes_by_id = np.zeros(len(vocabulary), dtype=np.int8)
     for index, token in enumerate(vocabulary):
-        codes_by_id[index] = _categorize_later_token(token, style)
+        codes_by_id[index] = _categorize_later_token(token, style, stop_words)
     codes = codes_by_id[ids]
     if style in _SPACE_MARKS:
         # The released code takes the first token of a text as a whole word, mark or not.
         for position in _find_first_tokens(offsets).tolist():
-            codes[position] = _categorize_released(vocabulary[ids[position]])
+            codes[position] = _categorize_released(vocabulary[ids[position]], stop_words)
     return codes
 
 
-def _categorize_later_token(token: str, style: str) -> int:
+def _categorize_later_token(token: str, style: str, stop_words: Collection[str]) -> int:
     """Return the category of a token that is not the first of its text, by the released code."""
     if style not in _SPACE_MARKS:
         is_piece = style == "wordpiece" and "#" in token
-        return _categorize_released(token, is_piece=is_piece)
+        return _categorize_released(token, stop_words, is_piece=is_piece)
     mark = _SPACE_MARKS[style]
     if mark in token:
-        return _categorize_released(token.replace(mark, ""))
+        return _categorize_released(token.replace(mark, ""), stop_words)
     if style == "byte_level" and token in string.punctuation:
         return _PUNCTUATION
     return _SUB_WORD
 
 
-def _categorize_released(token: str, *, is_piece: bool = False) -> int:
+def _categorize_released(token: str, stop_words: Collection[str], *, is_piece: bool = False) -> int:
     """Return the category of a token without its marks, by the released code."""
     # `in` looks for a substring, as the released code does: "()" is punctuation, "..." is not.
     if token in string.punctuation:
         return _PUNCTUATION
-    if token in STOP_WORDS:
+    if token in stop_words:
         return _STOP_WORD
     return _SUB_WORD if is_piece else _LEXICAL
 

@@ -1,4 +1,4 @@
-"""Does it decide by shortcuts?
+"""Does it rely on shortcuts?
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """

@@ -3,8 +3,8 @@ from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
 from .reliance import find_shortcuts as find_shortcuts
 from .reliance import shortcut_reliance as shortcut_reliance
-from .reliance import shortcut_tradeoff as shortcut_tradeoff
 from .swaps import deciding_share as deciding_share
+from .tradeoff import shortcut_tradeoff as shortcut_tradeoff
 
 __all__ = [
     "deciding_share",

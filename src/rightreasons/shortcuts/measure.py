@@ -1,4 +1,8 @@
-"""How far a classifier leans on shortcuts on some labeled texts: attributions, heads and figures in one call."""
+"""Measure how far a classifier relies on shortcuts on labeled texts: attributions, heads and figures in one call.
+
+`measure_shortcuts` is the entry point. It attributes the predictions by integrated gradients, finds their shortcuts in
+the heads of `training_heads`, and computes F1 and calibration error of the same items.
+"""
 
 from __future__ import annotations
 
@@ -22,45 +26,42 @@ from rightreasons.core.validation import (
 )
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
+from rightreasons.shortcuts.detector import Heads, Shortcuts, find_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.protocols import Protocol, protocol_of
-from rightreasons.shortcuts.reliance import (
-    Heads,
-    ShortcutReliance,
-    ShortcutTradeoff,
-    find_shortcuts,
-    shortcut_tradeoff,
-    summarize,
-)
+from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts
+from rightreasons.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 
-UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
-"""What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
+UNCOUNTED_TOKENS = ("[CLS]", "[SEP]", "[PAD]")
+"""Special tokens that the released code of the Reliability Paradox excludes from LMI, for every tokenizer."""
 
 
 class WithheldError(ValueError):
-    """Too few items have valid attributions for a figure about all of them."""
+    """Too few items have valid attributions to measure shortcuts."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutMeasurement:
-    """What a classifier does on the N labeled texts, of those that it was given, whose attributions are valid.
+    """Shortcuts, score and calibration of a classifier on the N texts with valid attributions.
 
     Attributes:
-        attributions: What each prediction rests on, word for word.
-        probabilities: (N, K) the predicted probabilities.
+        attributions: Attributions of the predictions, token by token.
+        probabilities: (N, K) predicted probabilities.
         labels: (N,) gold labels.
+        shortcuts: Shortcuts of each prediction, token by token.
         reliance: Shortcut rate, types, null models.
         tradeoff: F1 divided by shortcut rate.
         calibration: Top-label calibration error.
-        protocol: The settings with which they were found.
-        rows: (N,) which of the texts these are.
-        left_out: How many texts are left out, and why, in one sentence; "" where none is.
-        n_left_out: How many.
+        protocol: Settings of the measurement.
+        rows: (N,) rows of these texts among those that were passed.
+        left_out: Number of excluded texts and the reason, in one sentence; "" if none is excluded.
+        n_left_out: Number of excluded texts.
     """
 
     attributions: Attributions
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
+    shortcuts: Shortcuts
     reliance: ShortcutReliance
     tradeoff: ShortcutTradeoff
     calibration: CalibrationResult
@@ -71,7 +72,7 @@ class ShortcutMeasurement:
 
     @property
     def n_given(self) -> int:
-        """How many texts were given, valid or not."""
+        """Number of texts that were passed, with valid attributions or without."""
         return len(self.attributions) + self.n_left_out
 
     @property
@@ -81,17 +82,22 @@ class ShortcutMeasurement:
 
     @property
     def cued(self) -> NDArray[np.bool_]:
-        """(N,) which predictions are shortcut-cued."""
-        return np.array([example.cued for example in self.reliance.examples])
+        """(N,) whether each prediction is shortcut-cued."""
+        return self.shortcuts.cued
 
     def record(self, *, step: int = 0, epoch: float = 0.0) -> dict[str, Any]:
-        """Return the figures alone, as one row of a table over training: plain values, as JSON has them.
+        """Return the figures as one row of a table over training, in plain values for JSON.
 
-        Shares are in [0, 1]; `ece_interval` is None where no interval was requested, `f1` and `shortcut_tradeoff` where
+        Shares are in [0, 1]; `ece_interval` is None if no interval was requested, `f1` and `shortcut_tradeoff` if
         they are undefined.
         """
-        reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
-        null, ends = reliance.null["frequency"], calibration.interval
+        reliance = self.reliance
+        calibration = self.calibration
+        null = reliance.null["frequency"]
+        # Without resampling there is no interval, and its columns stay empty.
+        ece_interval = None
+        if calibration.interval is not None:
+            ece_interval = [calibration.interval.low, calibration.interval.high]
         return {
             "step": step,
             "epoch": epoch,
@@ -102,11 +108,11 @@ class ShortcutMeasurement:
             "excess": null.excess,
             "lexicon_cued": reliance.lexicon_cued,
             "grammar_cued": reliance.grammar_cued,
-            "f1": tradeoff.score,
+            "f1": self.tradeoff.score,
             "accuracy": calibration.accuracy,
-            "shortcut_tradeoff": tradeoff.shortcut_tradeoff,
+            "shortcut_tradeoff": self.tradeoff.shortcut_tradeoff,
             "ece": calibration.ece,
-            "ece_interval": ends and [ends.low, ends.high],
+            "ece_interval": ece_interval,
             "n_bins": self.protocol.n_bins,
         }
 
@@ -130,7 +136,7 @@ def measure_shortcuts(
     """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
     By default attributions and heads are over words, so that one ranking of the training data serves every tokenizer.
-    A protocol may take pieces: then its heads are those of the tokenizer, from `training_heads` with both.
+    A protocol may use word pieces: then its heads are those of the tokenizer, from `training_heads` with both.
 
     Args:
         classifier: A sequence classifier with gradients.
@@ -145,17 +151,17 @@ def measure_shortcuts(
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
         batch_size: Maximum items per batch; gradients are taken of as many times 64 tokens at once.
         progress: Whether to show progress bars.
-        out: A folder for the attributions, from which a killed run resumes.
-        fail_fast: Whether an item that the model cannot read is an error (default); if not, it is left out.
+        out: A folder for the attributions, from which an interrupted run resumes.
+        fail_fast: Whether an item that the model cannot read raises (default); otherwise it is excluded.
 
     Returns:
         `ShortcutMeasurement`.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If lengths differ, a label or a protocol is unknown, settings do not go together, or a predicted
+        TypeError: If an argument has the wrong type.
+        ValueError: If lengths differ, a label or a protocol is unknown, settings contradict each other, or a predicted
             label has no head.
-        WithheldError: If the attributions of less than `min_valid` of the items are valid.
+        WithheldError: If the share of items with valid attributions is below `min_valid`.
 
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
@@ -163,6 +169,7 @@ def measure_shortcuts(
     from rightreasons.models.gradients.attribution import integrated_gradients
 
     settings = protocol_of(protocol)
+    # A pipeline of scikit-learn has class names, but neither a tokenizer nor gradients.
     if not hasattr(classifier, "tokenizer") or classifier.label_names is None:
         raise ValueError(
             f"Expected a sequence classifier with gradients, but got {classifier.name}."
@@ -176,47 +183,31 @@ def measure_shortcuts(
         labels=gold,
         options=settings.attribution(),
         max_tokens=MAX_TOKENS * batch_size // 32,
-        max_length=_max_length(classifier, settings),
+        max_length=_get_max_length(classifier, settings),
         progress=progress,
         out=out,
         fail_fast=fail_fast,
     )
-    places = {
-        name: row
-        for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))
-    }
-    n_given, valid = len(gold), np.flatnonzero(attributions.valid)
-    rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
-    left_out = ""
-    if len(rows) < n_given:
-        why = "because their gradients are not finite."
-        if attributions.failures:
-            why = "such as {!r}: {}".format(*next(iter(attributions.failures.items())))
-        elif settings.max_gap is not None:
-            why = f"because their attributions miss more than {100 * settings.max_gap:g} % of the change of the score."
-        left_out = f"{n_given - len(rows):,} of {n_given:,} items are left out, {why}"
-    if len(rows) < max(1, settings.min_valid * n_given):
+
+    # Attributions that do not add up say nothing about which token matters most.
+    rows = _find_valid_rows(attributions, range(len(gold)) if ids is None else ids)
+    left_out = _describe_exclusions(attributions, len(gold) - len(rows), len(gold), settings)
+    # A figure about a few of the items would be about the ones that are easy to attribute.
+    if len(rows) < max(1, settings.min_valid * len(gold)):
         raise WithheldError(
             f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
         )
-    if left_out:
-        attributions, gold = attributions.take(valid), gold[rows]
+    n_left_out = len(gold) - len(rows)
+    if n_left_out:
+        attributions = attributions.take(np.flatnonzero(attributions.valid))
+        gold = gold[rows]
+
     probabilities = softmax(np.asarray(attributions.logits))
     predicted = probabilities.argmax(axis=1)
-    shortcuts = find_shortcuts(
-        attributions.tokens,
-        attributions.scores,
-        attributions.explained,
-        heads,
-        top_n=settings.top_n,
-        rank_by=settings.rank_by,
-        piece_style="word"
-        if settings.unit == "word"
-        else find_piece_style(classifier.tokenizer.get_vocab()),
-        kinds=settings.kinds,
-    )
-    reliance = summarize(
+    shortcuts = _find_attributed_shortcuts(classifier, attributions, heads, settings)
+    reliance = summarize_shortcuts(
         shortcuts,
+        # The shortcuts may be those of the gold label; correctness is about the prediction.
         predictions=predicted,
         references=gold,
         confidences=probabilities.max(axis=1),
@@ -225,26 +216,82 @@ def measure_shortcuts(
         definition=f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the "
         f"LMI ranking of the {settings.label} label; protocol {settings.name}.",
     )
+    # Macro F1 is over the classes that occur, as in the other figures of a report.
+    tradeoff = shortcut_tradeoff(
+        predicted,
+        gold,
+        shortcuts.cued,
+        average=average,
+        resampling=resampling,
+    )
+    calibration = calibration_error(
+        probabilities,
+        gold,
+        n_bins=settings.n_bins,
+        resampling=resampling,
+    )
     return ShortcutMeasurement(
         attributions=attributions,
         probabilities=probabilities,
         labels=gold,
+        shortcuts=shortcuts,
         reliance=reliance,
-        tradeoff=shortcut_tradeoff(
-            predicted,
-            gold,
-            shortcuts.cued,
-            average=average,
-            n_classes=len(classifier.label_names),
-            resampling=resampling,
-        ),
-        calibration=calibration_error(
-            probabilities, gold, n_bins=settings.n_bins, resampling=resampling
-        ),
+        tradeoff=tradeoff,
+        calibration=calibration,
         protocol=settings,
         rows=rows,
         left_out=left_out,
-        n_left_out=n_given - len(rows),
+        n_left_out=n_left_out,
+    )
+
+
+def _find_valid_rows(attributions: Attributions, ids: Sequence[object]) -> NDArray[np.int64]:
+    """Return the rows of the texts with valid attributions, in the order of the attributions."""
+    row_by_id = {}
+    for row, item_id in enumerate(check_ids(ids, "ids")):
+        row_by_id[item_id] = row
+    rows = []
+    # Items that the model could not read are missing from the attributions.
+    for index in np.flatnonzero(attributions.valid).tolist():
+        rows.append(row_by_id[attributions.ids[index]])
+    return np.array(rows, dtype=np.int64)
+
+
+def _describe_exclusions(
+    attributions: Attributions, n_excluded: int, n_items: int, settings: Protocol
+) -> str:
+    """Return how many items are excluded and why; "" if none is."""
+    if not n_excluded:
+        return ""
+    reason = "because their gradients are not finite."
+    if attributions.failures:
+        # One failure stands for all of them: a reader needs an example, not a list.
+        item_id, message = next(iter(attributions.failures.items()))
+        reason = f"such as {item_id!r}: {message}"
+    elif settings.max_gap is not None:
+        gap = f"{100 * settings.max_gap:g} %"
+        reason = f"because their attributions miss more than {gap} of the change of the score."
+    return f"{n_excluded:,} of {n_items:,} items are left out, {reason}"
+
+
+def _find_attributed_shortcuts(
+    classifier: Classifier, attributions: Attributions, heads: Heads, settings: Protocol
+) -> Shortcuts:
+    """Find the shortcuts of attributed predictions by the settings of a protocol."""
+    piece_style = "word"
+    if settings.unit != "word":
+        # The tokenizer's own marks say which pieces begin a word.
+        piece_style = find_piece_style(classifier.tokenizer.get_vocab())
+    return find_shortcuts(
+        attributions.tokens,
+        attributions.scores,
+        attributions.explained,
+        heads,
+        top_n=settings.top_n,
+        rank_by=settings.rank_by,
+        piece_style=piece_style,
+        kinds=settings.kinds,
+        stop_words=settings.stop_words,
     )
 
 
@@ -260,7 +307,7 @@ def training_heads(
 
     Args:
         texts: N texts.
-        labels: (N,) labels, in the numbering of the classifier; -1 for none.
+        labels: (N,) labels, in the numbering of the classifier; -1 for unlabeled texts.
         text_pairs: N second texts, whose tokens count as those of the first.
         protocol: Name of the protocol, or a `Protocol`; default "rightreasons", which counts words.
         classifier: The classifier whose tokenizer makes the pieces, for a protocol that counts pieces.
@@ -273,59 +320,80 @@ def training_heads(
         ValueError: If the protocol counts pieces and there is no classifier.
     """
     settings = protocol_of(protocol)
-    texts, labels = (
-        check_texts(texts, "texts", allow_empty=True),
-        check_labels(labels, name="labels", minimum=-1),
-    )
+    texts = check_texts(texts, "texts", allow_empty=True)
+    labels = check_labels(labels, name="labels", minimum=-1)
     check_same_length(texts=texts, labels=labels)
-    joined = with_pairs(texts, text_pairs)
-    rows = [row for row in np.flatnonzero(labels >= 0).tolist() if joined[row].strip()]
-    ranking = {
-        name: getattr(settings, name) for name in ("log_base", "head_fraction", "head_rounding")
+    joined = join_pairs(texts, text_pairs)
+    rows = []
+    # A text without words has no tokens to rank.
+    for row in np.flatnonzero(labels >= 0).tolist():
+        if joined[row].strip():
+            rows.append(row)
+
+    ranking: dict[str, Any] = {
+        "log_base": settings.log_base,
+        "head_fraction": settings.head_fraction,
+        "head_rounding": settings.head_rounding,
     }
+    # Words serve every tokenizer; pieces are those of one.
     if settings.unit == "word":
         return lmi([joined[row] for row in rows], labels[rows], **ranking)
     if classifier is None:
         raise ValueError(
             f"Expected `classifier` with the protocol {settings.name!r}, which counts pieces, but got None."
         )
-    pairs = None if text_pairs is None else [text_pairs[row] for row in rows]
-    pieces = _pieces(classifier, [texts[row] for row in rows], pairs, settings)
+    pairs = None
+    if text_pairs is not None:
+        pairs = [text_pairs[row] for row in rows]
+    pieces = _split_into_pieces(classifier, [texts[row] for row in rows], pairs, settings)
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def with_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[str]:
-    """Join each text with its second text, where there are second texts, by a line break."""
+def join_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[str]:
+    """Join each text with its second text, if there are second texts, by a line break."""
     if text_pairs is None:
         return list(texts)
-    seconds = check_texts(text_pairs, "text_pairs", allow_empty=True)
-    check_same_length(texts=texts, text_pairs=seconds)
-    return [f"{first}\n{second}" for first, second in zip(texts, seconds, strict=True)]
+    second_texts = check_texts(text_pairs, "text_pairs", allow_empty=True)
+    check_same_length(texts=texts, text_pairs=second_texts)
+    return ["\n".join(pair) for pair in zip(texts, second_texts, strict=True)]
 
 
-def _pieces(
+def _split_into_pieces(
     classifier: Classifier, texts: list[str], text_pairs: list[str] | None, settings: Protocol
 ) -> list[list[str]]:
     """Return the pieces of each text that LMI counts."""
     tokenizer = classifier.tokenizer
+    # The released code pads every text to the maximum length, so that it counts padding, too.
+    padding: bool | str = False
+    if settings.count_special and settings.max_length:
+        padding = "max_length"
     encoded = tokenizer(
         texts,
         text_pairs,
         truncation=True,
-        max_length=_max_length(classifier, settings) or classifier.max_length,
-        padding="max_length" if settings.count_special and settings.max_length else False,
+        max_length=_get_max_length(classifier, settings) or classifier.max_length,
+        padding=padding,
         return_attention_mask=False,
         return_special_tokens_mask=True,
     )
-    pieces = [tokenizer.convert_ids_to_tokens(ids) for ids in encoded["input_ids"]]
-    if settings.count_special:
-        return [[token for token in row if token not in UNCOUNTED] for row in pieces]
-    masks = encoded["special_tokens_mask"]
-    return [
-        [t for t, special in zip(*row, strict=True) if not special]
-        for row in zip(pieces, masks, strict=True)
-    ]
+
+    pieces_by_text = []
+    for ids, mask in zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True):
+        pieces = []
+        for piece, is_special in zip(tokenizer.convert_ids_to_tokens(ids), mask, strict=True):
+            # The released code excludes three tokens by name, and counts those of other tokenizers.
+            is_excluded = is_special
+            if settings.count_special:
+                is_excluded = piece in UNCOUNTED_TOKENS
+            if not is_excluded:
+                pieces.append(piece)
+        pieces_by_text.append(pieces)
+    return pieces_by_text
 
 
-def _max_length(classifier: Any, settings: Protocol) -> int | None:
-    return None if settings.max_length is None else min(settings.max_length, classifier.max_length)
+def _get_max_length(classifier: Any, settings: Protocol) -> int | None:
+    """Return the maximum number of tokens of a text; None for what the model allows."""
+    # A paper's length may be more than a small model allows.
+    if settings.max_length is None:
+        return None
+    return min(settings.max_length, classifier.max_length)

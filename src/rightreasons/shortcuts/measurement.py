@@ -1,4 +1,9 @@
-"""What the question about shortcuts measures: the cues of each split, whether they decide, and accuracy by cue."""
+"""Measure what the question about shortcuts reports.
+
+`measure` is the entry point. It lists words that predict a label in the training texts, measures what decides by swaps
+on the primary split, and adds the figures of the Reliability Paradox if the model has gradients. `ShortcutAnswers`
+holds the results and selects those that the page shows.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +36,9 @@ from rightreasons.shortcuts.judging import (
 from rightreasons.shortcuts.measure import (
     ShortcutMeasurement,
     WithheldError,
+    join_pairs,
     measure_shortcuts,
     training_heads,
-    with_pairs,
 )
 from rightreasons.shortcuts.measure_deciding import (
     FeatureEffect,
@@ -44,6 +49,7 @@ from rightreasons.shortcuts.measure_deciding import (
 from rightreasons.shortcuts.options import MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol, protocol_of
 from rightreasons.shortcuts.reliance import NullModel
+from rightreasons.shortcuts.stop_words import load_stop_words
 from rightreasons.shortcuts.swapping.duplicates import near_duplicates
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 
@@ -53,11 +59,10 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
 
 MIN_HALVED = 100
-"""The labeled items that the audited split must have for half of them to stand for absent training texts."""
+"""Minimum number of labeled items in the audited split for half of them to replace missing training texts."""
 
 RECORDS = "shortcuts.json"
-"""What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
-
+"""File that `ShortcutCallback(out=...)` writes into the folder of the model."""
 
 MAX_REMEMBERED = 20_000
 """Number of items, and of training texts, that are searched for near duplicates of each other."""
@@ -65,17 +70,17 @@ MAX_REMEMBERED = 20_000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutAnswers:
-    """What the predictions of a model rest on, and whether that decides.
+    """Features that decide the predictions of a model, and the shortcuts that the predictions rely on.
 
     Attributes:
         context: The audit.
         swaps: Effects of all features, by swaps.
         judge: Evidence on what is no reason for a label.
-        protocol: How shortcuts were found.
+        protocol: Settings by which shortcuts were found.
         items: Items of the primary split whose attributions were measured; None if too few are valid.
         measured: Their shortcuts; None if too few are valid.
         withheld: Reason why there are no attributions; "" if there are some.
-        records: What a callback has recorded over training.
+        records: Figures that a callback recorded over training, one row per evaluation.
         remembered: (N,) whether an item of the primary split is a near duplicate of a training text.
         is_halved: Whether half of the audited items replace the training texts, as none are given.
     """
@@ -97,6 +102,7 @@ class ShortcutAnswers:
         split = self.context.primary
         if self.remembered is None or not self.remembered[split.labeled].any():
             return []
+        # Accuracy that falls beyond the duplicates is a sign of memory, not of skill.
         is_correct = self.context.scores().predicted == split.labels
         accuracies = []
         for name, mask in (
@@ -128,7 +134,7 @@ class ShortcutAnswers:
 
     @functools.cached_property
     def deciding(self) -> list[FeatureEffect]:
-        """Features that surely decide: spurious ones first, then single pairs of words that decide most of it."""
+        """Features that significantly decide: spurious ones first, then pairs of words that decide most of it."""
         rows = [row for row in self.effects if row.is_decisive]
         if not rows:
             return []
@@ -186,6 +192,7 @@ class ShortcutAnswers:
         """Shares of lexicon-cued and of grammar-cued predictions."""
         if self.measured is None:
             return {}
+        # The two types exclude each other, so that each is a share of all predictions.
         reliance = self.measured.reliance
         shares = {"lexicon_cued": reliance.lexicon_cued, "grammar_cued": reliance.grammar_cued}
         rates = {}
@@ -205,9 +212,13 @@ class ShortcutAnswers:
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on the primary split."""
     is_halved = context.train is None
+    # A missing list of stop words is said now rather than after the swaps.
+    protocol = protocol_of(options.protocol, stop_words=options.stop_words)
+    load_stop_words(protocol.stop_words)
     context = with_training(context)
     split = context.primary
     train = cast("datasets.Dataset", context.train)
+    # Training texts may lack the second column of a pair: then only first texts are compared.
     names = [name for name in ("text", "text_pair") if name in train.column_names]
     columns: list[list[str]] = [train[name][:] for name in names]
     items = [column for column in (split.texts, split.text_pairs) if column is not None]
@@ -219,12 +230,12 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         context,
         swaps,
         judge,
-        protocol_of(options.protocol),
+        protocol,
         records=read_json(file) if file.is_file() else [],
         remembered=_find_remembered(items, columns),
         is_halved=is_halved,
     )
-    # The figures of the paper need gradients, what decides does not.
+    # The figures of the paper need gradients, the swaps do not.
     withheld = context.why_no_gradients()
     if withheld:
         return dataclasses.replace(answers, withheld=withheld)
@@ -316,6 +327,7 @@ def _measure_attributions(
                 protocol=protocol,
                 **context.running(folder),
             )
+    # The verdict rests on the swaps, so that a report without these figures is still one.
     except WithheldError as error:
         return dataclasses.replace(answers, withheld=str(error))
     return dataclasses.replace(answers, items=selection.take(measured.rows), measured=measured)
@@ -325,8 +337,8 @@ def _find_remembered(
     items: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
 ) -> NDArray[np.bool_]:
     """Return (N,) whether an item is a near duplicate of a training text; only the first items are searched."""
-    texts = with_pairs(*[column[:MAX_REMEMBERED] for column in items])
-    training = with_pairs(*[column[:MAX_REMEMBERED] for column in columns])
+    texts = join_pairs(*[column[:MAX_REMEMBERED] for column in items])
+    training = join_pairs(*[column[:MAX_REMEMBERED] for column in columns])
     # Items beyond the searched ones count as new: comparing all would take as long as the swaps.
     flags = np.zeros(len(items[0]), dtype=np.bool_)
     flags[: len(texts)] = near_duplicates(texts, training)
@@ -334,7 +346,7 @@ def _find_remembered(
 
 
 def has_training(context: AuditContext) -> bool:
-    """Return whether there are labeled training texts, or enough audited items for half of them to stand for them."""
+    """Return whether there are labeled training texts, or enough audited items for half of them to replace these."""
     if context.train is not None:
         return "label" in context.train.column_names
     return int(context.primary.labeled.sum()) >= MIN_HALVED
@@ -377,6 +389,7 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
 
 def missing_class(context: AuditContext) -> str | None:
     """Return the first class without a training text; None if every class has one."""
+    # Without texts of a class nothing can be listed for it, and its predictions would seem free of cues.
     labels = set(train_labels(context).tolist())
     for label, name in enumerate(context.label_names or ()):
         if label not in labels:
@@ -401,6 +414,7 @@ def _make_judge(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> Judge:
     """Collect what the data and the user say about words that are no reasons."""
+    # Words that a data set plants are no reasons, whatever they predict.
     planted: set[str] = set()
     for tokens in context.primary.planted or ():
         planted.update(token["token"].lower() for token in tokens)

@@ -1,18 +1,21 @@
-"""The options of the question about shortcuts."""
+"""Options of the question about shortcuts.
+
+They are kept apart from the question, so that a command lists them without importing numpy or torch.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rightreasons.core.choices import PROTOCOL_NAMES
+from rightreasons.core.choices import PROTOCOL_NAMES, STOP_WORD_LISTS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import QuestionOptions, Requirements, option
 
 MAX_ITEMS = 300
-"""Attributed items; the option `items` changes it."""
+"""Number of attributed items, unless the option `items` changes it."""
 
 GRADIENTS_PER_ATTRIBUTION = 11
-"""Gradients of the adaptive rule per item, as measured of an encoder on sentences."""
+"""Gradients per item of the adaptive rule, measured on sentences with an encoder."""
 
 SWAP_BUDGET = 30_000
 """Default budget of the swaps, in passes of one item through the model."""
@@ -21,13 +24,13 @@ PROMPTED_SWAP_BUDGET = 4_000
 """Default budget for a language model, whose passes take about ten times as long."""
 
 PASSES_PER_ITEM = 35
-"""About how many edited items the swaps need per item, those that leave out one token included."""
+"""Approximate number of edited items per item, including those that leave out one token."""
 
 
 class ShortcutsOptions(QuestionOptions):
-    """Does it decide by shortcuts?
+    """Does it rely on shortcuts?
 
-    Words and other features of a text are swapped for those of another label: how many predictions change?
+    Words and other features of a text are swapped for those of another label, to count the predictions that flip.
     """
 
     tables: ClassVar[Requirements] = {"classification": ""}
@@ -36,52 +39,56 @@ class ShortcutsOptions(QuestionOptions):
 
     protocol: str | None = option(
         None,
-        "How shortcuts are found: rightreasons, bihani2025 (the released code of the Reliability Paradox), "
-        "bihani2025_text (its text) or du2021.",
+        "Definition of a shortcut in the figures of the papers: rightreasons, bihani2025 (released code of the "
+        "Reliability Paradox), bihani2025_text (its text) or du2021.",
         choices=PROTOCOL_NAMES,
+    )
+    stop_words: str | None = option(
+        None,
+        "List of English stop words that separates lexicon- from grammar-cued predictions: rightreasons (default), or "
+        "nltk as in the Reliability Paradox.",
+        choices=STOP_WORD_LISTS,
     )
     items: int | None = option(
         None,
-        "Number of items to ask about, whatever the budget; by default as many as `budget` "
-        "allows, and the attributions of 300 of them.",
+        "Number of items to test, whatever the budget. By default as many as `budget` allows, and 300 of them for "
+        "the attributions.",
         minimum=1,
     )
     words: tuple[str, ...] = option(
-        (), "Comma-separated words that you suspect; whether they decide is tested."
+        (), "Comma-separated words that you suspect; they are tested in any case."
     )
     budget: int | None = option(
         None,
-        "Budget of the swaps, in passes of one item through the model; by default 30000, and "
-        "4000 for a language model.",
+        "Budget of the swaps, in passes of one item through the model. Default: 30000, or 4000 for a language model.",
         minimum=1,
     )
     # An alias for one release: the same command once gave two verdicts on two machines.
     seconds: float | None = option(
         None,
-        "Deprecated: use `budget`, so that results do not depend on the clock. A second is read "
-        "as 100 passes.",
+        "Deprecated: use `budget`, which does not depend on the clock. A second counts as 100 passes.",
         minimum=0.0,
     )
     reasons: tuple[str, ...] = option(
-        (), "Comma-separated words, or features such as length, that are reasons for a label."
+        (), "Comma-separated words, or features such as length, that should influence the label."
     )
     not_reasons: tuple[str, ...] = option(
         (),
-        "Comma-separated words, or features such as length, that are no reasons; if one decides, "
-        "the verdict is red.",
+        "Comma-separated words, or features such as length, that should not influence the label: the verdict is red "
+        "if one of them decides.",
     )
     other_split: str | None = option(
         None,
-        "An audited split in which a spurious word does not go with its label, such as one of "
-        "another source.",
+        "An audited split in which spurious words are not associated with their label, such as one from another "
+        "source.",
     )
 
     def _check(self) -> None:
-        # A word that is both would be left out and make the verdict red.
+        # A word that is both would be ignored and make the verdict red.
         contradictions = sorted({*self.reasons} & {*self.not_reasons})
         if contradictions:
             raise OptionError(
-                f"Expected {contradictions[0]!r} to be a reason or none, but got both.",
+                f"Expected {contradictions[0]!r} in `reasons` or in `not_reasons`, but got it in both.",
                 option="not_reasons",
             )
 
@@ -93,7 +100,7 @@ class ShortcutsOptions(QuestionOptions):
         return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question needs; one with its gradient costs three."""
+        """Return about how many passes of one item the question needs; one with its gradient counts as three."""
         n_items = len(context.primary)
         # `items` goes before the budget, here as in the swaps.
         swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)
@@ -101,4 +108,5 @@ class ShortcutsOptions(QuestionOptions):
             swaps = min(swaps, float(self.get_budget(context)))
         if context.why_no_gradients():
             return swaps
-        return min(n_items, self.items or MAX_ITEMS) * 3 * GRADIENTS_PER_ATTRIBUTION + swaps
+        n_attributed = min(n_items, self.items or MAX_ITEMS)
+        return n_attributed * 3 * GRADIENTS_PER_ATTRIBUTION + swaps

@@ -16,7 +16,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.inputs import word_of_piece, word_spans
 from rightreasons.models.gradients.options import AttributionOptions
-from rightreasons.shortcuts.reliance import find_shortcuts
+from rightreasons.shortcuts.detector import find_shortcuts
 from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 TEXTS = list(TEXTS)

@@ -1,0 +1,252 @@
+"""Show single texts: before and after a swap, and misclassified ones with the tokens that carry the prediction.
+
+The second list is the paper's Table 4: each token that a prediction relies on is marked, with its type if it is a
+shortcut. Both lists are deterministic, so that a report has the same examples on every machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.audited.context import AuditSplit, example_of
+from rightreasons.audited.context import changes as list_differences
+from rightreasons.core.tokens import CATEGORIES
+from rightreasons.page.parts import Change, Example, Mark
+from rightreasons.shortcuts.measure import ShortcutMeasurement
+from rightreasons.shortcuts.measurement import ShortcutAnswers
+from rightreasons.shortcuts.swapping.segments import Segmenter, Token
+from rightreasons.shortcuts.swapping.training import get_item
+
+N_EXAMPLES = 5
+"""Number of examples of a list."""
+
+MAX_REPLACED_WORDS = 2
+"""Number of replaced words that an example names; with more, it shows the whole text."""
+
+TOKEN_TYPES = {
+    "lexical": "lexical word",
+    "stop_word": "function word",
+    "punctuation": "punctuation",
+    "sub_word": "piece of a word",
+    "number": "number",
+}
+"""Category of a token -> its name for readers."""
+
+
+def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
+    """Yield correct predictions before and after the swap of the strongest feature, most confident first."""
+    if m.strongest is None:
+        return
+    split = m.context.primary
+    scores = m.context.scores()
+    # An item whose label is known to be wrong is no example of a correct prediction.
+    is_correct = scores.predicted == split.labels
+    is_eligible = is_correct & ~split.mislabeled
+    # With another text in place of one of a pair, the predictions that stay the same are the evidence.
+    shows_unchanged = m.strongest.test == "one text alone"
+    items = []
+    for item in m.swaps.swapped_items:
+        is_unchanged = item.label == scores.predicted[item.row]
+        is_about_strongest = item.feature == m.strongest.key
+        if not is_about_strongest or not is_eligible[item.row]:
+            continue
+        if is_unchanged == shows_unchanged:
+            items.append(item)
+
+    def rank(item: Any) -> tuple[float, str]:
+        """Order items by falling confidence, and equal ones by their ids."""
+        confidence = float(scores.confidence[item.row])
+        return -confidence, split.ids[item.row]
+
+    items.sort(key=rank)
+
+    columns = [split.texts, *_list_pairs(split)]
+    for item in items[:N_EXAMPLES]:
+        original = get_item(columns, item.row)
+        marks, sentences = describe_swap(original, item.text)
+        label = m.context.label_name(item.label)
+        if shows_unchanged:
+            marks = ()
+            label = f"still {label}"
+        example = example_of(m.context, split, item.row, marks=marks)
+        note = f"When {' and '.join(sentences)}: {label}."
+        yield dataclasses.replace(example, note=note)
+
+
+def _list_pairs(split: AuditSplit) -> list[Sequence[str]]:
+    """Return the column of second texts, if there is one."""
+    if split.text_pairs is None:
+        return []
+    return [split.text_pairs]
+
+
+def describe_swap(
+    original: Sequence[str], edited: Sequence[str]
+) -> tuple[tuple[Mark, ...], list[str]]:
+    """Mark what a swap changes in the first text, and describe the replaced words, or else the whole text.
+
+    Args:
+        original: The text, or both texts of a pair.
+        edited: The text or texts after the swap.
+
+    Returns:
+        Marks in the first text, and clauses such as "it becomes “dull”".
+    """
+    words = []
+    if original[1:] == edited[1:]:
+        words = _align_words(original[0], edited[0])
+    marks = []
+    for token, replacement in words:
+        word = edited[0][replacement.start : replacement.end]
+        mark = Mark(token.start, token.end, kind="cue", note=f"becomes “{word}”")
+        marks.append(mark)
+    # A word that occurs twice is replaced twice and named once.
+    sentences = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
+    if 1 <= len(sentences) <= MAX_REPLACED_WORDS:
+        return tuple(marks), sentences
+
+    columns = ("the first text", "the second text") if original[1:] else ("it",)
+    sentences = []
+    for column, old_text, new_text in zip(columns, original, edited, strict=True):
+        if old_text != new_text:
+            # Spaces and line breaks are shown, as a page shows neither.
+            visible = new_text.replace("  ", "␣␣").replace("\n", "⏎")
+            sentences.append(f"{column} becomes “{visible}”")
+    differing_marks = []
+    for mark in list_differences(edited[0], original[0]):
+        differing_marks.append(dataclasses.replace(mark, kind="cue", note=""))
+    return tuple(differing_marks), sentences
+
+
+def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
+    """Return the words that are replaced, with their replacements; [] if the numbers of words differ."""
+    segmenter = Segmenter()
+    tokens = segmenter.split((original,))
+    replacements = segmenter.split((edited,))
+    if len(tokens) != len(replacements):
+        return []
+    pairs = []
+    for token, replacement in zip(tokens, replacements, strict=True):
+        if token.word != replacement.word:
+            pairs.append((token, replacement))
+    return pairs
+
+
+def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
+    """Yield the swaps of word pairs in single texts, with the prediction after the swap."""
+    pair_names = {row.name for row in m.swaps.pairs}
+    for item in m.swaps.swapped_items:
+        if item.feature not in pair_names or len(item.text) > 1:
+            continue
+        original = m.context.primary.texts[item.row]
+        # A word that occurs twice is swapped twice, and named once.
+        swaps = {}
+        for token, replacement in _align_words(original, item.text[0]):
+            swaps[f"“{token.word}” → “{replacement.word}”"] = True
+        if swaps:
+            name = ", ".join(swaps)
+            yield original, Change(name, item.text[0], m.context.label_name(item.label))
+
+
+def list_misclassified_examples(m: Any) -> Iterator[Example]:
+    """Yield misclassified items with the tokens that they rely on, the most confident shortcut-cued ones first."""
+    measured: ShortcutMeasurement = m.measured
+    confidences = measured.probabilities.max(axis=1)
+    is_error = measured.predictions != measured.labels
+    # A wrong label makes a correct prediction look like an error.
+    is_eligible = is_error & measured.cued & ~m.items.mislabeled
+    rows = np.flatnonzero(is_eligible).tolist()
+
+    def rank(row: int) -> tuple[float, str]:
+        """Order items by falling confidence, and equal ones by their ids."""
+        confidence = float(confidences[row])
+        return -confidence, m.items.ids[row]
+
+    rows.sort(key=rank)
+    for row in rows[:N_EXAMPLES]:
+        yield example_of(
+            m.context,
+            m.items,
+            row,
+            predicted=int(measured.predictions[row]),
+            confidence=float(confidences[row]),
+            marks=mark_top_tokens(measured, row),
+            note=describe_shortcuts(measured, row),
+        )
+
+
+def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]:
+    """Return marks of the top tokens in the first text of an item; shortcuts are cues, the others weights.
+
+    Args:
+        measured: The measurement.
+        row: Row of the item in the measurement.
+
+    Returns:
+        The marks, in the order of the text.
+    """
+    shortcuts = measured.shortcuts
+    attributions = measured.attributions
+    start, stop = shortcuts.offsets[row : row + 2].tolist()
+    scores = attributions.scores.values
+    largest = float(np.abs(scores[start:stop]).max())
+    marks = []
+    for position in range(start, stop):
+        first_character = int(attributions.starts[position])
+        last_character = int(attributions.ends[position])
+        # A special token has no characters, and marks are those of the first text.
+        has_characters = last_character > first_character
+        is_visible = has_characters and attributions.parts[position] == 0
+        if not is_visible or not shortcuts.in_top[position]:
+            continue
+        # All attributions of a text are 0 if the model ignores it.
+        weight = float(scores[position]) / max(largest, 1e-12)
+        mark = Mark(
+            first_character,
+            last_character,
+            kind="weight",
+            weight=weight,
+            note=f"attribution {weight:.2f} of the largest",
+        )
+        if shortcuts.in_head[position]:
+            category = _name_type(shortcuts.category[position])
+            note = f"shortcut ({category}), {mark.note}"
+            mark = dataclasses.replace(mark, kind="cue", note=note)
+        marks.append(mark)
+    return tuple(_drop_overlaps(marks))
+
+
+def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:
+    """Return marks in order, without those that overlap an earlier one."""
+    # Byte-level pieces of one character have the same span, and the page marks it once.
+    separate: list[Mark] = []
+    for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
+        if not separate or mark.start >= separate[-1].end:
+            separate.append(mark)
+    return separate
+
+
+def describe_shortcuts(measured: ShortcutMeasurement, row: int) -> str:
+    """Return the shortcuts of an item and their types, such as "Shortcut: “copper” (lexical word)"."""
+    shortcuts = measured.shortcuts
+    start, stop = shortcuts.offsets[row : row + 2].tolist()
+    # A word that occurs twice among the top tokens is listed once.
+    descriptions = {}
+    for position in range(start, stop):
+        if shortcuts.is_shortcut[position]:
+            token = shortcuts.tokens[position]
+            category = _name_type(shortcuts.category[position])
+            descriptions[f"“{token}” ({category})"] = True
+    noun = "Shortcuts"
+    if len(descriptions) == 1:
+        noun = "Shortcut"
+    return f"{noun}: {', '.join(descriptions)}."
+
+
+def _name_type(category: int) -> str:
+    """Return the name of a category of tokens."""
+    return TOKEN_TYPES[CATEGORIES[category]]

@@ -1,0 +1,187 @@
+"""Draw the pictures of the question: what decides, the types of shortcuts, confidence bins, and training.
+
+`draw_confidence_bins` is the paper's Figure 3. The pictures are specifications of Vega-Lite; `diagram` has the same
+figure for a notebook, on axes of matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
+from rightreasons.page.plots import (
+    DASHES,
+    PALETTE,
+    PANEL,
+    Curve,
+    Drawing,
+    accuracy_layers,
+    axis,
+    count_layer,
+    curves,
+    dot_rows,
+    layer,
+    series_of,
+)
+from rightreasons.shortcuts.measurement import ShortcutAnswers
+from rightreasons.shortcuts.reliance import ConfidenceBin
+
+COLORS = {"lexicon-cued": "orange", "grammar-cued": "violet", "not cued": "grid"}
+"""Type of a prediction -> its color."""
+
+NULL_NAME = "null model"
+"""Name of the shortcut rate of random tokens in legends."""
+
+TYPE_NAMES = ("shortcut-cued", "lexicon-cued", "grammar-cued", NULL_NAME)
+"""Series of the picture of types."""
+
+
+def draw_tests(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw the effect of each test."""
+    rows = []
+    for row in m.swaps.rows:
+        rows.append((row.test, [row.estimate]))
+    return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
+
+
+def draw_types(key: str, m: Any) -> Drawing:
+    """Draw the types of shortcuts, the paper's Figure 1."""
+    reliance = m.measured.reliance
+    # Only the rate has an interval here: those of its parts would overlap it.
+    estimates = [
+        make_estimate(reliance.shortcut_reliance, reliance.interval),
+        Estimate(reliance.lexicon_cued),
+        Estimate(reliance.grammar_cued),
+        Estimate(m.null.rate),
+    ]
+    rows = [(m.items.name, estimates)]
+    return dot_rows(key, rows=rows, series=TYPE_NAMES, xlabel="share of predictions")
+
+
+def draw_bins(key: str, m: Any) -> Drawing:
+    """Draw accuracy and shortcuts by confidence, the paper's Figure 3."""
+    bins = m.measured.reliance.bins
+    intervals = []
+    for row in bins:
+        # The bins hold shares; the interval needs the number of correct predictions.
+        n_correct = round((row.accuracy or 0.0) * row.n_items)
+        intervals.append(estimate_share(n_correct, row.n_items, m.context.resampling))
+    return draw_confidence_bins(key, bins, intervals=intervals, null=m.null.rate)
+
+
+def draw_confidence_bins(
+    key: str,
+    bins: Sequence[ConfidenceBin],
+    *,
+    intervals: Sequence[Estimate | None],
+    null: float,
+    title: str = "",
+) -> Drawing:
+    """Draw the reliability diagram and, below it, the share of each bin that is shortcut-cued, stacked by type.
+
+    Args:
+        key: The key of the picture.
+        bins: M bins of confidence; empty ones are left blank.
+        intervals: M accuracies with their intervals; None for empty bins.
+        null: The shortcut rate of the null model over all items.
+        title: The title of the picture; "" for none.
+
+    Returns:
+        The drawing.
+
+    References:
+        Bihani & Rayz (2025), "The Reliability Paradox", figure 3.
+    """
+    # A bin without items has no accuracy and no shares.
+    filled_bins = []
+    filled_intervals = []
+    for row, interval in zip(bins, intervals, strict=True):
+        if row.n_items:
+            filled_bins.append(row)
+            filled_intervals.append(interval)
+
+    # One scale of colors for both panels, so that they share a legend.
+    colors = {"accuracy": "blue-soft", **COLORS, NULL_NAME: "ink"}
+    reliability = {
+        "layer": accuracy_layers(filled_bins, filled_intervals, colors, "accuracy"),
+        "width": PANEL,
+        "height": 220,
+        "title": title,
+    }
+    sizes = [row.n_items for row in filled_bins]
+    counts = count_layer(filled_bins, sizes, [1.0] * len(filled_bins))
+    null_line = layer(
+        {"type": "rule", "strokeDash": DASHES},
+        [{"y": null}],
+        y="y",
+        color=series_of(NULL_NAME, colors),
+    )
+    types = {
+        "layer": [*_stack_types(filled_bins, colors), counts, null_line],
+        "width": PANEL,
+        "height": 190,
+    }
+    return Drawing(key, {"vconcat": [reliability, types], "spacing": 12})
+
+
+def _stack_types(bins: Sequence[ConfidenceBin], colors: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return a layer of bars for each type, stacked on the types before it."""
+    x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
+    # The numbers of items stand above the bars, hence the room beyond 1.
+    y = axis(
+        "low",
+        "share of the bin",
+        percent=True,
+        domain=(0, 1.1),
+        values=[0, 0.2, 0.4, 0.6, 0.8, 1],
+    )
+    lexicon = np.array([row.lexicon or 0.0 for row in bins])
+    grammar = np.array([row.grammar or 0.0 for row in bins])
+    shares_by_type = zip(COLORS, (lexicon, grammar, 1 - lexicon - grammar), strict=True)
+    layers = []
+    low = np.zeros(len(bins))
+    for name, shares in shares_by_type:
+        high = low + shares
+        rows = []
+        for row, start, stop in zip(bins, low.tolist(), high.tolist(), strict=True):
+            rows.append({"left": row.lower, "right": row.upper, "low": start, "high": stop})
+        bars = layer(
+            {"type": "bar", "stroke": PALETTE["paper"]},
+            rows,
+            x=x,
+            x2={"field": "right"},
+            y=y,
+            y2={"field": "high"},
+            color=series_of(name, colors),
+        )
+        layers.append(bars)
+        low = high
+    return layers
+
+
+def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw the figures over training, the paper's Figure 2."""
+    # The columns are those of `ShortcutMeasurement.record`, which the callback writes.
+    steps = []
+    rates = []
+    f1_scores = []
+    errors = []
+    null_rates = []
+    for row in m.records:
+        steps.append(row["step"])
+        rates.append(Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]))
+        f1_scores.append(Estimate(row["f1"]))
+        # Few items have no interval of the calibration error.
+        errors.append(Estimate(row["ece"], *row["ece_interval"] or ()))
+        null_rates.append(Estimate(row["null_rate"]))
+    lines = [
+        Curve("shortcut rate", rates),
+        Curve("F1", f1_scores),
+        Curve("ECE", errors),
+        Curve(NULL_NAME, null_rates, dashed=True),
+    ]
+    xlabel = "optimizer steps (0: before fine-tuning)"
+    return curves(key, steps, lines, xlabel=xlabel, ylabel="share")

@@ -1,0 +1,135 @@
+"""Name what decides, in words that can be the subject of a sentence.
+
+The page, the headline and the tables name a feature by the same functions, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rightreasons.core.tokens import is_punctuation
+from rightreasons.page.parts import Cell
+from rightreasons.shortcuts.measure_deciding import TEST_MARGINS, FeatureEffect
+from rightreasons.shortcuts.measurement import ShortcutAnswers
+
+MAX_SUBJECT_WORDS = 4
+"""Number of words by which a sentence names a list."""
+
+MAX_TABLE_WORDS = 8
+"""Number of words by which a table names a list."""
+
+GROUPS = {
+    "declared words": "the words",
+    "all listed words": "words",
+    "a word per text": "a single word of each text",
+    "rare words": "rare words",
+}
+"""Test of a list -> name of its words."""
+
+PLURAL_TESTS = ("declared words", "all listed words", "rare words", "form", "overlap")
+"""Tests whose features are plural."""
+
+
+def subject(row: FeatureEffect) -> str:
+    """Return a name of what decides that can be the subject of a sentence.
+
+    A list is named by its most effective words, and the form by its marks, so that a reader sees the thing.
+    """
+    words = row.words[:MAX_SUBJECT_WORDS]
+    if row.test in ("words", "insertion"):
+        return f"the {_name_kind(row.words)} {_quote(row.words)}"
+    if row.test in GROUPS:
+        group = GROUPS[row.test]
+        if not words:
+            return group
+        # The declared words are all named; of the others, the words are examples.
+        relation = " " if row.test == "declared words" else ", such as "
+        return f"{group}{relation}{_quote(words)}"
+    if row.test == "form" and words:
+        return f"{row.name}, such as {_quote(words)}"
+    if row.test == "any word":
+        return "the exact wording"
+    if row.test == "place":
+        return f"the {row.name} of the text"
+    if row.test == "overlap":
+        return "the words that both texts share"
+    # The name of a form may have its article already.
+    if row.name.startswith("the "):
+        return row.name
+    return f"the {row.name}"
+
+
+def _name_kind(words: Sequence[str]) -> str:
+    """Return the common noun of words and marks."""
+    # A reader of “:)” looks for a mark, not for a word.
+    n_marks = sum(is_punctuation(word) for word in words)
+    kind = "word"
+    if n_marks == len(words):
+        kind = "mark"
+    elif n_marks:
+        kind = "words and mark"
+    if len(words) == 1:
+        return kind
+    return f"{kind}s"
+
+
+def _quote(words: Sequence[str]) -> str:
+    """Return words in quotation marks as an enumeration."""
+    quoted = [f"“{word}”" for word in words]
+    if len(quoted) == 1:
+        return quoted[0]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def is_plural(row: FeatureEffect) -> bool:
+    """Return whether the subject of a sentence about a feature is plural."""
+    if row.test in ("words", "insertion"):
+        return len(row.words) > 1
+    return row.test in PLURAL_TESTS
+
+
+def describe_decision(row: FeatureEffect) -> str:
+    """Return a decision with its margin, such as "less than 50%"."""
+    # The margins are those of the test, not of the pair: a list may decide more than a word.
+    margin = TEST_MARGINS[row.test]
+    texts = {
+        "large": f"more than {margin.large:.0%}",
+        "some": f"more than {margin.small:.0%}",
+        "small": f"less than {margin.small:.0%}",
+        "unknown": "inconclusive",
+    }
+    return texts[row.decision.level]
+
+
+def name_feature(row: FeatureEffect) -> str:
+    """Return the words of a feature, or its name."""
+    if row.test == "words" or not row.words:
+        return row.name
+    return ", ".join(row.words[:MAX_TABLE_WORDS])
+
+
+def list_cells(row: FeatureEffect) -> tuple[Cell, ...]:
+    """Return the cells of a feature from its name on."""
+    effect = row.effect
+    return (
+        name_feature(row),
+        row.estimate,
+        effect.coverage,
+        effect.rate,
+        effect.control_rate,
+        row.follow_rate,
+    )
+
+
+def list_test_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Yield the effect of each test."""
+    # A test that could not be made has no row; the verdict names it.
+    for row in m.swaps.rows:
+        yield row.test, *list_cells(row), describe_decision(row)
+
+
+def list_insertion_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Yield, for each label, the word whose insertion changes most predictions to that label."""
+    for row in m.swaps.insertions:
+        label = m.context.label_name(row.label)
+        yield row.words[0], label, row.estimate, row.effect.control_rate
