@@ -1,3 +1,4 @@
+from .diagram import shortcut_diagram as shortcut_diagram
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
@@ -12,6 +13,7 @@ __all__ = [
     "lmi",
     "measure_shortcuts",
     "measure_swaps",
+    "shortcut_diagram",
     "shortcut_reliance",
     "shortcut_tradeoff",
 ]

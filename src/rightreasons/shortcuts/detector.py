@@ -1,8 +1,9 @@
-"""Find the shortcuts of predictions: tokens that a prediction relies on and that give its label away.
+"""Find the shortcuts of predictions: tokens they rely on, and that give the label away.
 
-A token is a shortcut of a prediction if it is among the tokens that the prediction relies on most (the top N by
-attribution) and in the head of the LMI ranking of the predicted label. `find_shortcuts` is the entry point; the tokens
-of all texts are in flat arrays, so that each distinct token is looked up once.
+A token is a shortcut of a prediction if it is among the tokens that the prediction relies on most
+(the top N by attribution) and in the head of the LMI ranking of the predicted label.
+`find_shortcuts` is the entry point; the tokens of all texts are in flat arrays, so that each
+distinct token is looked up once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rightreasons.shortcuts.null_models import assign_frequency_bins, compute_hi
 from rightreasons.shortcuts.stop_words import load_stop_words
 
 TYPES = ("none", "grammar", "lexicon")
-"""Types of predictions: not cued; cued by function words, punctuation and pieces only; cued by a lexical word."""
+"""Types of predictions: not cued; cued by function words and marks only; cued by a lexical word."""
 
 Heads = Mapping[int, Collection[str]] | LmiResult
 """Label -> the tokens of its head."""
@@ -54,7 +55,7 @@ class DetectorOptions(Options):
     kinds: str = option("rightreasons", "Rules of the token categories.", choices=TOKEN_KINDS)
     stop_words: str = option(
         "rightreasons",
-        "List of English stop words: that of this package, or nltk for the one that the paper uses.",
+        "List of English stop words: that of this package, or nltk for that of the paper.",
         choices=STOP_WORD_LISTS,
     )
     n_frequency_bins: int = option(
@@ -66,7 +67,8 @@ class DetectorOptions(Options):
 class Shortcuts:
     """The shortcuts of N predictions, and the chance that blind picks hit a shortcut.
 
-    The tokens of all texts are in flat arrays, one text after another; text i is `offsets[i]:offsets[i + 1]`.
+    The tokens of all texts are in flat arrays, one text after another; text i is
+    `offsets[i]:offsets[i + 1]`.
 
     Attributes:
         tokens: (total,) the tokens.
@@ -144,16 +146,20 @@ def find_shortcuts(
 
     Args:
         tokens: N lists of tokens, without special tokens; the same kind of tokens as in the heads.
-        attributions: N lists of attributions, one per token; larger if the prediction relies on the token more.
+        attributions: N lists of attributions, one per token; larger if the prediction relies on the
+            token more.
         predictions: (N,) predicted labels.
         heads: label -> the tokens of its head, or an `LmiResult`.
         options: A `DetectorOptions`, in place of the following keywords.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
-        rank_by: "value" (default) or "magnitude": |a|, if both signs of a signed attribution should count.
-        piece_style: How the tokens mark the beginning of a word, one of `tokens.PIECE_STYLES`; default "word".
-        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.assign_categories`.
-        stop_words: List of English stop words: "rightreasons" (default), or "nltk" for the list that the paper uses,
-            which needs nltk and its corpus (`python -m nltk.downloader stopwords`).
+        rank_by: "value" (default) or "magnitude": |a|, if both signs of a signed attribution should
+            count.
+        piece_style: How the tokens mark the beginning of a word, one of `tokens.PIECE_STYLES`;
+            default "word".
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see
+            `tokens.assign_categories`.
+        stop_words: List of English stop words: "rightreasons" (default), or "nltk" for the list
+            that the paper uses, which has to be downloaded: `python -m nltk.downloader stopwords`.
         n_frequency_bins: Number of bins of similar frequency; default 5.
 
     Returns:
@@ -161,7 +167,8 @@ def find_shortcuts(
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If lengths differ, a label has no head, an attribution is not finite, or an option is unknown.
+        ValueError: If lengths differ, a label has no head, an attribution is not finite, or an
+            option is unknown.
         ModuleNotFoundError: If NLTK's stop words are requested without nltk.
         FileNotFoundError: If NLTK's stop words are requested and were not downloaded.
 

@@ -1,4 +1,4 @@
-"""Draw the paper's Figure 3 in a notebook: a reliability diagram above the shortcuts of each bin of confidence."""
+"""Draw the paper's Figure 3 in a notebook: reliability and types of shortcuts by confidence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ TYPE_COLORS = {"lexicon-cued": "tab:orange", "grammar-cued": "tab:purple", "not 
 def shortcut_diagram(
     reliance: ShortcutReliance, *, axes: tuple[Axes, Axes] | None = None
 ) -> tuple[Axes, Axes]:
-    """Draw accuracy by bin of confidence, and below it the share of each bin that is shortcut-cued, by type.
+    """Draw accuracy by confidence, and below it the types of shortcuts by confidence.
 
-    Accuracies have 95 % intervals (Wilson). The dashed line is the rate of the null model "frequency". Bins without
-    predictions are left blank; without references, only the lower diagram has bars.
+    Accuracies have 95 % intervals (Wilson). The dashed line is the rate of the null model
+    "frequency". Bins without predictions are left blank; without references, only the lower diagram
+    has bars.
 
     Args:
         reliance: Result of `shortcut_reliance` with `confidences`.
-        axes: Upper and lower axes of matplotlib to draw on. If None (default), a new figure is made.
+        axes: Upper and lower axes of matplotlib to draw on. If None (default), a new figure is
+            made.
 
     Returns:
         The upper and the lower axes.
@@ -42,7 +44,12 @@ def shortcut_diagram(
         >>> tokens = [["the", "good", "film"], ["the", "film", "fails"]]
         >>> attributions = [[0.1, 0.7, 0.2], [0.5, 0.2, 0.9]]
         >>> result = shortcut_reliance(
-        ...     tokens, attributions, [1, 0], heads, references=[1, 1], confidences=[0.9, 0.6], n_bins=2
+        ...     tokens,
+        ...     attributions,
+        ...     [1, 0],
+        ...     heads,
+        ...     references=[1, 1],
+        ...     confidences=[0.9, 0.6],
         ... )
         >>> upper, lower = shortcut_diagram(result)
         >>> upper.get_ylabel(), lower.get_ylabel(), lower.get_xlabel()

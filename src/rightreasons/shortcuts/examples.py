@@ -1,7 +1,8 @@
-"""Show single texts: before and after a swap, and misclassified ones with the tokens that carry the prediction.
+"""Show single texts: before and after a swap, and misclassified ones with their top tokens.
 
-The second list is the paper's Table 4: each token that a prediction relies on is marked, with its type if it is a
-shortcut. Both lists are deterministic, so that a report has the same examples on every machine.
+The second list is the paper's Table 4: each token that a prediction relies on is marked, with its
+type if it is a shortcut. Both lists are deterministic, so that a report has the same examples on
+every machine.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditSplit, example_of
 from rightreasons.audited.context import changes as list_differences
-from rightreasons.core.tokens import CATEGORIES
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.shortcuts.measure import ShortcutMeasurement
 from rightreasons.shortcuts.measurement import ShortcutAnswers
+from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.swapping.segments import Segmenter, Token
 from rightreasons.shortcuts.swapping.training import get_item
 
@@ -38,7 +40,7 @@ TOKEN_TYPES = {
 
 
 def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
-    """Yield correct predictions before and after the swap of the strongest feature, most confident first."""
+    """Yield correct predictions with the swap of the strongest feature, most confident first."""
     if m.strongest is None:
         return
     split = m.context.primary
@@ -46,7 +48,7 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
     # An item whose label is known to be wrong is no example of a correct prediction.
     is_correct = scores.predicted == split.labels
     is_eligible = is_correct & ~split.mislabeled
-    # With another text in place of one of a pair, the predictions that stay the same are the evidence.
+    # With one text of a pair exchanged, the predictions that stay the same are the evidence.
     shows_unchanged = m.strongest.test == "one text alone"
     items = []
     for item in m.swaps.swapped_items:
@@ -87,7 +89,9 @@ def _list_pairs(split: AuditSplit) -> list[Sequence[str]]:
 def describe_swap(
     original: Sequence[str], edited: Sequence[str]
 ) -> tuple[tuple[Mark, ...], list[str]]:
-    """Mark what a swap changes in the first text, and describe the replaced words, or else the whole text.
+    """Mark what a swap changes in the first text, and describe the changes in words.
+
+    Up to two replaced words are named; of more changes, the whole text is shown.
 
     Args:
         original: The text, or both texts of a pair.
@@ -123,7 +127,7 @@ def describe_swap(
 
 
 def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
-    """Return the words that are replaced, with their replacements; [] if the numbers of words differ."""
+    """Return the replaced words with their replacements; [] if the numbers of words differ."""
     segmenter = Segmenter()
     tokens = segmenter.split((original,))
     replacements = segmenter.split((edited,))
@@ -153,7 +157,7 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
 
 
 def list_misclassified_examples(m: Any) -> Iterator[Example]:
-    """Yield misclassified items with the tokens that they rely on, the most confident shortcut-cued ones first."""
+    """Yield misclassified shortcut-cued items with their top tokens, most confident first."""
     measured: ShortcutMeasurement = m.measured
     confidences = measured.probabilities.max(axis=1)
     is_error = measured.predictions != measured.labels
@@ -180,31 +184,31 @@ def list_misclassified_examples(m: Any) -> Iterator[Example]:
 
 
 def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]:
-    """Return marks of the top tokens in the first text of an item; shortcuts are cues, the others weights.
+    """Return marks of the top tokens of an item: shortcuts are cues, the others weights.
 
     Args:
         measured: The measurement.
         row: Row of the item in the measurement.
 
     Returns:
-        The marks, in the order of the text.
+        The marks in the first text, in its order.
     """
-    shortcuts = measured.shortcuts
+    example = measured.reliance.examples[row]
+    category_by_position = dict(zip(example.positions, example.categories, strict=True))
     attributions = measured.attributions
-    start, stop = shortcuts.offsets[row : row + 2].tolist()
-    scores = attributions.scores.values
-    largest = float(np.abs(scores[start:stop]).max())
+    start, stop = attributions.scores.offsets[row : row + 2].tolist()
+    scores = attributions.scores.values[start:stop]
+    # All attributions of a text are 0 if the model ignores it.
+    largest = max(float(np.abs(scores).max()), 1e-12)
     marks = []
-    for position in range(start, stop):
-        first_character = int(attributions.starts[position])
-        last_character = int(attributions.ends[position])
+    for position in _rank_tokens(scores, measured.protocol):
+        first_character = int(attributions.starts[start + position])
+        last_character = int(attributions.ends[start + position])
         # A special token has no characters, and marks are those of the first text.
-        has_characters = last_character > first_character
-        is_visible = has_characters and attributions.parts[position] == 0
-        if not is_visible or not shortcuts.in_top[position]:
+        is_of_pair = attributions.parts[start + position] > 0
+        if is_of_pair or first_character == last_character:
             continue
-        # All attributions of a text are 0 if the model ignores it.
-        weight = float(scores[position]) / max(largest, 1e-12)
+        weight = float(scores[position]) / largest
         mark = Mark(
             first_character,
             last_character,
@@ -212,12 +216,19 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
             weight=weight,
             note=f"attribution {weight:.2f} of the largest",
         )
-        if shortcuts.in_head[position]:
-            category = _name_type(shortcuts.category[position])
+        if position in category_by_position:
+            category = TOKEN_TYPES[category_by_position[position]]
             note = f"shortcut ({category}), {mark.note}"
             mark = dataclasses.replace(mark, kind="cue", note=note)
         marks.append(mark)
     return tuple(_drop_overlaps(marks))
+
+
+def _rank_tokens(scores: NDArray[np.float64], protocol: Protocol) -> list[int]:
+    """Return the positions of the top tokens of a text, as `find_shortcuts` ranks them."""
+    keys = np.abs(scores) if protocol.rank_by == "magnitude" else scores
+    order = np.argsort(-keys, kind="stable")
+    return order[: protocol.top_n].tolist()
 
 
 def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:
@@ -231,22 +242,13 @@ def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def describe_shortcuts(measured: ShortcutMeasurement, row: int) -> str:
-    """Return the shortcuts of an item and their types, such as "Shortcut: “copper” (lexical word)"."""
-    shortcuts = measured.shortcuts
-    start, stop = shortcuts.offsets[row : row + 2].tolist()
+    """Return the shortcuts of an item with their types, such as "“copper” (lexical word)"."""
+    example = measured.reliance.examples[row]
     # A word that occurs twice among the top tokens is listed once.
     descriptions = {}
-    for position in range(start, stop):
-        if shortcuts.is_shortcut[position]:
-            token = shortcuts.tokens[position]
-            category = _name_type(shortcuts.category[position])
-            descriptions[f"“{token}” ({category})"] = True
+    for token, category in zip(example.tokens, example.categories, strict=True):
+        descriptions[f"“{token}” ({TOKEN_TYPES[category]})"] = True
     noun = "Shortcuts"
     if len(descriptions) == 1:
         noun = "Shortcut"
     return f"{noun}: {', '.join(descriptions)}."
-
-
-def _name_type(category: int) -> str:
-    """Return the name of a category of tokens."""
-    return TOKEN_TYPES[CATEGORIES[category]]

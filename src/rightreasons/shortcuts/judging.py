@@ -1,8 +1,9 @@
 """Judge whether what decides is a reason for a label, and draw the conclusion of the question.
 
-Only evidence about this model and these data makes a feature spurious: the data declares its words as planted, the user
-calls them no reasons, or they do not predict their label in another split. Everything else that decides is open: only a
-person can tell whether it is a reason. `conclude` is the entry point.
+Only evidence about this model and these data makes a feature spurious: the data declares its words
+as planted, the user calls them no reasons, or they do not predict their label in another split.
+Everything else that decides is open: only a person can tell whether it is a reason. `conclude` is
+the entry point.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rightreasons.shortcuts.measure_deciding import FeatureEffect, SwapMeasureme
 Judgment = Literal["reason", "spurious", "open"]
 
 REQUIRED_TESTS = frozenset({"all listed words", "a word per text"})
-"""Tests without which no verdict is green. Others may lack anything to exchange, which is harmless."""
+"""Tests that a green verdict requires. Others may lack anything to exchange, which is harmless."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +84,7 @@ def find_vanishing_words(
     split: tuple[Sequence[str], NDArray[np.int64]],
     resampling: Resampling,
 ) -> frozenset[str]:
-    """Return the words whose association with a label in the training texts vanishes in other texts.
+    """Return the words of the training texts whose association with a label vanishes elsewhere.
 
     Args:
         words: Words to compare.
@@ -92,8 +93,8 @@ def find_vanishing_words(
         resampling: Level of the intervals, which is divided among the words.
 
     Returns:
-        Words whose share of their label, beyond that of all texts, is significantly less than half as large in the
-        other split.
+        Words whose share of their label, beyond that of all texts, is significantly less than half
+        as large in the other split.
     """
     level = resampling.correct_for_tests(max(len(words), 1)).level
     train_words, train_labels = _split_labeled(*train)
@@ -138,7 +139,7 @@ def _split_labeled(
 
 
 def list_effects(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
-    """Return the effects on which a conclusion rests: all tests and all pairs, but those that are reasons."""
+    """Return the effects on which a conclusion rests: all tests and pairs except reasons."""
     # The strongest pair is among both.
     rows = list(dict.fromkeys([*swaps.rows, *swaps.pairs]))
     return [row for row in rows if judge.judge(row) != "reason"]
@@ -153,11 +154,12 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
         has_training: Whether the training texts of the model are known.
 
     Returns:
-        "followed" if a spurious feature decides more than a quarter of all predictions; "named" if a feature decides
-        more than its margin; "inserted" if a word makes its label wherever it is put in; "rare" if all labels but the
-        most frequent one are too few; "no_skill" if the model may be no better than that label; "untrained" without
-        training texts; "open" if a test is undecided or could not be made; "reasons" if nothing decides besides what
-        the user calls reasons; "spread" if nothing decides.
+        "followed" if a spurious feature decides more than a quarter of all predictions; "named" if
+        a feature decides more than its margin; "inserted" if a word makes its label wherever it is
+        put in; "rare" if all labels but the most frequent one are too few; "no_skill" if the model
+        may be no better than that label; "untrained" without training texts; "open" if a test is
+        undecided or could not be made; "reasons" if nothing decides besides what the user calls
+        reasons; "spread" if nothing decides.
     """
     rows = list_effects(swaps, judge)
     decisive = [row for row in rows if row.is_decisive]

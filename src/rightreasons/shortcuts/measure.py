@@ -1,7 +1,8 @@
-"""Measure how far a classifier relies on shortcuts on labeled texts: attributions, heads and figures in one call.
+"""Measure how far a classifier relies on shortcuts: attributions, heads and figures in one call.
 
-`measure_shortcuts` is the entry point. It attributes the predictions by integrated gradients, finds their shortcuts in
-the heads of `training_heads`, and computes F1 and calibration error of the same items.
+`measure_shortcuts` is the entry point. It attributes the predictions by integrated gradients, finds
+their shortcuts in the heads of `training_heads`, and computes F1 and calibration error of the same
+items.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcut
 from rightreasons.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 
 UNCOUNTED_TOKENS = ("[CLS]", "[SEP]", "[PAD]")
-"""Special tokens that the released code of the Reliability Paradox excludes from LMI, for every tokenizer."""
+"""Special tokens that the released code of the paper excludes from LMI, for every tokenizer."""
 
 
 class WithheldError(ValueError):
@@ -48,7 +49,6 @@ class ShortcutMeasurement:
         attributions: Attributions of the predictions, token by token.
         probabilities: (N, K) predicted probabilities.
         labels: (N,) gold labels.
-        shortcuts: Shortcuts of each prediction, token by token.
         reliance: Shortcut rate, types, null models.
         tradeoff: F1 divided by shortcut rate.
         calibration: Top-label calibration error.
@@ -61,7 +61,6 @@ class ShortcutMeasurement:
     attributions: Attributions
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
-    shortcuts: Shortcuts
     reliance: ShortcutReliance
     tradeoff: ShortcutTradeoff
     calibration: CalibrationResult
@@ -83,13 +82,13 @@ class ShortcutMeasurement:
     @property
     def cued(self) -> NDArray[np.bool_]:
         """(N,) whether each prediction is shortcut-cued."""
-        return self.shortcuts.cued
+        return np.array([example.cued for example in self.reliance.examples])
 
     def record(self, *, step: int = 0, epoch: float = 0.0) -> dict[str, Any]:
         """Return the figures as one row of a table over training, in plain values for JSON.
 
-        Shares are in [0, 1]; `ece_interval` is None if no interval was requested, `f1` and `shortcut_tradeoff` if
-        they are undefined.
+        Shares are in [0, 1]; `ece_interval` is None if no interval was requested, `f1` and
+        `shortcut_tradeoff` if they are undefined.
         """
         reliance = self.reliance
         calibration = self.calibration
@@ -135,32 +134,36 @@ def measure_shortcuts(
 ) -> ShortcutMeasurement:
     """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
-    By default attributions and heads are over words, so that one ranking of the training data serves every tokenizer.
-    A protocol may use word pieces: then its heads are those of the tokenizer, from `training_heads` with both.
+    By default attributions and heads are over words, so that one ranking of the training data
+    serves every tokenizer. The heads of a protocol that uses word pieces are those of the
+    tokenizer; `training_heads` makes them from the classifier and the protocol.
 
     Args:
         classifier: A sequence classifier with gradients.
         texts: N texts.
         labels: (N,) gold labels, in the numbering of the classifier.
-        heads: label -> the words of its head, or the `LmiResult` of the training data; see `training_heads`.
+        heads: label -> the words of its head, or the `LmiResult` of the training data; see
+            `training_heads`.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids.
-        protocol: Name of the protocol, "rightreasons" (default), "bihani2025" or "du2021", or a `Protocol`. That of
-            `protocol_of` may have other settings than the paper's, such as `protocol_of("du2021", top_n=3, steps=20)`.
+        protocol: Name of the protocol, "rightreasons" (default), "bihani2025" or "du2021", or a
+            `Protocol`. That of `protocol_of` may have other settings than the paper's, such as
+            `protocol_of("du2021", top_n=3, steps=20)`.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
         batch_size: Maximum items per batch; gradients are taken of as many times 64 tokens at once.
         progress: Whether to show progress bars.
         out: A folder for the attributions, from which an interrupted run resumes.
-        fail_fast: Whether an item that the model cannot read raises (default); otherwise it is excluded.
+        fail_fast: Whether an item that the model cannot read raises (default); otherwise it is
+            excluded.
 
     Returns:
         `ShortcutMeasurement`.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If lengths differ, a label or a protocol is unknown, settings contradict each other, or a predicted
-            label has no head.
+        ValueError: If lengths differ, a label or a protocol is unknown, settings contradict each
+            other, or a predicted label has no head.
         WithheldError: If the share of items with valid attributions is below `min_valid`.
 
     References:
@@ -195,7 +198,8 @@ def measure_shortcuts(
     # A figure about a few of the items would be about the ones that are easy to attribute.
     if len(rows) < max(1, settings.min_valid * len(gold)):
         raise WithheldError(
-            f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
+            f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, "
+            f"but {left_out}"
         )
     n_left_out = len(gold) - len(rows)
     if n_left_out:
@@ -213,8 +217,9 @@ def measure_shortcuts(
         confidences=probabilities.max(axis=1),
         n_bins=settings.n_bins,
         resampling=resampling,
-        definition=f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the "
-        f"LMI ranking of the {settings.label} label; protocol {settings.name}.",
+        definition=f"Share of predictions with one of their {settings.top_n} most attributed "
+        f"tokens in the head of the LMI ranking of the {settings.label} label; "
+        f"protocol {settings.name}.",
     )
     # Macro F1 is over the classes that occur, as in the other figures of a report.
     tradeoff = shortcut_tradeoff(
@@ -234,7 +239,6 @@ def measure_shortcuts(
         attributions=attributions,
         probabilities=probabilities,
         labels=gold,
-        shortcuts=shortcuts,
         reliance=reliance,
         tradeoff=tradeoff,
         calibration=calibration,
@@ -303,14 +307,17 @@ def training_heads(
     protocol: str | Protocol | None = None,
     classifier: Classifier | None = None,
 ) -> LmiResult:
-    """Rank the tokens of training data by how they give a label away; texts without label or words are skipped.
+    """Rank the tokens of training data by how they give a label away.
+
+    Texts without a label or without words are skipped.
 
     Args:
         texts: N texts.
         labels: (N,) labels, in the numbering of the classifier; -1 for unlabeled texts.
         text_pairs: N second texts, whose tokens count as those of the first.
         protocol: Name of the protocol, or a `Protocol`; default "rightreasons", which counts words.
-        classifier: The classifier whose tokenizer makes the pieces, for a protocol that counts pieces.
+        classifier: The classifier whose tokenizer makes the pieces, for a protocol that counts
+            pieces.
 
     Returns:
         The `LmiResult`, whose heads `measure_shortcuts` takes.
@@ -340,7 +347,8 @@ def training_heads(
         return lmi([joined[row] for row in rows], labels[rows], **ranking)
     if classifier is None:
         raise ValueError(
-            f"Expected `classifier` with the protocol {settings.name!r}, which counts pieces, but got None."
+            f"Expected `classifier` with the protocol {settings.name!r}, which counts pieces, "
+            "but got None."
         )
     pairs = None
     if text_pairs is not None:

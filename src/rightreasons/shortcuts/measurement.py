@@ -1,8 +1,8 @@
 """Measure what the question about shortcuts reports.
 
-`measure` is the entry point. It lists words that predict a label in the training texts, measures what decides by swaps
-on the primary split, and adds the figures of the Reliability Paradox if the model has gradients. `ShortcutAnswers`
-holds the results and selects those that the page shows.
+`measure` is the entry point. It lists words that predict a label in the training texts, measures
+what decides by swaps on the primary split, and adds the figures of the Reliability Paradox if the
+model has gradients. `ShortcutAnswers` holds the results and selects those that the page shows.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
 
 MIN_HALVED = 100
-"""Minimum number of labeled items in the audited split for half of them to replace missing training texts."""
+"""Minimum number of labeled items for half of them to replace missing training texts."""
 
 RECORDS = "shortcuts.json"
 """File that `ShortcutCallback(out=...)` writes into the folder of the model."""
@@ -70,18 +70,20 @@ MAX_REMEMBERED = 20_000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutAnswers:
-    """Features that decide the predictions of a model, and the shortcuts that the predictions rely on.
+    """Features that decide the predictions of a model, and the shortcuts of its predictions.
 
     Attributes:
         context: The audit.
         swaps: Effects of all features, by swaps.
         judge: Evidence on what is no reason for a label.
         protocol: Settings by which shortcuts were found.
-        items: Items of the primary split whose attributions were measured; None if too few are valid.
+        items: Items of the primary split whose attributions were measured; None if too few are
+            valid.
         measured: Their shortcuts; None if too few are valid.
         withheld: Reason why there are no attributions; "" if there are some.
         records: Figures that a callback recorded over training, one row per evaluation.
-        remembered: (N,) whether an item of the primary split is a near duplicate of a training text.
+        remembered: (N,) whether an item of the primary split is a near duplicate of a training
+            text.
         is_halved: Whether half of the audited items replace the training texts, as none are given.
     """
 
@@ -98,7 +100,7 @@ class ShortcutAnswers:
 
     @functools.cached_property
     def by_memory(self) -> list[tuple[str, Estimate]]:
-        """Accuracy on near duplicates of training texts and on other items; [] if there are no duplicates."""
+        """Accuracy on near duplicates of training texts and on others; [] without duplicates."""
         split = self.context.primary
         if self.remembered is None or not self.remembered[split.labeled].any():
             return []
@@ -134,7 +136,7 @@ class ShortcutAnswers:
 
     @functools.cached_property
     def deciding(self) -> list[FeatureEffect]:
-        """Features that significantly decide: spurious ones first, then pairs of words that decide most of it."""
+        """Features that decide: spurious ones first, then strong pairs of words, then others."""
         rows = [row for row in self.effects if row.is_decisive]
         if not rows:
             return []
@@ -160,7 +162,7 @@ class ShortcutAnswers:
 
     @property
     def strongest(self) -> FeatureEffect | None:
-        """The feature that the verdict is about: of those that decide, or else a pair of words, or any feature."""
+        """The feature of the verdict: the first that decides, or else a pair of words."""
         if self.deciding:
             return self.deciding[0]
         pairs = [row for row in self.effects if row.test == "words"]
@@ -169,7 +171,7 @@ class ShortcutAnswers:
 
     @property
     def deciding_estimate(self) -> Estimate | None:
-        """What the strongest feature decides; of a pair of words, measured on items that did not select it."""
+        """Share that the strongest feature decides; for pairs, on items that did not select it."""
         row = self.strongest
         unbiased = self.swaps.strongest_pair
         if row is not None and unbiased is not None and row.words == unbiased.words:
@@ -178,7 +180,7 @@ class ShortcutAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """About how many items would settle the undecided tests; None if there are none or no number would."""
+        """Number of items that would settle the undecided tests; None without such a number."""
         numbers = []
         for row in self.undecided:
             # One test that no number of items would settle keeps the verdict open.
@@ -205,7 +207,7 @@ class ShortcutAnswers:
 
     @property
     def null(self) -> NullModel | None:
-        """Shortcut rate of blind picks of words of similar frequency; None if nothing was measured."""
+        """Shortcut rate of random words of similar frequency; None if nothing was measured."""
         return self.measured.reliance.null["frequency"] if self.measured else None
 
 
@@ -336,7 +338,10 @@ def _measure_attributions(
 def _find_remembered(
     items: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
 ) -> NDArray[np.bool_]:
-    """Return (N,) whether an item is a near duplicate of a training text; only the first items are searched."""
+    """Return (N,) whether an item is a near duplicate of a training text.
+
+    Only the first items are searched.
+    """
     texts = join_pairs(*[column[:MAX_REMEMBERED] for column in items])
     training = join_pairs(*[column[:MAX_REMEMBERED] for column in columns])
     # Items beyond the searched ones count as new: comparing all would take as long as the swaps.
@@ -346,14 +351,14 @@ def _find_remembered(
 
 
 def has_training(context: AuditContext) -> bool:
-    """Return whether there are labeled training texts, or enough audited items for half of them to replace these."""
+    """Return whether there are labeled training texts, or enough items to replace them."""
     if context.train is not None:
         return "label" in context.train.column_names
     return int(context.primary.labeled.sum()) >= MIN_HALVED
 
 
 def with_training(context: AuditContext) -> AuditContext:
-    """Return the audit with training texts; if none are given, half of the audited items replace them.
+    """Return the audit with training texts, replaced by half of the items if none are given.
 
     Words that predict a label are then listed in one half, and tested on the other.
     """
@@ -363,7 +368,7 @@ def with_training(context: AuditContext) -> AuditContext:
     training_rows = _select_half(context)
     tested_rows = np.setdiff1d(np.arange(len(split)), training_rows)
     scores = context.scores().take(tested_rows)
-    # The half has a fingerprint of its own, so that its answers are not taken for those of all items.
+    # A separate fingerprint keeps the predictions of the half apart from those of all items.
     fingerprint = digest_value([split.fingerprint, "half"])
     return dataclasses.replace(
         context,
@@ -376,7 +381,7 @@ def with_training(context: AuditContext) -> AuditContext:
 
 
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
-    """Return the labels of the training texts, or of those that replace them; -1 for unlabeled texts."""
+    """Return the labels of the training texts or their replacement; -1 for unlabeled texts."""
     train = context.train
     class_of = context.primary.class_of
     if class_of is None:
@@ -389,7 +394,7 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
 
 def missing_class(context: AuditContext) -> str | None:
     """Return the first class without a training text; None if every class has one."""
-    # Without texts of a class nothing can be listed for it, and its predictions would seem free of cues.
+    # Without texts of a class no word is listed for it, and it would seem free of cues.
     labels = set(train_labels(context).tolist())
     for label, name in enumerate(context.label_names or ()):
         if label not in labels:
@@ -432,7 +437,7 @@ def _make_judge(
 def _find_vanishing(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> frozenset[str]:
-    """Return the listed words of the training texts whose association vanishes in the split that the user names."""
+    """Return the listed words whose association vanishes in the split that the user names."""
     splits = {split.name: split for split in context.splits}
     split = splits.get(str(options.other_split))
     if split is None:

@@ -1,8 +1,8 @@
-"""Rank the tokens of every label of a labeled data set: local mutual information and related figures.
+"""Rank the tokens of every label of a data set: local mutual information and related figures.
 
-`lmi` counts how often each token occurs with each label, in columns of interned tokens, and computes
-all figures from these counts. A label keeps only the tokens that occur with it, so that memory grows
-with the vocabulary and not with the number of labels times the vocabulary.
+`lmi` counts how often each token occurs with each label, in columns of interned tokens, and
+computes all figures from these counts. A label keeps only the tokens that occur with it, so that
+memory grows with the vocabulary and not with the number of labels times the vocabulary.
 """
 
 from __future__ import annotations
@@ -103,16 +103,16 @@ class LmiOptions(Options):
 class LabelTokens(Result):
     """The tokens of one label, best first.
 
-    The arrays have one entry for each of the V_l tokens with count(w, l) > 0, in descending order of
-    LMI. Ties are in descending order of count, then in the order of the tokens.
+    The arrays have one entry for each of the V_l tokens with count(w, l) > 0, in descending order
+    of LMI. Ties are in descending order of count, then in the order of the tokens.
 
     Attributes:
         label: The label l.
         prior: p(l), in (0, 1).
         head_size: Number of tokens from the top that make the head.
         tokens: (V_l,) the tokens w.
-        lmi: (V_l,) local mutual information, in nats unless there is a `log_base`. Tokens above 0 are
-            associated with the label, tokens below 0 with other labels.
+        lmi: (V_l,) local mutual information, in nats unless there is a `log_base`. Tokens above 0
+            are associated with the label, tokens below 0 with other labels.
         pmi: (V_l,) pointwise mutual information, smoothed, in nats.
         count: (V_l,) count(w, l).
         total: (V_l,) count(w) over all labels.
@@ -120,8 +120,8 @@ class LabelTokens(Result):
         z: (V_l,) number of standard errors by which the share of label l among the texts with w
             exceeds the share expected of an uninformative token. It counts texts even if `count` is
             "occurrence", because a text repeats its words.
-        p_value: (V_l,) two-sided p-value of z (normal approximation), not corrected for the number of
-            tokens.
+        p_value: (V_l,) two-sided p-value of z (normal approximation), not corrected for the number
+            of tokens.
     """
 
     label: int
@@ -251,43 +251,46 @@ def lmi(
 ) -> LmiResult:
     r"""Rank the tokens of every label by local mutual information.
 
-    \[ LMI(w, l) = p(w, l) \log \frac{p(l \mid w)}{p(l)}, \quad p(w, l) = \frac{count(w, l)}{|D|}, \quad
+    \[ LMI(w, l) = p(w, l) \log \frac{p(l \mid w)}{p(l)}, \quad
+       p(w, l) = \frac{count(w, l)}{|D|}, \quad
        p(l \mid w) = \frac{count(w, l)}{count(w)}, \quad p(l) = \frac{count(l)}{N} \]
 
-    with natural logarithms unless `log_base` is given, N the number of tokens and count(l) the number
-    of tokens in texts of label l. Further figures are
+    with natural logarithms unless `log_base` is given, N the number of tokens and count(l) the
+    number of tokens in texts of label l. Further figures are
 
-    \[ PMI(w, l) = \log \frac{(count(w, l) + k)\, N'}{(count(w) + kK)\,(count(l) + kV)}, \quad N' = N + kKV \]
+    \[ PMI(w, l) = \log \frac{(count(w, l) + k)\, N'}{(count(w) + kK)\,(count(l) + kV)}, \quad
+       N' = N + kKV \]
 
     for K labels, V distinct tokens and k = `pmi_smoothing` added to every cell; and the distance of
     the token from one that carries no information,
 
     \[ z = \frac{n(w, l) / n(w) - p_0}{\sqrt{p_0 (1 - p_0) / n(w)}} \]
 
-    with n(w, l) of the n(w) texts that have the token. LMI favors frequent tokens, PMI rare ones; z is
-    a test. It counts texts even if `count` is "occurrence", because the occurrences of a word in one
-    text are not independent.
+    with n(w, l) of the n(w) texts that have the token. LMI favors frequent tokens, PMI rare ones; z
+    is a test. It counts texts even if `count` is "occurrence", because the occurrences of a word in
+    one text are not independent.
 
     Args:
         data: N texts, or N lists of tokens with tokenizer="none".
         labels: (N,) labels, whole numbers from 0; at least two different ones.
         tokenizer: Method of splitting a text. "words" (default): lower-case words and marks of
-            punctuation, see `tokens.split_words`. "none": the data are lists of tokens already. Or a
-            function of one text that returns its tokens, or a Hugging Face tokenizer, for word pieces.
-        count: "occurrence" (default) or "presence": a token counts once per text, and p(w, l) and p(l)
-            are shares of texts.
+            punctuation, see `tokens.split_words`. "none": the data are lists of tokens already. Or
+            a function of one text that returns its tokens, or a Hugging Face tokenizer, for word
+            pieces.
+        count: "occurrence" (default) or "presence": a token counts once per text, and p(w, l) and
+            p(l) are shares of texts.
         options: An `LmiOptions`, in place of the following keywords.
         denominator: Meaning of |D| in p(w, l): "tokens" (default; the number of counted units N) or
-            "vocab" (the number of distinct tokens, as Du et al. and Bihani and Rayz write). It scales
-            LMI and does not change the ranking.
+            "vocab" (the number of distinct tokens, as Du et al. and Bihani and Rayz write). It
+            scales LMI and does not change the ranking.
         head_fraction: Share of a label's tokens that makes its head; default 0.05.
         head_size: Size of the head as a number of tokens instead; default None.
         head_rounding: Rounding of the share to a number of tokens: "up" (default;
             ceil(head_fraction · V_l), V_l = number of tokens with count(w, l) > 0) or
-            "nearest_plus_one" (round(head_fraction · V_l) + 1, as the released code of Bihani and Rayz
-            has it).
-        log_base: Base of the logarithm of LMI, above 1; default None, the natural logarithm. It scales
-            LMI and does not change the ranking.
+            "nearest_plus_one" (round(head_fraction · V_l) + 1, as the released code of Bihani and
+            Rayz has it).
+        log_base: Base of the logarithm of LMI, above 1; default None, the natural logarithm. It
+            scales LMI and does not change the ranking.
         pmi_smoothing: k of PMI, at most 1e12; default 100, as Gururangan et al.; 0 for plain PMI.
         null: p_0 of z: "prior" (default; the share of texts of the label) or "uniform" (1/K, as
             Gardner et al.). Both are equal for balanced labels.
@@ -297,14 +300,15 @@ def lmi(
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If lengths differ, a text is empty, there are fewer than two labels, or an option
-            is unknown.
+        ValueError: If lengths differ, a text is empty, there are fewer than two labels, or an
+            option is unknown.
 
     References:
-        Schuster et al. 2019, "Towards Debiasing Fact Verification Models", section 3; Du et al. 2021,
-        "Towards Interpreting and Mitigating Shortcut Learning Behavior of NLU Models", eq. 1; Bihani
-        and Rayz 2025, eq. 3; Gururangan et al. 2018, "Annotation Artifacts in Natural Language
-        Inference Data", section 3.2; Gardner et al. 2021, "Competency Problems", section 3.
+        Schuster et al. 2019, "Towards Debiasing Fact Verification Models", section 3; Du et al.
+        2021, "Towards Interpreting and Mitigating Shortcut Learning Behavior of NLU Models", eq. 1;
+        Bihani and Rayz 2025, eq. 3; Gururangan et al. 2018, "Annotation Artifacts in Natural
+        Language Inference Data", section 3.2; Gardner et al. 2021, "Competency Problems", section
+        3.
 
     Example:
         >>> texts = ["good movie", "good good plot", "bad movie", "bad plot"]

@@ -1,8 +1,8 @@
 """Compute how often blind picks of tokens would count as shortcuts.
 
-Head tokens are frequent, so that even random tokens of a text hit the head of a label now and then. The null models
-shuffle the top tokens within their text, among all tokens or among those of similar frequency; `compute_hit_chances`
-gives the chance of a hit in closed form.
+Head tokens are frequent, so that even random tokens of a text hit the head of a label now and then.
+The null models shuffle the top tokens within their text, among all tokens or among those of similar
+frequency; `compute_hit_chances` gives the chance of a hit in closed form.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ def compute_hit_chances(
 ) -> Floats:
     r"""Compute the chance that shuffled top tokens hit the head at least once, for each text.
 
-    The positions of the top tokens are shuffled among the tokens of the same text and the same stratum:
+    The positions of the top tokens are shuffled among the tokens of the same text and the same
+    stratum:
 
     \[ P_i = 1 - \prod_b \binom{L_{ib} - h_{ib}}{m_{ib}} \Big/ \binom{L_{ib}}{m_{ib}} \]
 
-    for \(L_{ib}\) tokens of text i in stratum b, of which \(h_{ib}\) lie in the head and \(m_{ib}\) among the top.
+    for \(L_{ib}\) tokens of text i in stratum b, of which \(h_{ib}\) lie in the head and \(m_{ib}\)
+    among the top.
 
     Args:
         rows: (total,) the text of each token.
         n_rows: Number of texts N.
         in_top: (total,) whether the token is among the top tokens of its text.
         in_head: (total,) whether the token lies in the head of the predicted label.
-        strata: (total,) the stratum of each token, from 0. If None (default), all tokens of a text are one stratum.
+        strata: (total,) the stratum of each token, from 0. If None (default), all tokens of a text
+            are one stratum.
 
     Returns:
         (N,) chances in [0, 1].
@@ -98,7 +101,9 @@ def assign_frequency_bins(
     frequencies: Mapping[str, int],
     n_bins: int,
 ) -> NDArray[np.int64]:
-    """Assign tokens to bins of similar frequency, each of which holds about the same share of the running text.
+    """Assign tokens to bins of similar frequency.
+
+    Each bin holds about the same share of the running text.
 
     Args:
         vocabulary: The V tokens.
@@ -142,9 +147,9 @@ def assign_frequency_bins(
 def compute_permutation_p_value(n_hits: int, chances: Floats, resampling: Resampling) -> float:
     """Compute how often shuffled top tokens hit in at least as many texts as the observed ones.
 
-    Whether a shuffled text hits is a coin of known chance, so that the shuffles are drawn as coins: the same
-    distribution, without the cost of shuffling. The observed assignment counts as one of the shuffles, so that the
-    p-value is never 0.
+    Whether a shuffled text hits is a coin of known chance, so that the shuffles are drawn as coins:
+    the same distribution, without the cost of shuffling. The observed assignment counts as one of
+    the shuffles, so that the p-value is never 0.
 
     Args:
         n_hits: Number of texts with a hit.

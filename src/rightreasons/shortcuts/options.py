@@ -1,6 +1,7 @@
 """Options of the question about shortcuts.
 
-They are kept apart from the question, so that a command lists them without importing numpy or torch.
+They are kept apart from the question, so that a command lists them without importing numpy or
+torch.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PASSES_PER_ITEM = 35
 class ShortcutsOptions(QuestionOptions):
     """Does it rely on shortcuts?
 
-    Words and other features of a text are swapped for those of another label, to count the predictions that flip.
+    Words and other features of a text are swapped for those of another label, to count the
+    predictions that flip.
     """
 
     tables: ClassVar[Requirements] = {"classification": ""}
@@ -39,20 +41,20 @@ class ShortcutsOptions(QuestionOptions):
 
     protocol: str | None = option(
         None,
-        "Definition of a shortcut in the figures of the papers: rightreasons, bihani2025 (released code of the "
-        "Reliability Paradox), bihani2025_text (its text) or du2021.",
+        "Definition of a shortcut in the figures of the papers: rightreasons, bihani2025 (released "
+        "code of the Reliability Paradox), bihani2025_text (its text) or du2021.",
         choices=PROTOCOL_NAMES,
     )
     stop_words: str | None = option(
         None,
-        "List of English stop words that separates lexicon- from grammar-cued predictions: rightreasons (default), or "
-        "nltk as in the Reliability Paradox.",
+        "List of English stop words that separates lexicon- from grammar-cued predictions: "
+        "rightreasons (default), or nltk as in the Reliability Paradox.",
         choices=STOP_WORD_LISTS,
     )
     items: int | None = option(
         None,
-        "Number of items to test, whatever the budget. By default as many as `budget` allows, and 300 of them for "
-        "the attributions.",
+        "Number of items to test, whatever the budget. By default as many as `budget` allows, and "
+        "300 of them for the attributions.",
         minimum=1,
     )
     words: tuple[str, ...] = option(
@@ -60,13 +62,15 @@ class ShortcutsOptions(QuestionOptions):
     )
     budget: int | None = option(
         None,
-        "Budget of the swaps, in passes of one item through the model. Default: 30000, or 4000 for a language model.",
+        "Budget of the swaps, in passes of one item through the model. Default: 30000, or 4000 for "
+        "a language model.",
         minimum=1,
     )
     # An alias for one release: the same command once gave two verdicts on two machines.
     seconds: float | None = option(
         None,
-        "Deprecated: use `budget`, which does not depend on the clock. A second counts as 100 passes.",
+        "Deprecated: use `budget`, which does not depend on the clock. A second counts as 100 "
+        "passes.",
         minimum=0.0,
     )
     reasons: tuple[str, ...] = option(
@@ -74,13 +78,13 @@ class ShortcutsOptions(QuestionOptions):
     )
     not_reasons: tuple[str, ...] = option(
         (),
-        "Comma-separated words, or features such as length, that should not influence the label: the verdict is red "
-        "if one of them decides.",
+        "Comma-separated words, or features such as length, that should not influence the label: "
+        "the verdict is red if one of them decides.",
     )
     other_split: str | None = option(
         None,
-        "An audited split in which spurious words are not associated with their label, such as one from another "
-        "source.",
+        "An audited split in which spurious words are not associated with their label, such as one "
+        "from another source.",
     )
 
     def _check(self) -> None:
@@ -88,7 +92,7 @@ class ShortcutsOptions(QuestionOptions):
         contradictions = sorted({*self.reasons} & {*self.not_reasons})
         if contradictions:
             raise OptionError(
-                f"Expected {contradictions[0]!r} in `reasons` or in `not_reasons`, but got it in both.",
+                f"Expected {contradictions[0]!r} in `reasons` or in `not_reasons`, but got both.",
                 option="not_reasons",
             )
 
@@ -100,7 +104,7 @@ class ShortcutsOptions(QuestionOptions):
         return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question needs; one with its gradient counts as three."""
+        """Return the approximate number of passes; one with its gradient counts as three."""
         n_items = len(context.primary)
         # `items` goes before the budget, here as in the swaps.
         swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)

@@ -1,7 +1,7 @@
-"""Draw the pictures of the question: what decides, the types of shortcuts, confidence bins, and training.
+"""Draw the pictures of the question: tests, types of shortcuts, confidence, training.
 
-`draw_confidence_bins` is the paper's Figure 3. The pictures are specifications of Vega-Lite; `diagram` has the same
-figure for a notebook, on axes of matplotlib.
+`draw_confidence_bins` is the paper's Figure 3. The pictures are specifications of Vega-Lite;
+`diagram` has the same figure for a notebook, on axes of matplotlib.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def draw_confidence_bins(
     null: float,
     title: str = "",
 ) -> Drawing:
-    """Draw the reliability diagram and, below it, the share of each bin that is shortcut-cued, stacked by type.
+    """Draw the reliability diagram and, below it, the stacked types of each bin.
 
     Args:
         key: The key of the picture.

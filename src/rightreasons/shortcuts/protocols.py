@@ -1,6 +1,7 @@
-"""Settings by which each paper finds shortcuts, by name: from the attributions to the bins of confidence.
+"""Settings by which each paper finds shortcuts, from attributions to bins of confidence.
 
-`protocols.yaml` has the settings that differ from the defaults of `Protocol`; `protocol_of` returns a protocol.
+`protocols.yaml` has the settings that differ from the defaults of `Protocol`; `protocol_of` returns
+a protocol.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from rightreasons.models.gradients.options import AttributionOptions
 
 
 class Protocol(AttributionOptions):
-    """Settings by which shortcuts are found; the defaults are those of this package, "rightreasons".
+    """Settings by which shortcuts are found; the defaults are the protocol "rightreasons".
 
-    They are the settings of `integrated_gradients`, `lmi`, `shortcut_reliance` and `calibration_error` together.
+    They are the settings of `integrated_gradients`, `lmi`, `shortcut_reliance` and
+    `calibration_error` together.
     """
 
     unit: str = option("word", "Tokens that are ranked and counted.", choices=UNITS)
@@ -48,8 +50,8 @@ class Protocol(AttributionOptions):
     )
     count_special: bool = option(
         False,
-        "Whether LMI counts the special tokens of the training texts, padded to the maximum length, except [CLS], "
-        "[SEP] and [PAD]; only with word pieces.",
+        "Whether LMI counts the special tokens of the training texts, padded to the maximum "
+        "length, except [CLS], [SEP] and [PAD]; only with word pieces.",
     )
     kinds: str = option("rightreasons", "Rules of the token categories.", choices=TOKEN_KINDS)
     # The released code takes NLTK's list, which has to be downloaded: no protocol requires it.
@@ -67,12 +69,13 @@ class Protocol(AttributionOptions):
         # Words are split by this package, which adds no special tokens to them.
         if self.count_special and self.unit == "word":
             raise ValueError(
-                "Expected unit='wordpiece' with count_special=True, as special tokens are no words, but got 'word'."
+                "Expected unit='wordpiece' with count_special=True, as special tokens are no "
+                "words, but got 'word'."
             )
 
     def attribution(self) -> AttributionOptions:
         """Return the settings of `integrated_gradients`."""
-        # A protocol is an `AttributionOptions` already; the copy drops the settings of the other steps.
+        # A protocol is an `AttributionOptions`; the copy drops the settings of the other steps.
         settings = {name: getattr(self, name) for name in AttributionOptions.list_names()}
         return AttributionOptions(**settings)
 

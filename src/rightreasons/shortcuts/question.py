@@ -1,8 +1,8 @@
 """The question of an audit: does the model rely on shortcuts?
 
-What decides is measured by swaps; the figures of the Reliability Paradox, about the words that predictions rely on,
-follow. `SHORTCUTS` declares the figures, the rules of the verdict, and the parts of the page; its sentences are in
-`question.md.j2`.
+What decides is measured by swaps; the figures of the Reliability Paradox, about the words that
+predictions rely on, follow. `SHORTCUTS` declares the figures, the rules of the verdict, and the
+parts of the page; its sentences are in `question.md.j2`.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def has_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
     """Return whether the model predicts fast enough to be queried many times over."""
     if context.prompted is None or context.prompted.rendering.scoring != "generated":
         return True
-    # A generated answer takes a pass per token; a model with gradients is here, and has scores, too.
+    # Generating takes a pass per token; a model with gradients can score answers instead.
     return not context.why_no_gradients()
 
 
 def make_rules() -> tuple[Rule, ...]:
-    """Return the rules of the verdict: one for each conclusion, and "open" if no other one holds."""
+    """Return the rules of the verdict: one for each conclusion, "open" last."""
     rules = []
     for key, tone in TONES.items():
         if key != "open":
@@ -110,7 +110,7 @@ def make_rules() -> tuple[Rule, ...]:
 
 
 def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
-    """Yield whether each prediction is cued, and whether it changes when the strongest pair of words is swapped."""
+    """Yield whether each prediction is cued, and whether the strongest pair of words flips it."""
     # `compare` pairs two audits item by item, so that both figures carry the ids.
     if m.items is not None and m.measured is not None:
         yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued)
@@ -241,7 +241,7 @@ PARTS = (
         ),
         figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
     ),
-    # A model without gradients, or with attributions that do not add up, has no figures of the paper.
+    # Without gradients, or if attributions do not add up, there are no figures of the paper.
     Part("withheld", when=lambda m: m.withheld),
     Part(
         "overview",
@@ -291,7 +291,8 @@ SHORTCUTS = Question(
         subject=subject,
         missing_class=missing_class,
     ),
-    without_model="It swaps words and queries the model again, which stored predictions do not allow.",
+    without_model="It swaps words and queries the model again, "
+    "which stored predictions do not allow.",
     needs=NEEDS,
     measure=measure,
     # About half of the items offer the candidates, and eight kinds of tests share the level.

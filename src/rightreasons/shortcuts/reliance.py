@@ -1,7 +1,8 @@
 """Measure how far predictions rely on shortcuts: a rate, its types, and the rate of blind picks.
 
-`detector` finds the shortcuts of each prediction. `shortcut_reliance` is the entry point: it summarizes them, compares
-their rate with that of the null models, and splits it by outcome and by confidence.
+`detector` finds the shortcuts of each prediction. `shortcut_reliance` is the entry point: it
+summarizes them, compares their rate with that of the null models, and splits it by outcome and by
+confidence.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.options import accept_options_as_keywords, option
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
+from rightreasons.core.tokens import CATEGORIES
 from rightreasons.core.validation import (
     MAX_BINS,
     check_count,
@@ -54,12 +56,14 @@ class ShortcutExample(Result):
         type: "none", "grammar" or "lexicon".
         tokens: The shortcuts, in the order of the text.
         positions: Positions of the shortcuts among the tokens of the text.
+        categories: Categories of the shortcuts, each one of `tokens.CATEGORIES`.
     """
 
     cued: bool
     type: str
     tokens: tuple[str, ...]
     positions: tuple[int, ...]
+    categories: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +72,8 @@ class NullModel(Result):
 
     Attributes:
         rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
-        excess: Shortcut rate minus this rate; 0 if the model relies on head tokens no more than chance does.
+        excess: Shortcut rate minus this rate; 0 if the model relies on head tokens no more than
+            chance does.
         interval: Interval of the excess over the predictions (`bootstrap_mean` in [-1, 1]).
         p_value: One-sided permutation p-value of "the excess is 0".
     """
@@ -131,7 +136,8 @@ class ShortcutReliance(Result):
         n_items: Number of predictions.
         n_cued: Number of shortcut-cued predictions.
         lexicon_cued: Share of predictions with at least one lexical shortcut (numbers are lexical).
-        grammar_cued: Share of predictions whose shortcuts are function words, punctuation and pieces of words only.
+        grammar_cued: Share of predictions whose shortcuts are function words, punctuation and
+            pieces of words only.
         null: The null models "random" and "frequency", each a `NullModel`.
         correct: Shortcuts among correct predictions; None without references.
         wrong: Shortcuts among incorrect predictions; None without references.
@@ -170,10 +176,11 @@ def shortcut_reliance(
 
     \[ P_{sc} = \frac1n \sum_i sc_i, \quad excess = P_{sc} - P_{sc}^{null} \]
 
-    with sc_i as in `find_shortcuts`. P_sc lies in [0, 1]; lower means fewer predictions whose most important tokens
-    give the predicted label away. Even a shortcut-free model scores above 0, because head tokens are frequent: report
-    the excess over the null models, in which the positions of the top N tokens are shuffled within the text
-    ("random"), or among the tokens of the text that have a similar frequency in the training data ("frequency").
+    with sc_i as in `find_shortcuts`. P_sc lies in [0, 1]; lower means fewer predictions whose most
+    important tokens give the predicted label away. Even a shortcut-free model scores above 0,
+    because head tokens are frequent: report the excess over the null models, in which the positions
+    of the top N tokens are shuffled within the text ("random"), or among the tokens of the text
+    that have a similar frequency in the training data ("frequency").
 
     Args:
         tokens: N lists of tokens, without special tokens; the same kind of tokens as in the heads.
@@ -186,24 +193,28 @@ def shortcut_reliance(
         top_n: N; default 3.
         rank_by: "value" (default) or "magnitude".
         piece_style: One of `tokens.PIECE_STYLES`; default "word".
-        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.assign_categories`.
-        stop_words: List of English stop words: "rightreasons" (default), or "nltk" for the list that the paper uses.
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see
+            `tokens.assign_categories`.
+        stop_words: List of English stop words: "rightreasons" (default), or "nltk" for the list
+            that the paper uses.
         n_frequency_bins: Number of bins of similar frequency; default 5.
         n_bins: Number of confidence bins of equal width; default 10.
-        resampling: Level of the intervals, number of resamples and of the permutation test's shuffles, and their seed.
+        resampling: Level of the intervals, number of resamples and of the permutation test's
+            shuffles, and their seed.
 
     Returns:
         `ShortcutReliance`.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If lengths differ, a label has no head, a value is out of range, or an option is unknown.
+        ValueError: If lengths differ, a label has no head, a value is out of range, or an option is
+            unknown.
         ModuleNotFoundError: If NLTK's stop words are requested without nltk.
         FileNotFoundError: If NLTK's stop words are requested and were not downloaded.
 
     References:
-        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and eq. 7; Du et al. 2021, section 2.3. The null
-        models, the intervals and the excess are this package's.
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and eq. 7; Du et al. 2021,
+        section 2.3. The null models, the intervals and the excess are this package's.
 
     Example:
         >>> heads = {0: ["bad", "the"], 1: ["good"]}
@@ -228,8 +239,8 @@ def shortcut_reliance(
         confidences=confidences,
         n_bins=options.n_bins,
         resampling=resampling,
-        definition=f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the "
-        "LMI ranking of the predicted label.",
+        definition=f"Share of predictions with one of their {options.top_n} most attributed tokens "
+        "in the head of the LMI ranking of the predicted label.",
     )
 
 
@@ -247,8 +258,8 @@ def summarize_shortcuts(
 
     Args:
         shortcuts: The shortcuts of N predictions.
-        predictions: (N,) predicted labels, if the shortcuts are those of other labels, such as the gold ones. If None
-            (default), they are the labels of the shortcuts.
+        predictions: (N,) predicted labels, if the shortcuts are those of other labels, such as the
+            gold ones. If None (default), they are the labels of the shortcuts.
         references: (N,) labels, to separate correct and incorrect predictions; default None.
         confidences: (N,) probabilities of the predicted labels, for the bins; default None.
         n_bins: Number of confidence bins of equal width; default 10.
@@ -272,7 +283,7 @@ def summarize_shortcuts(
     types = shortcuts.types
     n_items = len(shortcuts)
     n_cued = int(cued.sum())
-    # Any tokens of the text are the simplest null model, tokens of similar frequency the fairer one.
+    # Random tokens of the text are the simple null model, those of similar frequency the fair one.
     null_models = {}
     for name, chances in (
         ("random", shortcuts.chance_random),
@@ -394,11 +405,13 @@ def _list_examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[Short
     spans = itertools.pairwise(shortcuts.offsets.tolist())
     for (start, stop), type_code in zip(spans, types.tolist(), strict=True):
         positions = np.flatnonzero(is_shortcut[start:stop])
+        codes = shortcuts.category[start:stop]
         example = ShortcutExample(
             cued=len(positions) > 0,
             type=TYPES[type_code],
             tokens=tuple(shortcuts.tokens[start:stop][positions]),
             positions=tuple(positions.tolist()),
+            categories=tuple(CATEGORIES[code] for code in codes[positions]),
         )
         examples.append(example)
     return tuple(examples)

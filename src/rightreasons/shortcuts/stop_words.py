@@ -1,7 +1,7 @@
 """Load the stop words by which predictions are lexicon- or grammar-cued.
 
-The paper takes NLTK's English list, which is not part of the nltk package and has to be downloaded once. The list of
-this package needs no download and is the default.
+The paper takes NLTK's English list, which is not part of the nltk package and has to be downloaded
+once. The list of this package needs no download and is the default.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Compute the share of predictions that a feature decides, from predictions before and after its swap.
+"""Compute the share of predictions that a feature decides, from predictions with its swap.
 
-A cue that agrees with the meaning leaves no trace when it is removed, because the meaning still speaks. Swapped for the
-cue of another label it does: a model that relies on it changes its prediction, a model that uses the content does not.
+Removing a cue that agrees with the meaning changes nothing, because the meaning remains. Swapping it
+for the cue of another label does: a model that relies on the cue changes its prediction, a model
+that uses the content does not.
 `deciding_share` is the entry point; `fixed_share` is its counterpart for pairs of texts.
 """
 
@@ -28,15 +29,16 @@ class DecidingShare(Result):
     """Share of all predictions that a feature decides. Shares are in [0, 1].
 
     Attributes:
-        deciding_share: Share of all predictions that change with the swap, minus the share that changes with the
-            control, in [-1, 1].
+        deciding_share: Share of all predictions that change with the swap, minus the share that
+            changes with the control, in [-1, 1].
         interval: Its confidence interval, over items or clusters.
         n_items: Number of items N, including those without the feature.
         coverage: Share of the items that have something to swap.
         rate: Share of these whose prediction changes; None if there are none.
-        control_rate: Share of the items with a control whose prediction changes with it; None if there are none.
-        follow_rate: Share of the swaps to another label than the predicted one after which the model predicts that
-            label; None if there are no such swaps.
+        control_rate: Share of the items with a control whose prediction changes with it; None if
+            there are none.
+        follow_rate: Share of the swaps to another label than the predicted one after which the
+            model predicts that label; None if there are no such swaps.
         follow_interval: Its Wilson interval.
     """
 
@@ -69,13 +71,15 @@ def deciding_share(
     \[ D = \frac1N \sum_i 1[\hat y(x_i^{swap}) \ne \hat y(x_i)]
          - \frac1N \sum_i 1[\hat y(x_i^{control}) \ne \hat y(x_i)] \]
 
-    where a text without anything to swap does not change. D is near 1 for a model that decides by the feature alone,
-    and near 0 for one to which it means no more than the control.
+    where a text without anything to swap does not change. D is near 1 for a model that decides by
+    the feature alone, and near 0 for one to which it means no more than the control.
 
     Args:
         predictions: (N,) predicted labels.
-        swapped: (N,) predicted labels with the feature of another label; -1 if a text has nothing to swap.
-        control: (N,) predicted labels after a matched change of something else; -1 if there is nothing to change.
+        swapped: (N,) predicted labels with the feature of another label; -1 if a text has nothing
+            to swap.
+        control: (N,) predicted labels after a matched change of something else; -1 if there is
+            nothing to change.
         goals: (N,) label that the new feature predicts, -1 for none; None (default) if unknown.
         clusters: (N,) cluster of each item; None (default) for independent items.
         resampling: Level of the interval, which is that of `paired_share_interval`.
@@ -88,16 +92,20 @@ def deciding_share(
         ValueError: If lengths differ or there are no items.
 
     References:
-        Of this package. The counterfactual is that of Wang and Culotta (2021), "Robustness to Spurious Correlations in
-        Text Classification via Automatically Generated Counterfactuals"; necessity and sufficiency of features: Joshi,
-        Pan and He (2022), "Are All Spurious Features in Natural Language Alike?".
+        Of this package. The counterfactual is that of Wang and Culotta (2021), "Robustness to
+        Spurious Correlations in Text Classification via Automatically Generated Counterfactuals";
+        necessity and sufficiency of features: Joshi, Pan and He (2022), "Are All Spurious Features
+        in Natural Language Alike?".
 
     Example:
-        Four texts, three with the feature: two predictions change by its swap, one by the control. 2/4 - 1/4 = 0.25.
+        Of four texts, three have the feature. Two predictions change by its swap, one by the
+        control, so that the share is 2/4 - 1/4 = 0.25.
 
         >>> result = deciding_share([0, 1, 1, 0], [1, 0, 1, -1], [0, 1, 1, 1], goals=[1, 0, 0, -1])
-        >>> result.deciding_share, result.coverage, round(result.rate, 3), round(result.follow_rate, 3)
-        (0.25, 0.75, 0.667, 0.667)
+        >>> result.deciding_share, result.coverage
+        (0.25, 0.75)
+        >>> round(result.rate, 3), round(result.follow_rate, 3)
+        (0.667, 0.667)
     """
     original = check_labels(predictions, name="predictions")
     treated = check_labels(swapped, name="swapped", minimum=-1)
@@ -149,13 +157,15 @@ def paired_share_interval(
 ) -> Interval:
     r"""Compute the score interval of the difference of two shares of the same items.
 
-    With b items of the first kind alone and c of the second alone, it holds the differences \(\Delta\) with
+    With b items of the first kind alone and c of the second alone, it holds the differences
+    \(\Delta\) with
 
     \[ \left| \frac{b - c - n \Delta}{\sqrt{n (2 q + \Delta (1 - \Delta))}} \right| \le z, \]
 
-    where q is the maximum-likelihood estimate of the second's chance, given \(\Delta\). As the variance is that of the
-    margin rather than of the data, a difference that equals a margin is called smaller no more often than the level
-    says, also far in the tail (docs/evidence/validity.md). With clusters, n, b and c are divided by the design effect.
+    where q is the maximum-likelihood estimate of the second's chance, given \(\Delta\). As the
+    variance is that of the margin rather than of the data, a difference that equals a margin is
+    called smaller no more often than the level says, also far in the tail
+    (docs/evidence/validity.md). With clusters, n, b and c are divided by the design effect.
 
     Args:
         first: (N,) flags.
@@ -167,8 +177,8 @@ def paired_share_interval(
         The interval, inside [-1, 1].
 
     References:
-        Tango (1998), Equivalence test and confidence interval for the difference in proportions for the paired-sample
-        design. The design effect is that of Korn and Graubard (1998).
+        Tango (1998), Equivalence test and confidence interval for the difference in proportions for
+        the paired-sample design. The design effect is that of Korn and Graubard (1998).
 
     Example:
         >>> flags = np.arange(100) < 10
@@ -208,7 +218,7 @@ def _compute_score(
     n_items: float,
     difference: float,
 ) -> float:
-    """Return the distance of the counts from a difference, in standard errors under that difference."""
+    """Return the distance of the counts from a difference, in standard errors under it."""
     # The notation of Tango's equation: q solves 2 n q^2 + linear q + constant = 0.
     distance = n_first - n_second - n_items * difference
     if abs(distance) < 1e-9:
@@ -252,26 +262,28 @@ def fixed_share(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> DecidingShare:
-    r"""Compute the share of predictions that stay the same whatever the rest of the input is, beyond chance.
+    r"""Compute the share of predictions that do not depend on the rest of the input.
 
-    \[ D = \frac{\frac1N \sum_i 1[\hat y(x_i') = \hat y(x_i)] - c}{1 - c}, \quad c = \sum_k p_k q_k \]
+    \[ D = \frac{\frac1N \sum_i 1[\hat y(x_i') = \hat y(x_i)] - c}{1 - c}, \quad
+       c = \sum_k p_k q_k \]
 
-    for items x' whose other text is exchanged, and the shares p and q of each label among the predictions before and
-    after: c is the agreement of unrelated predictions.
+    for items x' whose other text is exchanged, and the shares p and q of each label among the
+    predictions before and after: c is the agreement of unrelated predictions.
 
     Args:
         predictions: (N,) predicted labels.
-        exchanged: (N,) predicted labels with another text in place of the rest; -1 if there is none.
+        exchanged: (N,) predicted labels with another text in place of the rest; -1 if there is
+            none.
         clusters: (N,) cluster of each item; None (default) for independent items.
         resampling: Level of the interval.
 
     Returns:
-        `DecidingShare`; its `rate` is the share that stays the same, and `control_rate` is c. If the model always
-        predicts one label, the share is 0.
+        `DecidingShare`; its `rate` is the share that stays the same, and `control_rate` is c. If
+        the model always predicts one label, the share is 0.
 
     References:
-        Cohen (1960), A coefficient of agreement for nominal scales; the intervention is that of Gururangan et al.
-        (2018) and Balepur et al. (2024).
+        Cohen (1960), A coefficient of agreement for nominal scales; the intervention is that of
+        Gururangan et al. (2018) and Balepur et al. (2024).
 
     Example:
         Three of four stay; c = 1/2 * 1/4 + 1/2 * 3/4 = 0.5, so that D = (0.75 - 0.5) / 0.5.

@@ -1,7 +1,8 @@
 """Divide a score by the share of predictions that rely on shortcuts.
 
-The counts of labels, predictions and cued predictions determine both parts, so that everything is computed from one
-table of them, and the bootstrap resamples the table instead of the items. `shortcut_tradeoff` is the entry point.
+The counts of labels, predictions and cued predictions determine both parts, so that everything is
+computed from one table of them, and the bootstrap resamples the table instead of the items.
+`shortcut_tradeoff` is the entry point.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ class ShortcutTradeoff(Result):
     """A score divided by the shortcut rate, with both parts.
 
     Attributes:
-        shortcut_tradeoff: T_sc, score / shortcut rate, from 0 up; higher means more score for fewer shortcuts. None
-            if no prediction is shortcut-cued (division by zero) or the score is undefined.
+        shortcut_tradeoff: T_sc, score / shortcut rate, from 0 up; higher means more score for fewer
+            shortcuts. None if no prediction is shortcut-cued (division by zero) or the score is
+            undefined.
         score: The score, in [0, 1]; None if it is undefined (binary F1 without class 1).
         shortcut_rate: P_sc, the share of predictions that are shortcut-cued, in [0, 1].
-        interval: Percentile bootstrap interval of T_sc over items; None if T_sc is None, or if resamples without
-            any shortcut are so common that its upper end is infinite.
+        interval: Percentile bootstrap interval of T_sc over items; None if T_sc is None, or if
+            resamples without any shortcut are so common that its upper end is infinite.
         n_items: Number of predictions.
         n_cued: Number of shortcut-cued predictions.
         definition: The definition used, in words.
@@ -69,18 +71,22 @@ def shortcut_tradeoff(
 
     \[ T_{sc} = \frac{F1}{P_{sc}} \]
 
-    From 0 up, higher is better: 1.02 is an F1 of 0.9395 at a shortcut rate of 0.9211. Read it with its parts: it
+    From 0 up, higher is better: 1.02 is an F1 of 0.9395 at a shortcut rate of 0.9211. Read it with
+        its parts: it
     rewards a low rate without limit.
 
     Args:
         predictions: (N,) predicted labels.
         references: (N,) labels.
-        cued: (N,) whether each prediction is shortcut-cued, such as the `cued` of `shortcut_reliance`'s examples.
-        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" (accuracy) or "weighted". The paper
-            does not name its average; its CoLA figures fit the binary one, its TweetEval figures the macro one.
-        n_classes: Number of classes K. Macro F1 is then the mean over all K classes, and a class that is neither a
-            label nor predicted has an F1 of 0, as with `labels=range(K)` in scikit-learn. If None (default), the mean
-            is over the classes that occur as a label or a prediction.
+        cued: (N,) whether each prediction is shortcut-cued, such as the `cued` of
+            `shortcut_reliance`'s examples.
+        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" (accuracy) or
+            "weighted". The paper does not name its average; its CoLA figures fit the binary one,
+            its TweetEval figures the macro one.
+        n_classes: Number of classes K. Macro F1 is then the mean over all K classes, and a class
+            that is neither a label nor predicted has an F1 of 0, as with `labels=range(K)` in
+            scikit-learn. If None (default), the mean is over the classes that occur as a label or a
+            prediction.
         resampling: How the interval is resampled.
 
     Returns:
@@ -139,7 +145,8 @@ def shortcut_tradeoff(
         interval=interval,
         n_items=len(labels),
         n_cued=int(flags.sum()),
-        definition=f"{average} F1 divided by the share of shortcut-cued predictions, both as fractions.",
+        definition=f"{average} F1 divided by the share of shortcut-cued predictions, "
+        "both as fractions.",
     )
 
 
@@ -167,7 +174,8 @@ def _compute_parts(
 ) -> tuple[Floats, Floats]:
     """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN if a score is undefined.
 
-    Macro F1 is the mean over the same classes in every resample: a class that a resample lacks has an F1 of 0.
+    Macro F1 is the mean over the same classes in every resample: a class that a resample lacks has
+    an F1 of 0.
     """
     # The last axes are those of one table; any before them count resamples.
     n_items = counts.sum(axis=(-3, -2, -1))

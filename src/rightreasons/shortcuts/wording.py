@@ -33,7 +33,8 @@ PLURAL_TESTS = ("declared words", "all listed words", "rare words", "form", "ove
 def subject(row: FeatureEffect) -> str:
     """Return a name of what decides that can be the subject of a sentence.
 
-    A list is named by its most effective words, and the form by its marks, so that a reader sees the thing.
+    A list is named by its most effective words, and the form by its marks, so that a reader sees
+    the thing.
     """
     words = row.words[:MAX_SUBJECT_WORDS]
     if row.test in ("words", "insertion"):
