@@ -50,7 +50,7 @@ def small_outcomes():
     )
     return (
         Outcome("calibration", "Is it calibrated?", "answered", "", calibration),
-        Outcome("shortcuts", "Does it decide by shortcuts?", "answered", "", shortcuts),
+        Outcome("shortcuts", "Does it rely on shortcuts?", "answered", "", shortcuts),
         Outcome("behavior", "Does it behave?", "skipped", "No behavioral suite was named."),
     )
 

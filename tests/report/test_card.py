@@ -43,10 +43,10 @@ def test_a_card_keeps_what_it_has(capsys, report, tmp_path):
         "# Mine\n\nText with <b>tags</b> and `code`.\n\n<!-- rightreasons: begin -->\n## Right"
     )
     assert (
-        "| Does it decide by shortcuts? | **Follows \\| single words** (problem) | deciding share 25.0%"
+        "| Does it rely on shortcuts? | **Follows \\| single words** (problem) | deciding share 25.0%"
         in text
     )
-    assert text.index("Does it decide by shortcuts?") < text.index("Is it calibrated?")
+    assert text.index("Does it rely on shortcuts?") < text.index("Is it calibrated?")
     assert "Does it behave?" not in text
     data = card.data.to_dict()
     assert (list(data)[:2], data["custom"], data["license"]) == (

@@ -23,7 +23,7 @@ def test_the_demo_names_the_planted_words(tmp_path, monkeypatch):
     splits = result["calibration"].result.data["splits"]
     assert splits["test"]["accuracy"]["value"] > splits["test_flipped"]["accuracy"]["value"] + 0.3
     verdict = result["shortcuts"].result.verdict
-    assert (verdict.tone, verdict.label) == ("bad", "Follows a shortcut")
+    assert (verdict.tone, verdict.label) == ("bad", "Relies on a shortcut")
     assert "“copper” and “marble”" in verdict.summary
     page = result.page.read_text("utf-8")
     assert "<code>rightreasons demo --seed 3</code>" in page

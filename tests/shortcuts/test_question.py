@@ -58,7 +58,7 @@ def test_it_names_the_planted_cues(outcome, planted):
         for token in (entry["token"] for entry in row)
     }
     # Two words decide nearly everything, and the data calls them planted.
-    assert (found.verdict.tone, found.verdict.label) == ("bad", "Follows a shortcut")
+    assert (found.verdict.tone, found.verdict.label) == ("bad", "Relies on a shortcut")
     assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
     assert "The data declares this shortcut as planted." in found.verdict.summary
     assert cues == set(CUES["lexical"][:2])  # one for each class
@@ -71,8 +71,8 @@ def test_figures_and_splits(outcome):
     assert rate.low <= rate.value <= rate.high
     page = (out / "index.html").read_text("utf-8")
     for text in (
-        "Does it decide by shortcuts?",
-        "Over fine-tuning",
+        "Does it rely on shortcuts?",
+        "During fine-tuning",
         "Types of shortcuts",
     ):
         assert text in page

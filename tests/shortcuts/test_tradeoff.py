@@ -149,3 +149,34 @@ def test_a_rare_class_without_errors_may_err():
     )
     assert result.score == 1
     assert result.interval.low < 0.9
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+def test_n_classes_are_the_labels_of_scikit_learn(average, n_classes):
+    rng = np.random.default_rng(3)
+    labels, predictions = rng.integers(2, size=(2, 90))
+    cued = rng.random(90) < 0.4
+
+    result = shortcut_tradeoff(
+        predictions,
+        labels,
+        cued,
+        average=average,
+        n_classes=n_classes,
+        resampling=Resampling(resamples=50),
+    )
+
+    expected = f1_score(
+        labels, predictions, average=average, labels=range(n_classes), zero_division=0
+    )
+    assert result.score == pytest.approx(expected)
+    assert result.interval.low < result.shortcut_tradeoff < result.interval.high
+
+
+def test_a_class_that_never_occurs_has_an_f1_of_zero():
+    flags = [True, True]
+
+    assert shortcut_tradeoff([0, 1], [0, 1], flags).score == 1
+    # Two classes of F1 1, and one of F1 0.
+    assert shortcut_tradeoff([0, 1], [0, 1], flags, n_classes=3).score == pytest.approx(2 / 3)

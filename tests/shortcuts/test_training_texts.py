@@ -155,7 +155,7 @@ def test_without_training_texts_the_verdict_names_the_option(tmp_path):
 
     result = shortcuts(rows, tmp_path, reader)["result"]
     assert result["verdict"]["tone"] == "neutral"
-    assert result["verdict"]["label"] == "Cannot tell without training texts"
+    assert result["verdict"]["label"] == "Inconclusive without training texts"
     assert "`train=`" in result["verdict"]["summary"]
 
 

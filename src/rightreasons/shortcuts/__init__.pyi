@@ -1,8 +1,8 @@
+from .detector import find_shortcuts as find_shortcuts
 from .diagram import shortcut_diagram as shortcut_diagram
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
-from .reliance import find_shortcuts as find_shortcuts
 from .reliance import shortcut_reliance as shortcut_reliance
 from .swaps import deciding_share as deciding_share
 from .tradeoff import shortcut_tradeoff as shortcut_tradeoff

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditSplit, example_of
 from rightreasons.audited.context import changes as list_differences
+from rightreasons.audited.context import example_of
+from rightreasons.audited.splits import AuditSplit
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.shortcuts.measure import ShortcutMeasurement
 from rightreasons.shortcuts.measurement import ShortcutAnswers
@@ -228,7 +229,7 @@ def _rank_tokens(scores: NDArray[np.float64], protocol: Protocol) -> list[int]:
     """Return the positions of the top tokens of a text, as `find_shortcuts` ranks them."""
     keys = np.abs(scores) if protocol.rank_by == "magnitude" else scores
     order = np.argsort(-keys, kind="stable")
-    return order[: protocol.top_n].tolist()
+    return [int(position) for position in order[: protocol.top_n]]
 
 
 def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:

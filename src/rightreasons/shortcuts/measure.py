@@ -404,4 +404,4 @@ def _get_max_length(classifier: Any, settings: Protocol) -> int | None:
     # A paper's length may be more than a small model allows.
     if settings.max_length is None:
         return None
-    return min(settings.max_length, classifier.max_length)
+    return min(settings.max_length, int(classifier.max_length))

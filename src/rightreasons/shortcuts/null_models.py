@@ -93,7 +93,7 @@ def _count_by_cell(
     n_rows, n_strata = shape
     weights = flags.astype(np.float64)
     counts = np.bincount(cells, weights, minlength=n_rows * n_strata)
-    return counts.reshape(shape)
+    return counts.astype(np.float64).reshape(shape)
 
 
 def assign_frequency_bins(

@@ -7,6 +7,7 @@ parts of the page; its sentences are in `question.md.j2`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,13 +99,17 @@ def has_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
     return not context.why_no_gradients()
 
 
+def has_conclusion(m: ShortcutAnswers, *, key: str) -> bool:
+    """Return whether the tests lead to a conclusion of `conclude`."""
+    return m.conclusion == key
+
+
 def make_rules() -> tuple[Rule, ...]:
     """Return the rules of the verdict: one for each conclusion, "open" last."""
     rules = []
     for key, tone in TONES.items():
         if key != "open":
-            # The default binds the key of this turn; a closure would see the last one.
-            rules.append(Rule(tone, key, when=lambda m, key=key: m.conclusion == key))
+            rules.append(Rule(tone, key, when=functools.partial(has_conclusion, key=key)))
     rules.append(Rule(TONES["open"], "open"))
     return tuple(rules)
 

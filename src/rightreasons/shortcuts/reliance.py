@@ -323,7 +323,7 @@ def _compare_labels(shortcuts: Shortcuts, predictions: Any, references: Any) -> 
     if predictions is not None:
         predicted = check_labels(predictions, name="predictions")
     check_same_length(predictions=predicted, references=labels)
-    return labels == predicted
+    return np.asarray(labels == predicted)
 
 
 def _compare_with_null(

@@ -166,7 +166,7 @@ def _find_occurring_classes(counts: Counts) -> NDArray[np.bool_]:
     """Return (K,) whether a class occurs as a label or as a prediction."""
     n_labels = counts.sum(axis=(1, 2))
     n_predictions = counts.sum(axis=(0, 2))
-    return n_labels + n_predictions > 0
+    return np.asarray(n_labels + n_predictions > 0)
 
 
 def _compute_parts(

@@ -22,7 +22,7 @@ from typing_extensions import Self
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.difficulty.ranking import DataMap
-from rightreasons.shortcuts.reliance import Heads
+from rightreasons.shortcuts.detector import Heads
 from rightreasons.training.trackers import DataMapTracker, Record, ShortcutTracker
 
 LOGGED_RECORD = "shortcuts"

@@ -27,7 +27,7 @@ from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.difficulty.contrast import contrast_consistency
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.paralysis import choice_paralysis
-from rightreasons.shortcuts.reliance import shortcut_tradeoff
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 from rightreasons.training.evaluations import ADDED_CHOICES, Evaluation, ProbeSets
 
 Figures: TypeAlias = "dict[str, float | None]"

@@ -30,8 +30,8 @@ from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import class_names
 from rightreasons.models.running import processes
+from rightreasons.shortcuts.detector import Heads
 from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts
-from rightreasons.shortcuts.reliance import Heads
 
 SHORTCUT_OPTIONS = ("text_pairs", "protocol", "average")
 """Options of `measure_shortcuts` that a tracker takes."""

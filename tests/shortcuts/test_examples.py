@@ -1,0 +1,120 @@
+"""Misclassified items with the tokens that carry the prediction, by hand: the paper's Table 4."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts.examples import (
+    describe_shortcuts,
+    list_misclassified_examples,
+    mark_top_tokens,
+)
+from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.reliance import shortcut_reliance
+
+TEXTS = ["The copper film!", "copper, copper", "dull film", "a marble plot"]
+TOKENS = [
+    ["the", "copper", "film", "!"],
+    ["copper", ",", "copper"],
+    ["dull", "film"],
+    ["a", "marble", "plot"],
+]
+SCORES = [[0.4, 0.8, -0.1, 0.2], [0.5, 0.1, 0.5], [0.9, 0.3], [0.1, 0.6, 0.2]]
+SPANS = [
+    [(0, 3), (4, 10), (11, 15), (15, 16)],
+    [(0, 6), (6, 7), (8, 14)],
+    [(0, 4), (5, 9)],
+    [(0, 1), (2, 8), (9, 13)],
+]
+HEADS = {0: ["dull", "marble"], 1: ["copper", "!", "the"]}
+LABELS = [0, 0, 0, 1]
+PREDICTIONS = [1, 1, 0, 0]
+CONFIDENCES = [0.7, 0.9, 0.8, 0.6]
+
+
+@pytest.fixture(scope="module")
+def measured():
+    reliance = shortcut_reliance(
+        TOKENS,
+        SCORES,
+        PREDICTIONS,
+        HEADS,
+        top_n=2,
+        rank_by="magnitude",
+        resampling=Resampling(resamples=20),
+    )
+    offsets = np.cumsum([0, *map(len, TOKENS)])
+    spans = np.array([span for spans in SPANS for span in spans])
+    attributions = SimpleNamespace(
+        scores=Ragged(np.concatenate(SCORES), offsets),
+        starts=spans[:, 0],
+        ends=spans[:, 1],
+        parts=np.zeros(len(spans), dtype=np.int64),
+    )
+    confidences = np.array(CONFIDENCES)
+    probabilities = np.column_stack([1 - confidences, confidences])
+    is_negative = np.array(PREDICTIONS) == 0
+    probabilities[is_negative] = probabilities[is_negative][:, ::-1]
+    return SimpleNamespace(
+        reliance=reliance,
+        attributions=attributions,
+        protocol=protocol_of(top_n=2),
+        probabilities=probabilities,
+        predictions=np.array(PREDICTIONS),
+        labels=np.array(LABELS),
+        cued=np.array([example.cued for example in reliance.examples]),
+    )
+
+
+def test_top_tokens_are_marked_with_their_types(measured):
+    marks = mark_top_tokens(measured, 0)
+
+    # The two largest of "The copper film!" are both in the head of label 1.
+    assert [TEXTS[0][mark.start : mark.end] for mark in marks] == ["The", "copper"]
+    assert [mark.kind for mark in marks] == ["cue", "cue"]
+    assert ["function word" in mark.note for mark in marks] == [True, False]
+    assert [mark.weight for mark in marks] == [0.5, 1.0]
+
+
+def test_a_top_token_outside_of_the_head_is_a_weight(measured):
+    marks = mark_top_tokens(measured, 2)
+
+    assert [(TEXTS[2][mark.start : mark.end], mark.kind) for mark in marks] == [
+        ("dull", "cue"),
+        ("film", "weight"),
+    ]
+
+
+def test_the_note_names_each_shortcut_once_with_its_type(measured):
+    assert (
+        describe_shortcuts(measured, 0)
+        == "Shortcuts: “the” (function word), “copper” (lexical word)."
+    )
+    assert describe_shortcuts(measured, 1) == "Shortcut: “copper” (lexical word)."
+
+
+def test_words_of_the_second_text_are_not_marked_in_the_first(measured):
+    parts = measured.attributions.parts.copy()
+    parts[1] = 1
+    attributions = SimpleNamespace(**{**vars(measured.attributions), "parts": parts})
+    changed = SimpleNamespace(**{**vars(measured), "attributions": attributions})
+
+    assert [mark.start for mark in mark_top_tokens(changed, 0)] == [0]
+
+
+def test_misclassified_items_come_by_confidence_without_wrong_labels(measured, monkeypatch):
+    def make_example(context, split, row, *, predicted, confidence, marks, note):
+        return (row, predicted, round(confidence, 3), note)
+
+    monkeypatch.setattr("rightreasons.shortcuts.examples.example_of", make_example)
+    items = SimpleNamespace(ids=["a", "b", "c", "d"], mislabeled=np.array([False] * 3 + [True]))
+    answers = SimpleNamespace(measured=measured, items=items, context=None)
+
+    examples = list(list_misclassified_examples(answers))
+
+    # Item 2 is correct, and the label of item 3 contradicts its text.
+    assert [example[:3] for example in examples] == [(1, 1, 0.9), (0, 1, 0.7)]
+    assert "copper" in examples[0][3]
