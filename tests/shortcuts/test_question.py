@@ -60,7 +60,7 @@ def test_it_names_the_planted_cues(outcome, planted):
     # Two words decide nearly everything, and the data calls them planted.
     assert (found.verdict.tone, found.verdict.label) == ("bad", "Relies on a shortcut")
     assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
-    assert "The data declares this shortcut as planted." in found.verdict.summary
+    assert "declares this shortcut as planted" in found.verdict.summary
     assert cues == set(CUES["lexical"][:2])  # one for each class
 
 
@@ -257,7 +257,7 @@ def test_a_second_audit_computes_nothing_again(
         ),
         (
             lambda data: {"train": data["train"], "test": data["test"].select(range(5))},
-            "at least 20 items",
+            "at least 20 labeled items",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def test_halves_without_a_class_are_told_before_anything_is_computed(tmp_path):
         try:
             result = rightreasons.audit(model, file, out=tmp_path / f"report-{seed}", **how)
         except ValueError as error:
-            assert "would stand for training" in str(error)  # noqa: PT017
+            assert "would replace training texts" in str(error)  # noqa: PT017
             return
         assert result.outcomes[0].status == "answered"
     raise AssertionError("the odd item is in no half")

@@ -48,9 +48,6 @@ TOKEN_KINDS = ("rightreasons", "bihani2025")
 """Rules that classify tokens as words, stop words, punctuation or pieces; see `assign_categories`.
 """
 
-STOP_WORD_LISTS = ("rightreasons", "nltk")
-"""Lists of stop words; NLTK's, which the paper uses, has to be downloaded."""
-
 RANKINGS = ("value", "magnitude")
 """Orders of attributions: with their sign, or without it."""
 

@@ -270,14 +270,17 @@ def _assign_released_categories(
     stop_words: Collection[str],
 ) -> NDArray[np.int8]:
     """Return the categories by the rules of the code that Bihani and Rayz released."""
-    codes_by_id = np.zeros(len(vocabulary), dtype=np.int8)
+    n_tokens = len(vocabulary)
+    codes_by_id = np.zeros(n_tokens, dtype=np.int8)
     for index, token in enumerate(vocabulary):
-        codes_by_id[index] = _categorize_later_token(token, style, stop_words)
+        code = _categorize_later_token(token, style, stop_words)
+        codes_by_id[index] = code
     codes = codes_by_id[ids]
     if style in _SPACE_MARKS:
         # The released code takes the first token of a text as a whole word, mark or not.
         for position in _find_first_tokens(offsets).tolist():
-            codes[position] = _categorize_released(vocabulary[ids[position]], stop_words)
+            token = vocabulary[ids[position]]
+            codes[position] = _categorize_released(token, stop_words)
     return codes
 
 

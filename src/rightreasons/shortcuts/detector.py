@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, describe_kind
-from rightreasons.core.choices import RANKINGS, STOP_WORD_LISTS, TOKEN_KINDS
+from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, assign_categories
 from rightreasons.core.validation import (
@@ -31,6 +31,7 @@ from rightreasons.core.validation import (
 )
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.null_models import assign_frequency_bins, compute_hit_chances
+from rightreasons.shortcuts.options import STOP_WORD_LISTS
 from rightreasons.shortcuts.stop_words import load_stop_words
 
 TYPES = ("none", "grammar", "lexicon")

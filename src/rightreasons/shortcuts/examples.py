@@ -164,15 +164,15 @@ def list_misclassified_examples(m: Any) -> Iterator[Example]:
     is_error = measured.predictions != measured.labels
     # A wrong label makes a correct prediction look like an error.
     is_eligible = is_error & measured.cued & ~m.items.mislabeled
-    rows = np.flatnonzero(is_eligible).tolist()
+    rows = np.flatnonzero(is_eligible)
 
     def rank(row: int) -> tuple[float, str]:
         """Order items by falling confidence, and equal ones by their ids."""
         confidence = float(confidences[row])
         return -confidence, m.items.ids[row]
 
-    rows.sort(key=rank)
-    for row in rows[:N_EXAMPLES]:
+    ranked_rows = sorted(rows.tolist(), key=rank)
+    for row in ranked_rows[:N_EXAMPLES]:
         yield example_of(
             m.context,
             m.items,
@@ -195,21 +195,26 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
         The marks in the first text, in its order.
     """
     example = measured.reliance.examples[row]
-    category_by_position = dict(zip(example.positions, example.categories, strict=True))
+    pairs = zip(example.positions, example.categories, strict=True)
+    category_by_position = dict(pairs)
     attributions = measured.attributions
     start, stop = attributions.scores.offsets[row : row + 2].tolist()
     scores = attributions.scores.values[start:stop]
     # All attributions of a text are 0 if the model ignores it.
-    largest = max(float(np.abs(scores).max()), 1e-12)
+    largest = float(np.abs(scores).max())
+    largest = max(largest, 1e-12)
     marks = []
     for position in _rank_tokens(scores, measured.protocol):
-        first_character = int(attributions.starts[start + position])
-        last_character = int(attributions.ends[start + position])
+        index = start + position
+        first_character = int(attributions.starts[index])
+        last_character = int(attributions.ends[index])
         # A special token has no characters, and marks are those of the first text.
-        is_of_pair = attributions.parts[start + position] > 0
-        if is_of_pair or first_character == last_character:
+        is_second_text = attributions.parts[index] > 0
+        is_special = first_character == last_character
+        if is_second_text or is_special:
             continue
-        weight = float(scores[position]) / largest
+        score = float(scores[position])
+        weight = score / largest
         mark = Mark(
             first_character,
             last_character,
@@ -217,9 +222,9 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
             weight=weight,
             note=f"attribution {weight:.2f} of the largest",
         )
-        if position in category_by_position:
-            category = TOKEN_TYPES[category_by_position[position]]
-            note = f"shortcut ({category}), {mark.note}"
+        category = category_by_position.get(position)
+        if category is not None:
+            note = f"shortcut ({TOKEN_TYPES[category]}), {mark.note}"
             mark = dataclasses.replace(mark, kind="cue", note=note)
         marks.append(mark)
     return tuple(_drop_overlaps(marks))
@@ -227,7 +232,9 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
 
 def _rank_tokens(scores: NDArray[np.float64], protocol: Protocol) -> list[int]:
     """Return the positions of the top tokens of a text, as `find_shortcuts` ranks them."""
-    keys = np.abs(scores) if protocol.rank_by == "magnitude" else scores
+    keys = scores
+    if protocol.rank_by == "magnitude":
+        keys = np.abs(scores)
     order = np.argsort(-keys, kind="stable")
     return [int(position) for position in order[: protocol.top_n]]
 

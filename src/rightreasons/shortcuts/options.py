@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rightreasons.core.choices import PROTOCOL_NAMES, STOP_WORD_LISTS
+from rightreasons.core.choices import PROTOCOL_NAMES
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import QuestionOptions, Requirements, option
+
+STOP_WORD_LISTS = ("rightreasons", "nltk")
+"""Lists of English stop words. NLTK's, which the Reliability Paradox uses, has to be downloaded."""
 
 MAX_ITEMS = 300
 """Number of attributed items, unless the option `items` changes it."""
@@ -105,6 +108,7 @@ class ShortcutsOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return the approximate number of passes; one with its gradient counts as three."""
+        # The estimate is made before any text is read, from the number of items only.
         n_items = len(context.primary)
         # `items` goes before the budget, here as in the swaps.
         swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)

@@ -16,13 +16,13 @@ import yaml
 from rightreasons.core.choices import (
     HEAD_ROUNDINGS,
     RANKINGS,
-    STOP_WORD_LISTS,
     TOKEN_KINDS,
     UNITS,
 )
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import check_options, option
 from rightreasons.models.gradients.options import AttributionOptions
+from rightreasons.shortcuts.options import STOP_WORD_LISTS
 
 
 class Protocol(AttributionOptions):

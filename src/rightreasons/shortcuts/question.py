@@ -85,6 +85,7 @@ def get_excess(m: ShortcutAnswers) -> Estimate:
 
 def get_tradeoff(m: ShortcutAnswers) -> Estimate | None:
     """Return F1 divided by the shortcut rate."""
+    # The page shows it with its parts only: alone it rewards a low rate without limit.
     if m.measured is None:
         return None
     tradeoff = m.measured.tradeoff
