@@ -214,9 +214,11 @@ class ShortcutAnswers:
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on the primary split."""
     is_halved = context.train is None
-    # A missing list of stop words is said now rather than after the swaps.
-    protocol = protocol_of(options.protocol, stop_words=options.stop_words)
-    load_stop_words(protocol.stop_words)
+    protocol = protocol_of(options.protocol)
+    if options.stop_words is not None:
+        # A missing list of stop words is said now rather than after the swaps.
+        load_stop_words(options.stop_words)
+        protocol = protocol.replace(stop_words=options.stop_words)
     context = with_training(context)
     split = context.primary
     train = cast("datasets.Dataset", context.train)
