@@ -1,0 +1,60 @@
+"""The command that repeats the experiments of a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rightreasons.cli import hand_over, make_command_lines, tell
+from rightreasons.cli.show import say
+
+COMMANDS = make_command_lines("replicate")
+
+
+@COMMANDS["replicate"].command(no_args_is_help=True)
+def replicate(
+    paper: Annotated[
+        str,
+        typer.Argument(
+            help="beluga2023, bihani2025, datta2020, kavumba2019 or shen2022.",
+            metavar="PAPER",
+            show_default=False,
+        ),
+    ],
+    scale: Annotated[
+        str,
+        typer.Option(help="small: under an hour on two cores; paper: the size of the paper."),
+    ] = "small",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the result, which resumes; by default replication/PAPER."),
+    ] = None,
+    data_dir: Annotated[
+        str | None, typer.Option(help="Folder of local copies of the datasets.")
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Run nothing; write the tables again from results.json."),
+    ] = False,
+) -> None:
+    """Repeat the experiments of a paper, and write our tables beside the printed ones."""
+    from rightreasons.core.validation import check_one_of
+    from rightreasons.replicate import replicate as run_recipe
+    from rightreasons.replicate.recipe import SCALES
+    from rightreasons.replicate.runner import TABLES
+
+    # Recipes have a third scale, for tests alone.
+    check_one_of(scale, SCALES, "scale")
+    folder = Path("replication") / paper if out is None else out
+    result = run_recipe(
+        paper,
+        out=folder,
+        scale=scale,
+        data_dir=data_dir,
+        report=report,
+        tell=tell,
+    )
+    hand_over(result)
+    say(f"Tables: {folder / TABLES}")

@@ -1,0 +1,3 @@
+from .runner import replicate as replicate
+
+__all__ = ["replicate"]

@@ -1,0 +1,321 @@
+"""Steps about multiple choice: COPA and its balanced form, and confusion probes on four benchmarks."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import datasets
+import numpy as np
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.resampling import Resampling
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.gap_change import compare_gaps
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.datasets.builder import Source, members
+from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.datasets.perturbing.probes import Pool
+from rightreasons.models.choices import load_chooser
+from rightreasons.probes.measure import ProbeFigures, measure_probes, probe_tables
+from rightreasons.replicate.work import Work, average_runs
+from rightreasons.training.finetune import fine_tune
+from rightreasons.training.premise_oblivious import scored_run
+
+PREDICTIONS = Source(
+    "predictions.tar.bz2",
+    "https://raw.githubusercontent.com/Balanced-COPA/Balanced-COPA.github.io/6e031959/downloads/predictions.tar.bz2",
+    2273,
+    "3386956d3ffd4c5210f44bd9161739d60a5805a9e630766f4bc0df2949584c92",
+    "MIT",
+    "Kavumba et al. (2019)",
+)
+"""Released predictions of BERT-large and RoBERTa-large on COPA's test items, three seeds each."""
+
+TRAINING_SETS = {"original": "COPA", "balanced_50": "B-COPA 50 %", "balanced": "B-COPA"}
+"""Name in tables by configuration of `balanced_copa`."""
+
+QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+
+
+def count_cues(work: Work) -> dict[str, Any]:
+    """Count the cues in the alternatives of COPA and of Balanced COPA (Tables 2 and 7)."""
+    # COPA's development set is what models are trained on.
+    original = work.load("balanced_copa", "original", "train")
+    table = cue_statistics(_list_choices(original), original["label"][:])
+    rows = []
+    for cue in work.settings["cues"]:
+        statistics = table.find(cue)
+        figures = {
+            "applicability": statistics.applicability,
+            "productivity": round(100 * statistics.productivity, 6),
+            "coverage": round(100 * statistics.coverage, 6),
+        }
+        rows.append({"key": {"cue": cue}, "figures": figures})
+
+    balanced = work.load("balanced_copa", "balanced", "train")
+    features = ("unigram", "bigram", "trigram", "length", "negation")
+    all_cues = cue_statistics(_list_choices(balanced), balanced["label"][:], features=features)
+    # Each mirrored pair has the same alternatives with the other one correct, so that no cue helps.
+    n_uninformative = sum(row.productivity == 0.5 for row in all_cues.cues)
+    facts = {
+        "n_significant": table.n_significant,
+        "n_cues": table.n_cues,
+        "n_balanced_cues": all_cues.n_cues,
+        "n_uninformative": n_uninformative,
+    }
+    return {"rows": rows, "facts": facts}
+
+
+def score_released_predictions(work: Work) -> dict[str, Any]:
+    """Score the released predictions of both models on Easy and Hard items (Table 4)."""
+    # The archive of predictions is no data set, so that `load_dataset` does not download it.
+    if work.data_dir is None:
+        raise OptionError(
+            f"Expected `data_dir` with balanced_copa/{PREDICTIONS.path} in it, which is not on a hub.",
+            option="data_dir",
+        )
+    test = work.load("copa_easy_hard", "all", "test")
+    rows = []
+    facts = {}
+    for model in ("BERT", "RoBERTa"):
+        predictions, references = _read_released(Path(work.data_dir), model)
+        gap = easy_hard_gap(
+            predictions,
+            references,
+            test["easy"][:],
+            n_permutations=work.settings["n_permutations"],
+        )
+        key = {"model": f"{model}-large", "trained on": "COPA"}
+        rows.append({"key": key, "figures": _describe_gap(gap)})
+        facts[f"{model.lower()}_p_value"] = gap.p_value
+    return {"rows": rows, "facts": facts}
+
+
+def train_on_copa(work: Work) -> dict[str, Any]:
+    """Train a model on each training set with several seeds, and test it on COPA (Tables 5 and 6)."""
+    n_items = work.settings.get("n_items")
+    test = work.load("copa_easy_hard", "all", "test")
+    items = write_prompts(work.sample(test, n_items))
+    rows = []
+    answers: dict[str, Any] = {}
+    for model_name, path in work.models.items():
+        for training_set, set_name in TRAINING_SETS.items():
+            runs = []
+            for seed in work.seeds:
+                # Each seed takes another half of the pairs of Balanced COPA.
+                train = _load_training_set(work, training_set, seed)
+                scores = scored_run(
+                    path,
+                    write_prompts(work.sample(train, n_items)),
+                    {"test": items},
+                    out=work.folder / model_name / training_set / f"seed-{seed}",
+                    seed=seed,
+                    metrics=("accuracy",),
+                    checkpoint_steps=0,
+                    freeze_encoder=work.settings.get("freeze_encoder", False),
+                    **work.settings["training"],
+                )
+                runs.append(scores["test"].predicted)
+            predictions = np.stack(runs, axis=1)
+            gap = easy_hard_gap(predictions, items["label"][:], items["easy"][:])
+            key = {"model": model_name, "trained on": set_name}
+            rows.append({"key": key, "figures": _describe_gap(gap)})
+            answers[f"{model_name}/{training_set}"] = predictions.tolist()
+
+    # The choices of each run are kept, without texts, for the paired test of the gap's change.
+    return {
+        "rows": rows,
+        "facts": {},
+        "answers": answers,
+        "labels": items["label"][:],
+        "easy": items["easy"][:],
+    }
+
+
+def compare_training_sets(work: Work) -> dict[str, Any]:
+    """Test whether the Easy/Hard gap changes with the training set, on the same items."""
+    trained = work.results[work.settings["trained"]]
+    rows = []
+    facts = {}
+    for model_name in work.models:
+        for training_set in ("balanced_50", "balanced"):
+            change = compare_gaps(
+                trained["answers"][f"{model_name}/original"],
+                trained["answers"][f"{model_name}/{training_set}"],
+                trained["labels"],
+                trained["easy"],
+                n_permutations=work.settings["n_permutations"],
+            )
+            figures = {
+                "original": round(100 * change.original, 6),
+                "balanced": round(100 * change.balanced, 6),
+                "difference": {
+                    "value": round(100 * change.difference, 6),
+                    "low": round(100 * change.interval.low, 6),
+                    "high": round(100 * change.interval.high, 6),
+                },
+                "item_p_value": change.item_p_value,
+                "p_value": change.p_value,
+            }
+            key = {"model": model_name, "instead of COPA": TRAINING_SETS[training_set]}
+            rows.append({"key": key, "figures": figures})
+    # Sentences quote the first model after all of Balanced COPA.
+    figures = rows[1]["figures"]
+    facts.update(figures["difference"], item_p_value=figures["item_p_value"])
+    return {"rows": rows, "facts": facts}
+
+
+def probe_trained_models(work: Work) -> dict[str, Any]:
+    """Train a model on each benchmark, and probe it on items that it was not trained on."""
+    rows = []
+    biased = []
+    for benchmark, splits in work.settings["benchmarks"].items():
+        # All models see the same items.
+        train, test, pool = _split_benchmark(work, benchmark, splits)
+        for model_name, path in work.models.items():
+            folder = work.folder / model_name / benchmark
+            trained = fine_tune(
+                path,
+                train,
+                out=folder / "model",
+                task="multiple_choice",
+                seed=0,
+                metrics=("accuracy",),
+                checkpoint_steps=0,
+                progress=False,
+                **work.settings["training"],
+            )
+            figures = _probe(trained.folder, test, pool, work)
+            key = {"model": model_name, "benchmark": benchmark, "items": len(test)}
+            rows.append({"key": key, "figures": _describe_probes(figures)})
+            if figures.prior_bias["no_question"].normalized_prior_bias > 0.01:
+                biased.append(f"{model_name} on {benchmark}")
+    facts = {"n_biased": len(biased), "n_models": len(rows)}
+    return {"rows": rows, "facts": facts}
+
+
+def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
+    """Turn items of COPA into multiple-choice items whose prompt is the premise and a question.
+
+    Example:
+        >>> item = {"id": 1, "premise": "It rained.", "question": "effect", "label": 0}
+        >>> item |= {"choice1": "It got wet.", "choice2": "It got dry."}
+        >>> write_prompts(datasets.Dataset.from_list([item]))[0]["prompt"]
+        'It rained. What happened as a result?'
+    """
+    rows = []
+    for item in data:
+        row = {
+            "id": str(item["id"]),
+            "prompt": f"{item['premise']} {QUESTIONS[item['question']]}",
+            "choices": choices_of(item),
+            "label": item["label"],
+        }
+        # Whether an item is Easy is known of test items alone.
+        if "easy" in item:
+            row["easy"] = item["easy"]
+        rows.append(row)
+    return datasets.Dataset.from_list(rows)
+
+
+def _load_training_set(work: Work, name: str, seed: int) -> datasets.Dataset:
+    """Load a training set of COPA."""
+    if name == "balanced_50":
+        return work.load("balanced_copa", name, "train", seed=seed)
+    return work.load("balanced_copa", name, "train")
+
+
+def _list_choices(data: datasets.Dataset) -> list[list[str]]:
+    """Return both alternatives of each item of COPA."""
+    return [list(pair) for pair in zip(data["choice1"], data["choice2"], strict=True)]
+
+
+def _read_released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
+    """Read the released predictions of a model: a row per item with one column per seed, and labels."""
+    archive = folder / "balanced_copa" / PREDICTIONS.path
+    PREDICTIONS.verify(archive)
+    file_name = f"{model}_Original_COPA_DEV_predictions_test.csv"
+    contents = [body for name, body in members(archive) if PurePosixPath(name).name == file_name]
+    rows = list(csv.DictReader(io.StringIO(contents[0].decode())))
+    rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
+    predictions = []
+    labels = []
+    # Files count the alternatives from 1.
+    for row in rows:
+        predictions.append([int(row[f"SystemOutput_Seed{seed}"]) - 1 for seed in range(3)])
+        labels.append(int(row["CorrectAnswer"]) - 1)
+    return predictions, labels
+
+
+def _describe_gap(gap: EasyHardGap) -> dict[str, Any]:
+    """Return the accuracies and the gap in percent, with deviations over runs as the paper has them."""
+    # A deviation over seeds for accuracies, as printed; an interval over items for the gap.
+    figures: dict[str, Any] = {}
+    for name in ("accuracy", "easy_accuracy", "hard_accuracy"):
+        figures[name] = average_runs([getattr(run, name) for run in gap.runs], scale=100)
+    figures["gap"] = {
+        "value": round(100 * gap.easy_hard_gap, 6),
+        "low": round(100 * gap.interval.low, 6),
+        "high": round(100 * gap.interval.high, 6),
+    }
+    figures["p_value"] = gap.p_value
+    return figures
+
+
+def _split_benchmark(
+    work: Work, name: str, splits: Mapping[str, str]
+) -> tuple[datasets.Dataset, datasets.Dataset, datasets.Dataset]:
+    """Return the training items and the test items of a benchmark, and the items that lend texts."""
+    test_pool = work.load(name, None, splits["test"])
+    test = work.sample(test_pool, work.settings["n_test"])
+    if splits["train"] != splits["test"]:
+        train = work.load(name, None, splits["train"])
+    else:
+        # Where the labels of one split alone are public, the model trains on its other items.
+        test_ids = set(test["id"][:])
+        rows = [row for row, item_id in enumerate(test_pool["id"][:]) if item_id not in test_ids]
+        train = test_pool.select(rows)
+    return work.sample(train, work.settings["n_train"]), test, test_pool
+
+
+def _probe(folder: str, test: datasets.Dataset, pool: datasets.Dataset, work: Work) -> ProbeFigures:
+    """Score the items before and after each probe."""
+    scorer = load_chooser(folder)
+
+    def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
+        return scorer.choose(prompts, choices, ids=ids, progress=False)
+
+    # The whole split lends texts, so that a larger sample has the same perturbed items.
+    tables = probe_tables(test, ks=tuple(work.settings["ks"]), pool=Pool(pool), seed=0)
+    return measure_probes(tables.scored_by(score), resampling=Resampling(seed=0))
+
+
+def _describe_probes(figures: ProbeFigures) -> dict[str, Any]:
+    """Return accuracy, prior bias and paralysis of one model."""
+    # Variances are divided by their largest value, so that benchmarks with 2 and 4 choices compare.
+    cells: dict[str, Any] = {
+        "accuracy": {
+            "value": round(figures.accuracy, 6),
+            "low": round(figures.accuracy_interval.low, 6),
+            "high": round(figures.accuracy_interval.high, 6),
+        },
+        "original": round(figures.original.normalized_prior_bias, 6),
+    }
+    for probe, bias in figures.prior_bias.items():
+        cells[probe] = round(bias.normalized_prior_bias, 6)
+    for probe, interval in figures.pseudo_correct_intervals.items():
+        # Where no choice is the correct one of before, there is no interval either.
+        preference: Any = figures.prior_bias[probe].pseudo_correct
+        cells[f"{probe}_pseudo"] = {
+            "value": round(preference.rate, 6),
+            "low": round(interval.low, 6),
+            "high": round(interval.high, 6),
+        }
+    for n_added, paralysis in figures.paralysis.items():
+        cells[f"paralysis_{n_added}"] = round(paralysis.choice_paralysis, 6)
+        cells[f"dilution_{n_added}"] = round(paralysis.null_drop, 6)
+    return cells

@@ -1,0 +1,104 @@
+"""Steps that need no model: what follows from the printed figures of a paper."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.replicate.recipe import load_recipe
+from rightreasons.replicate.work import Work
+
+Floats = NDArray[np.float64]
+
+RESOLUTION = 1e-9
+"""Difference below which two sums of rank correlations are equal but for rounding."""
+
+
+def correlate_models(work: Work) -> dict[str, Any]:
+    """Test, from the correlation within each task, whether trade-off and calibration error go together.
+
+    The claim of Bihani & Rayz is about models on one task, so that the ranks of the models within
+    a task are the evidence, and the mean correlation over tasks is the test statistic. If models
+    were ranked at random, each task would have the exact distribution of Spearman's correlation of
+    five ranks; the mean over tasks is their convolution.
+    """
+    printed = load_recipe("bihani2025").printed[work.settings["printed"]]
+    n_models = printed["n_models"]
+    # A task in which all models have the same error has no correlation.
+    groups: dict[str, list[float]] = {}
+    for row in printed["rows"]:
+        rho = row["figures"]["rho"]
+        if rho is not None:
+            group = groups.setdefault(row["key"]["classes"], [])
+            group.append(rho)
+    groups["all"] = list(itertools.chain.from_iterable(groups.values()))
+    rows = []
+    facts = {}
+    for name, rhos in groups.items():
+        mean_rho = round(float(np.mean(rhos)), 6)
+        p_value = round(compute_mean_p_value(rhos, n_models), 6)
+        figures = {
+            "n_tasks": len(rhos),
+            "mean_rho": mean_rho,
+            "p_value": p_value,
+        }
+        rows.append({"key": {"classes of the tasks": name}, "figures": figures})
+        facts[name] = mean_rho
+        facts[f"{name}_p_value"] = p_value
+    return {"rows": rows, "facts": facts}
+
+
+def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
+    """Test whether the mean of independent rank correlations is zero, exactly.
+
+    Args:
+        correlations: Spearman's correlation of each task.
+        n_models: Number of models that each correlation is over; without ties.
+
+    Returns:
+        Two-sided p-value, in (0, 1].
+
+    Example:
+        For a single task of three models, two of the six orders have a correlation of 1 or -1.
+
+        >>> round(compute_mean_p_value([1.0], 3), 6)
+        0.333333
+    """
+    values, probabilities = list_correlations(n_models)
+    sums = np.zeros(1)
+    weights = np.ones(1)
+    for _ in correlations:
+        totals = np.add.outer(sums, values).ravel()
+        products = np.multiply.outer(weights, probabilities).ravel()
+        # Equal sums are merged, or the support would grow as a power of the number of tasks.
+        rounded = np.round(totals, 9)
+        sums, indices = np.unique(rounded, return_inverse=True)
+        weights = np.bincount(indices, products)
+    # The mean is as extreme as the sum, since all sums are over equally many tasks.
+    observed = abs(float(np.sum(correlations)))
+    is_extreme = np.abs(sums) >= observed - RESOLUTION
+    return float(weights[is_extreme].sum())
+
+
+def list_correlations(n_models: int) -> tuple[Floats, Floats]:
+    """Return the values of Spearman's correlation under random ranks, and their probabilities.
+
+    Example:
+        >>> values, probabilities = list_correlations(3)
+        >>> values.tolist()
+        [-1.0, -0.5, 0.5, 1.0]
+    """
+    # Five models have 120 orders, so that all of them can be listed.
+    ranks = np.arange(n_models)
+    correlations = []
+    for permutation in itertools.permutations(range(n_models)):
+        result = stats.pearsonr(ranks, permutation)
+        correlations.append(result.statistic)
+    rounded = np.round(correlations, 9)
+    values, counts = np.unique(rounded, return_counts=True)
+    return values, counts / counts.sum()

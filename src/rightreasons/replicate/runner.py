@@ -1,0 +1,158 @@
+"""Run the steps of a recipe, store each, and write the tables.
+
+A step that is done is stored with a digest of its settings in `OUT/steps`, so that an interrupted
+replication resumes. `OUT/results.json` has what all tables are made of, and no text of the data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.json_files import read_json
+from rightreasons.core.results import Result
+from rightreasons.core.store import (
+    check_folder,
+    digest_value,
+    read_record,
+    write_json,
+    write_record,
+)
+from rightreasons.core.validation import check_one_of
+from rightreasons.replicate.recipe import Recipe, Scale, Step, load_recipe
+from rightreasons.replicate.tables import write_tables
+
+RESULTS = "results.json"
+TABLES = "TABLES.md"
+STEPS = "steps"
+WORK = "work"
+
+
+@dataclasses.dataclass(frozen=True)
+class Replication(Result):
+    """A finished replication.
+
+    Attributes:
+        paper: Name of the recipe.
+        scale: Name of the scale.
+        seconds: Wall time of each step, as it was when the step ran.
+        steps: Stored result of each step: `rows` of figures, and `facts` for sentences.
+    """
+
+    paper: str
+    scale: str
+    seconds: dict[str, float]
+    steps: dict[str, Any]
+
+
+def replicate(
+    paper: str,
+    *,
+    out: str | os.PathLike[str],
+    scale: str = "small",
+    data_dir: str | os.PathLike[str] | None = None,
+    report: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> Replication:
+    """Repeat the experiments of a paper, and write our tables beside the printed ones.
+
+    Args:
+        paper: Name of the recipe: "beluga2023", "bihani2025", "datta2020", "kavumba2019" or
+            "shen2022".
+        out: Folder of the result. A second call resumes; steps that are done are not repeated.
+        scale: "small" (default), under an hour on two cores, or "paper", the size of the paper.
+        data_dir: Folder with local copies of the data sets, as in `load_dataset`. If None, they are
+            downloaded.
+        report: Whether to run nothing, and write TABLES.md again from results.json in `out`.
+        tell: Called with a line before and after each step. If None, nothing is told.
+
+    Returns:
+        The `Replication`, which is also in `out`/results.json; TABLES.md is beside it.
+
+    Raises:
+        ValueError: If a name is unknown, or `report` is asked for and nothing is stored.
+    """
+    # Names are checked before anything runs.
+    recipe = load_recipe(paper)
+    check_one_of(scale, tuple(recipe.scales), "scale")
+    folder = check_folder(out, own=(RESULTS, TABLES, STEPS, WORK))
+    if report:
+        replication = read_replication(folder)
+    else:
+        replication = _run_steps(recipe, scale, folder, data_dir, tell or _tell_nothing)
+        write_json(folder / RESULTS, replication.to_dict())
+    write_tables(recipe, replication.scale, replication.steps, folder / TABLES)
+    return replication
+
+
+def read_replication(folder: Path) -> Replication:
+    """Read a stored replication."""
+    file = folder / RESULTS
+    if not file.is_file():
+        raise OptionError(
+            f"Expected {RESULTS} of a finished replication in {folder}, but there is none.",
+            option="out",
+        )
+    return Replication(**read_json(file))
+
+
+def _run_steps(
+    recipe: Recipe,
+    scale: str,
+    folder: Path,
+    data_dir: str | os.PathLike[str] | None,
+    tell: Callable[[str], None],
+) -> Replication:
+    """Run the steps that are not stored, in their order."""
+    seconds = {}
+    results: dict[str, Any] = {}
+    for step in recipe.steps:
+        file = folder / STEPS / f"{step.name}.json"
+        settings = recipe.scales[scale]
+        # A step whose recipe changed is run again; so are none of the others.
+        digest = digest_value([step.kind, dict(step.options), dict(settings.settings)])
+        record = read_record(file, digest)
+        if record is None:
+            tell(f"{recipe.paper}, {step.name}: running")
+            record = _run_step(step, settings, folder, data_dir, results)
+            # Written at once, so that an interruption costs one step at most.
+            write_record(file, record, digest)
+        results[step.name] = record["result"]
+        seconds[step.name] = record["seconds"]
+        tell(f"{recipe.paper}, {step.name}: done ({record['seconds']:.0f} s)")
+    return Replication(paper=recipe.paper, scale=scale, seconds=seconds, steps=results)
+
+
+def _run_step(
+    step: Step,
+    scale: Scale,
+    folder: Path,
+    data_dir: str | os.PathLike[str] | None,
+    results: dict[str, Any],
+) -> dict[str, Any]:
+    """Run a step, and return its result with its wall time."""
+    # The steps import torch, which a report does not need.
+    from rightreasons.replicate import steps
+
+    start = time.perf_counter()
+    work = steps.Work(
+        folder=folder / WORK / step.name,
+        data_dir=data_dir,
+        # A scale may give a step fewer tasks than its recipe does.
+        settings={**step.options, **scale.settings},
+        results=results,
+    )
+    result = steps.STEPS[step.kind](work)
+    # Models and scores of a finished step take hundreds of megabytes, and are not needed again.
+    shutil.rmtree(work.folder, ignore_errors=True)
+    return {"result": result, "seconds": round(time.perf_counter() - start, 1)}
+
+
+def _tell_nothing(line: str) -> None:
+    """Ignore a line."""

@@ -1,0 +1,73 @@
+"""A smaller copy of an encoder, for experiments of hundreds of trainings on two cores.
+
+It keeps the first layers, and the word pieces that the texts of the experiment are made of. Word
+pieces are matched longest first, so that a text is cut as before: the tokens, and what the layers
+compute, are those of the whole encoder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+N_RESERVED = 104
+"""Number of BERT's special tokens and unused entries, which begin its vocabulary."""
+
+
+def make_small_encoder(
+    encoder: str | os.PathLike[str], folder: Path, texts: Sequence[str], n_layers: int
+) -> Path:
+    """Write the first layers of a BERT encoder, with the word pieces of some texts, to a folder.
+
+    Args:
+        encoder: Folder or hub id of an encoder with BERT's WordPiece vocabulary.
+        folder: The folder; if it has an encoder already, nothing is written.
+        texts: Texts whose word pieces are kept.
+        n_layers: Number of layers to keep.
+
+    Returns:
+        The folder.
+    """
+    # The steps of other papers do not need the libraries of models.
+    import torch
+    import transformers
+
+    if (folder / "config.json").is_file():
+        return folder
+    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
+    model = transformers.AutoModel.from_pretrained(encoder)
+    pieces = set(range(N_RESERVED))
+    for row in tokenizer(list(texts))["input_ids"]:
+        pieces.update(row)
+    selected = sorted(pieces)
+
+    embeddings = model.embeddings.word_embeddings
+    model.embeddings.word_embeddings = torch.nn.Embedding.from_pretrained(
+        embeddings.weight.detach()[selected], freeze=False, padding_idx=embeddings.padding_idx
+    )
+    model.encoder.layer = model.encoder.layer[:n_layers]
+    model.config.vocab_size = len(selected)
+    model.config.num_hidden_layers = n_layers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save_pretrained(folder)
+    _renumber_vocabulary(folder / "tokenizer.json", selected)
+    # The configuration is written last: it says that the folder is complete.
+    model.save_pretrained(folder)
+    return folder
+
+
+def _renumber_vocabulary(file: Path, selected: Sequence[int]) -> None:
+    """Keep some pieces of a tokenizer, and number them in their order."""
+    description = json.loads(file.read_text("utf-8"))
+    vocabulary = description["model"]["vocab"]
+    kept_numbers = set(selected)
+    number_by_piece = {}
+    # A piece keeps its place among the selected ones, as the rows of the embeddings do.
+    for piece, number in sorted(vocabulary.items(), key=lambda entry: entry[1]):
+        if number in kept_numbers:
+            number_by_piece[piece] = len(number_by_piece)
+    description["model"]["vocab"] = number_by_piece
+    file.write_text(json.dumps(description, ensure_ascii=False), "utf-8")

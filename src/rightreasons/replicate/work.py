@@ -1,0 +1,93 @@
+"""What a step works with: its settings, its folder, the data, and the results of earlier steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.io.tables import chosen_rows
+from rightreasons.models.scorers import demo_encoder
+
+PACKAGED = "packaged"
+"""Name in recipes of the encoder that installs as a package, for machines that reach no hub."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Everything that a step reads.
+
+    Attributes:
+        folder: Folder of the models and scores of the step, removed when it is done.
+        data_dir: Folder with local copies of the data sets; None to download them.
+        settings: Options of the scale and of the step, by name.
+        results: Results of the earlier steps, by name.
+    """
+
+    folder: Path
+    data_dir: str | os.PathLike[str] | None
+    settings: Mapping[str, Any]
+    results: Mapping[str, Any]
+
+    @property
+    def seeds(self) -> range:
+        """Seeds of the runs."""
+        return range(self.settings["n_runs"])
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Path or hub id of each model, by the name that tables show."""
+        models = {}
+        for name, path in self.settings["models"].items():
+            # The folder of the packaged encoder differs between installations, so recipes name it.
+            if path == PACKAGED:
+                path = str(demo_encoder())
+            models[name] = path
+        return models
+
+    def load(self, name: str, config: str | None, split: str, **options: Any) -> datasets.Dataset:
+        """Load a split of a data set, with options of the data set."""
+        # A named split is one table, and not a mapping of splits.
+        data: Any = load_dataset(
+            name,
+            config,
+            split=split,
+            data_dir=self.data_dir,
+            **options,
+        )
+        return data
+
+    def sample(self, data: datasets.Dataset, n_items: int | None) -> datasets.Dataset:
+        """Return at most n_items items, chosen by their ids: the same for every model and seed."""
+        # None is the scale of the paper: all items.
+        if n_items is None or len(data) <= n_items:
+            return data
+        return data.select(chosen_rows(data["id"][:], n_items, seed=0))
+
+
+def average_runs(values: Iterable[float], *, scale: float = 1.0) -> dict[str, float]:
+    """Return the mean of a figure over runs and, if there are several, its standard deviation.
+
+    Args:
+        values: Figure of each run.
+        scale: Factor of both; 100 for percent.
+
+    Returns:
+        `value`, and `std`, the population standard deviation, as the papers print it.
+
+    Example:
+        >>> average_runs([0.5, 0.7], scale=100)
+        {'value': 60.0, 'std': 10.0}
+    """
+    figures = np.array(list(values), dtype=np.float64) * scale
+    # Six digits are more than any table shows, and keep results.json readable.
+    summary = {"value": round(float(figures.mean()), 6)}
+    if len(figures) > 1:
+        summary["std"] = round(float(figures.std()), 6)
+    return summary

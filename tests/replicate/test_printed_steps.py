@@ -1,0 +1,48 @@
+"""The mean rank correlation over tasks is tested exactly."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rightreasons.replicate.printed_steps import compute_mean_p_value, list_correlations
+from rightreasons.replicate.recipe import load_recipe
+
+
+def test_values_of_the_correlation_of_random_ranks():
+    values, probabilities = list_correlations(4)
+
+    # All 24 orders, counted by scipy.
+    orders = list(itertools.permutations(range(4)))
+    expected = [stats.spearmanr(range(4), order).statistic for order in orders]
+    for value, probability in zip(values, probabilities, strict=True):
+        assert probability == pytest.approx(np.isclose(expected, value).mean())
+
+
+def test_two_tasks_are_tested_over_all_pairs_of_orders():
+    single = [
+        stats.spearmanr(range(4), order).statistic for order in itertools.permutations(range(4))
+    ]
+    sums = np.add.outer(single, single)
+
+    p_value = compute_mean_p_value([0.8, 0.4], 4)
+
+    assert p_value == pytest.approx((np.abs(sums) >= 1.2 - 1e-9).mean())
+
+
+def test_printed_correlations_of_the_reliability_paradox():
+    rows = load_recipe("bihani2025").printed["correlations"]["rows"]
+    correlations = {row["key"]["task"]: row["figures"]["rho"] for row in rows}
+
+    # The sign follows the number of classes, except for Hate and Sentiment, which show nothing.
+    two = [correlations[task] for task in ("CoLA", "SST-2", "Irony", "Hate")]
+    several = [correlations[task] for task in ("Emotion", "TREC", "Sentiment")]
+    assert np.mean(two) == pytest.approx(0.6025)
+    assert np.mean(several) == pytest.approx(-1.6 / 3)
+    # Random orders instead of all: a sampled null of the mean over four tasks.
+    rng = np.random.default_rng(0)
+    ranks = rng.permuted(np.tile(np.arange(5.0), (80_000, 1)), axis=1).reshape(20_000, 4, 5)
+    sampled = 1 - 6 * ((ranks - np.arange(5)) ** 2).sum(axis=2) / (5 * 24)
+    share = (np.abs(sampled.mean(axis=1)) >= np.mean(two) - 1e-9).mean()
+    assert compute_mean_p_value(two, 5) == pytest.approx(share, abs=0.003)

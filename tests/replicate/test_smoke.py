@@ -1,0 +1,53 @@
+"""Every step of every recipe runs, with a tiny model on a small sample of the real data."""
+
+import json
+
+import pytest
+
+from rightreasons.replicate import replicate, work
+from rightreasons.replicate.recipe import PAPERS, load_recipe
+from rightreasons.replicate.steps import STEPS
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_is_replicated(paper, real_data, encoder_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(work, "demo_encoder", lambda: encoder_folder)
+    lines = []
+
+    result = replicate(paper, out=tmp_path, scale="smoke", data_dir=real_data, tell=lines.append)
+
+    recipe = load_recipe(paper)
+    assert list(result.steps) == [step.name for step in recipe.steps]
+    assert lines[0] == f"{paper}, {recipe.steps[0].name}: running"
+    # Nothing is left of the models, and the results are plain values.
+    assert not list((tmp_path / "work").glob("*"))
+    assert json.loads((tmp_path / "results.json").read_text("utf-8")) == result.to_dict()
+    tables = (tmp_path / "TABLES.md").read_text("utf-8")
+    for table in recipe.tables:
+        assert f"## {table.title}\n" in tables
+    assert f"Scale `smoke`: {recipe.scales['smoke'].cost}" in tables
+
+
+def test_released_figures_are_equal(real_data, tmp_path):
+    """The figures that need no training equal the printed ones, digit for digit."""
+    results = {}
+    for paper in ("kavumba2019", "beluga2023"):
+        recipe = load_recipe(paper)
+        for step in recipe.steps:
+            if step.name not in ("cues", "released"):
+                continue
+            settings = {**step.options, "n_permutations": 200}
+            task = work.Work(tmp_path, real_data, settings, {})
+            results[paper, step.name] = STEPS[step.kind](task)
+
+    printed = load_recipe("kavumba2019").printed
+    ours = {row["key"]["cue"]: row["figures"] for row in results["kavumba2019", "cues"]["rows"]}
+    for row in printed["cues"]["rows"]:
+        for name, value in row["figures"].items():
+            assert ours[row["key"]["cue"]][name] == pytest.approx(value, abs=0.05)
+    models = results["kavumba2019", "released"]["rows"]
+    for row, expected in zip(models, printed["copa"]["rows"], strict=False):
+        for name, value in expected["figures"].items():
+            assert round(row["figures"][name]["value"], 1) == value["value"]
+            assert round(row["figures"][name]["std"], 1) == value["std"]
+    assert results["beluga2023", "released"]["facts"] == {"n_equal": 24, "n_tests": 24}
