@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rightreasons.replicate.printed_steps import compute_mean_p_value, list_correlations
+from rightreasons.replicate.printed_steps import (
+    compute_mean_p_value,
+    correlate_models,
+    list_correlations,
+)
 from rightreasons.replicate.recipe import load_recipe
+from rightreasons.replicate.work import Work
 
 
 def test_values_of_the_correlation_of_random_ranks():
@@ -31,7 +36,7 @@ def test_two_tasks_are_tested_over_all_pairs_of_orders():
     assert p_value == pytest.approx((np.abs(sums) >= 1.2 - 1e-9).mean())
 
 
-def test_printed_correlations_of_the_reliability_paradox():
+def test_printed_correlations_of_the_reliability_paradox(tmp_path):
     rows = load_recipe("bihani2025").printed["correlations"]["rows"]
     correlations = {row["key"]["task"]: row["figures"]["rho"] for row in rows}
 
@@ -46,3 +51,6 @@ def test_printed_correlations_of_the_reliability_paradox():
     sampled = 1 - 6 * ((ranks - np.arange(5)) ** 2).sum(axis=2) / (5 * 24)
     share = (np.abs(sampled.mean(axis=1)) >= np.mean(two) - 1e-9).mean()
     assert compute_mean_p_value(two, 5) == pytest.approx(share, abs=0.003)
+    result = correlate_models(Work(tmp_path, None, {"printed": "correlations"}, {}))
+    assert result["facts"]["two"] == pytest.approx(0.6025)
+    assert result["facts"]["two_p_value"] == pytest.approx(share, abs=0.003)

@@ -98,6 +98,9 @@ def score_released_predictions(work: Work) -> dict[str, Any]:
 def train_on_copa(work: Work) -> dict[str, Any]:
     """Train a model on each training set with several seeds, and test it on COPA (Tables 5 and 6)."""
     n_items = work.settings.get("n_items")
+    # A head alone takes a larger learning rate than a whole encoder.
+    freeze_encoder = work.settings.get("freeze_encoder", False)
+    training = work.settings["frozen_training" if freeze_encoder else "training"]
     test = work.load("copa_easy_hard", "all", "test")
     items = write_prompts(work.sample(test, n_items))
     rows = []
@@ -116,8 +119,8 @@ def train_on_copa(work: Work) -> dict[str, Any]:
                     seed=seed,
                     metrics=("accuracy",),
                     checkpoint_steps=0,
-                    freeze_encoder=work.settings.get("freeze_encoder", False),
-                    **work.settings["training"],
+                    freeze_encoder=freeze_encoder,
+                    **training,
                 )
                 runs.append(scores["test"].predicted)
             predictions = np.stack(runs, axis=1)
@@ -140,7 +143,6 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
     """Test whether the Easy/Hard gap changes with the training set, on the same items."""
     trained = work.results[work.settings["trained"]]
     rows = []
-    facts = {}
     for model_name in work.models:
         for training_set in ("balanced_50", "balanced"):
             change = compare_gaps(
@@ -165,7 +167,11 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
             rows.append({"key": key, "figures": figures})
     # Sentences quote the first model after all of Balanced COPA.
     figures = rows[1]["figures"]
-    facts.update(figures["difference"], item_p_value=figures["item_p_value"])
+    facts = {
+        **figures["difference"],
+        "item_p_value": figures["item_p_value"],
+        "p_value": figures["p_value"],
+    }
     return {"rows": rows, "facts": facts}
 
 

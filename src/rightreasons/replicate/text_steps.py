@@ -145,14 +145,13 @@ def _compare_pairs(work: Work, classifier: Any, data_name: str, split: str) -> d
     overlap = distribution_overlap(eigenvalues[0], eigenvalues[1])
     # The eigenvalue is a function of both the margin and the gradient: how much is the margin alone?
     correlation = stats.spearmanr(eigenvalues[0], -margins[0]).statistic
-    figures = {
+    return {
         "mean": {"value": round(change.mean, 6), "std": round(change.std, 6)},
         "not_harder": round(100 * change.not_harder, 6),
         "overlap": round(100 * overlap.histogram, 6),
         "margin": round(float(correlation), 6),
         "n_pairs": change.n_pairs,
     }
-    return figures
 
 
 def _list_pairs(work: Work, data_name: str, split: str) -> list[dict[str, str]]:
