@@ -40,6 +40,7 @@ def replicate(
     ] = False,
 ) -> None:
     """Repeat the experiments of a paper, and write our tables beside the printed ones."""
+    # Steps train models, and import torch; the help of the command does not.
     from rightreasons.core.validation import check_one_of
     from rightreasons.replicate import replicate as run_recipe
     from rightreasons.replicate.recipe import SCALES
@@ -47,6 +48,7 @@ def replicate(
 
     # Recipes have a third scale, for tests alone.
     check_one_of(scale, SCALES, "scale")
+    # Each paper has a folder of its own, so that the same command resumes.
     folder = Path("replication") / paper if out is None else out
     result = run_recipe(
         paper,

@@ -142,7 +142,7 @@ def train_on_copa(work: Work) -> dict[str, Any]:
 def compare_training_sets(work: Work) -> dict[str, Any]:
     """Test whether the Easy/Hard gap changes with the training set, on the same items."""
     trained = work.results[work.settings["trained"]]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for model_name in work.models:
         for training_set in ("balanced_50", "balanced"):
             change = compare_gaps(
@@ -152,7 +152,7 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
                 trained["easy"],
                 n_permutations=work.settings["n_permutations"],
             )
-            figures = {
+            figures: dict[str, Any] = {
                 "original": round(100 * change.original, 6),
                 "balanced": round(100 * change.balanced, 6),
                 "difference": {
@@ -166,11 +166,11 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
             key = {"model": model_name, "instead of COPA": TRAINING_SETS[training_set]}
             rows.append({"key": key, "figures": figures})
     # Sentences quote the first model after all of Balanced COPA.
-    figures = rows[1]["figures"]
+    quoted = rows[1]["figures"]
     facts = {
-        **figures["difference"],
-        "item_p_value": figures["item_p_value"],
-        "p_value": figures["p_value"],
+        **quoted["difference"],
+        "item_p_value": quoted["item_p_value"],
+        "p_value": quoted["p_value"],
     }
     return {"rows": rows, "facts": facts}
 

@@ -70,15 +70,15 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
         0.333333
     """
     values, probabilities = list_correlations(n_models)
-    sums = np.zeros(1)
-    weights = np.ones(1)
+    sums: Floats = np.zeros(1)
+    weights: Floats = np.ones(1)
     for _ in correlations:
         totals = np.add.outer(sums, values).ravel()
         products = np.multiply.outer(weights, probabilities).ravel()
         # Equal sums are merged, or the support would grow as a power of the number of tasks.
         rounded = np.round(totals, 9)
         sums, indices = np.unique(rounded, return_inverse=True)
-        weights = np.bincount(indices, products)
+        weights = np.bincount(indices, products).astype(np.float64)
     # The mean is as extreme as the sum, since all sums are over equally many tasks.
     observed = abs(float(np.sum(correlations)))
     is_extreme = np.abs(sums) >= observed - RESOLUTION

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 N_RESERVED = 104
 """Number of BERT's special tokens and unused entries, which begin its vocabulary."""
@@ -44,7 +45,8 @@ def make_small_encoder(
     selected = sorted(pieces)
 
     embeddings = model.embeddings.word_embeddings
-    model.embeddings.word_embeddings = torch.nn.Embedding.from_pretrained(
+    make_embedding: Any = torch.nn.Embedding.from_pretrained
+    model.embeddings.word_embeddings = make_embedding(
         embeddings.weight.detach()[selected], freeze=False, padding_idx=embeddings.padding_idx
     )
     model.encoder.layer = model.encoder.layer[:n_layers]
@@ -64,7 +66,7 @@ def _renumber_vocabulary(file: Path, selected: Sequence[int]) -> None:
     description = json.loads(file.read_text("utf-8"))
     vocabulary = description["model"]["vocab"]
     kept_numbers = set(selected)
-    number_by_piece = {}
+    number_by_piece: dict[str, int] = {}
     # A piece keeps its place among the selected ones, as the rows of the embeddings do.
     for piece, number in sorted(vocabulary.items(), key=lambda entry: entry[1]):
         if number in kept_numbers:

@@ -81,8 +81,10 @@ def _describe_scores(scores: CollectedScores, task_name: str) -> dict[str, Any]:
         key = {"task": task_name, "configuration": row.configuration, "method": row.method}
         rows.append({"key": key, "figures": figures})
         # A model that trained on no test sees the same suite in every setting.
-        if row.configuration != "IID" and figures["type"] is not None:
-            falls.append(figures["seen"] - figures["type"])
+        seen = figures["seen"]
+        held_out = figures["type"]
+        if row.configuration != "IID" and seen is not None and held_out is not None:
+            falls.append(seen - held_out)
     facts = {
         "n_runs": scores.n_done,
         "n_functionalities": len(scores.functionalities),

@@ -54,9 +54,10 @@ def _measure_run(
 ) -> dict[str, Any]:
     """Fine-tune once, and return the figures of the model on the test items."""
     config = source.get("config")
-    train = work.load(source["name"], config, source["train"])
+    name = source["name"]
+    train = work.load(name, config, source["train"])
     train = work.sample(train, work.settings["n_train"])
-    test = work.load(source["name"], config, source["test"])
+    test = work.load(name, config, source["test"])
     test = work.sample(test, work.settings["n_test"])
     # A path becomes the name of one folder.
     folder = work.folder / path.replace("/", "+").strip("+") / task / f"seed-{seed}"
