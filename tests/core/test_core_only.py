@@ -23,6 +23,7 @@ COMMANDS_WITHOUT_MODELS = {
     "doctor",
     "gate",
     "recalibrate",
+    "replicate",
     "suite convert",
 }
 
