@@ -1,10 +1,14 @@
-"""The tables that a model is fine-tuned on: opened from a name or a file, and tokenized as Trainer reads them."""
+"""Tables on which a model is fine-tuned: opened from a name or a file, and tokenized for Trainer.
+
+`open_training_data` opens a data set and selects its splits. `encoded_examples` tokenizes a table
+into the `Examples` that Trainer reads.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,11 +28,32 @@ from rightreasons.training.options import TrainingDataOptions
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
-COLUMNS = {
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    # The task may not be known yet.
     "": (),
     "classification": ("text", "label"),
     "multiple_choice": ("prompt", "choices", "label"),
 }
+"""Columns that a table of each task must have."""
+
+HELD_OUT = "held_out"
+"""Name of the items that are held out of a data set without a split to evaluate on."""
+
+VALIDATION_SPLITS = ("validation", "dev", "valid", "val", "test")
+"""Names of the splits to evaluate on during training, the preferred one first."""
+
+_GROUP_COLUMNS = ("pair_id", "source_id", "prompt", "text")
+"""Columns whose equal values keep items together when some are held out, preferred one first."""
+
+_WRITTEN_COLUMNS = (
+    "id",
+    "text",
+    "text_pair",
+    "prompt",
+    "choices",
+    "label",
+    *_GROUP_COLUMNS[:2],
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,10 +61,10 @@ class Examples:
     """Tokenized examples.
 
     Attributes:
-        dataset: One row per example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
-            choice one list of ids per choice.
-        lengths: (N,) tokens of each example; of its longest choice for multiple choice.
-        truncated: Number of texts (or pairs of prompt and choice) that were cut.
+        dataset: One row per example: `input_ids` (and `token_type_ids`), `labels` and the extra
+            columns. For multiple choice, one list of ids per choice.
+        lengths: (N,) number of tokens of each example; for multiple choice, of its longest choice.
+        truncated: Number of texts (or pairs of prompt and choice) that were truncated.
         fingerprint: Digest of the ids, the labels and the extra columns.
     """
 
@@ -52,156 +77,23 @@ class Examples:
         return len(self.lengths)
 
     def by_length(self) -> Examples:
-        """Return the examples sorted by length, which reduces padding where the order does not matter."""
+        """Return the examples sorted by length, longest first: their batches need less padding."""
         order = np.argsort(-self.lengths, kind="stable")
-        return dataclasses.replace(
-            self, dataset=self.dataset.select(order), lengths=self.lengths[order]
-        )
-
-
-def task_of(table: Table) -> str:
-    """Return the task whose columns a table has: multiple choice, or else classification."""
-    columns = as_dataset(table, "", "train").column_names
-    return "multiple_choice" if {*columns} >= {*COLUMNS["multiple_choice"]} else "classification"
-
-
-def as_dataset(table: Table, task: str, name: str) -> Any:
-    """Convert a mapping of columns or a list of rows to a dataset, and check that it has the columns of the task."""
-    if isinstance(table, datasets.Dataset):
-        dataset = table
-    elif isinstance(table, Mapping):
-        dataset = datasets.Dataset.from_dict(dict(table))
-    elif (
-        isinstance(table, Sequence)
-        and not isinstance(table, str)
-        and all(isinstance(row, Mapping) for row in table)
-    ):
-        dataset = datasets.Dataset.from_list([dict(row) for row in table])
-    else:
-        raise TypeError(
-            f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
-            f"{type(table).__name__}."
-        )
-    check_columns(dataset.column_names, COLUMNS[task], f"`{name}`, a {task} dataset")
-    if len(dataset) == 0:
-        raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
-    return dataset
-
-
-def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
-    """Find the names of the classes of a training set, in the order of the labels.
-
-    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are words,
-    else "0", "1", … up to the largest label; see `core.label_names`.
-    """
-    column = _label_column(dataset, label_names, "train")
-    names = column.names
-    if len(names) < 2:
-        raise ValueError(
-            f"Expected at least two classes in the training set, but got {', '.join(names) or 'none'}."
-        )
-    return names
-
-
-def encoded_examples(
-    tokenizer: Any,
-    max_length: int,
-    dataset: datasets.Dataset,
-    name: str,
-    *,
-    label_names: Sequence[str] | None,
-    extra_columns: Sequence[str] = (),
-) -> Examples:
-    """Tokenize texts (and the column `text_pair`, if present), or each prompt with each of its choices.
-
-    Args:
-        tokenizer: A fast tokenizer of transformers.
-        max_length: Maximum tokens per text, or per prompt with one choice.
-        dataset: The data; for multiple choice with equally many choices in every example.
-        name: What they are called in errors.
-        label_names: The classes of a classification; None for multiple choice.
-        extra_columns: Further columns of the data that the examples keep.
-    """
-    second: list[str] | None = None
-    n_texts = 1
-    if label_names is not None:
-        has_pairs = "text_pair" in dataset.column_names
-        first = check_texts(dataset["text"], f"{name}['text']", allow_empty=has_pairs)
-        if has_pairs:
-            second = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
-        labels = check_labels(
-            _label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']"
-        )
-    else:
-        prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
-        choices = [
-            check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
-            for index, row in enumerate(dataset["choices"])
-        ]
-        counts = [len(row) for row in choices]
-        n_texts = counts[0]
-        other = next(
-            (index for index, count in enumerate(counts) if count != n_texts or count < 2), None
-        )
-        if other is not None:
-            raise ValueError(
-                f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
-                f"{n_texts} and example {other} has {counts[other]}."
-            )
-        labels = check_labels(dataset["label"][:], n_texts, name=f"{name}['label']")
-        first = [prompt for prompt in prompts for _ in range(n_texts)]
-        second = [choice for row in choices for choice in row]
-    encoded = encode(tokenizer, first, second, max_length=max_length)
-    columns: dict[str, Any] = {}
-    for key, column in encoded.columns.items():
-        rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
-        grouped = [rows[start : start + n_texts] for start in range(0, len(rows), n_texts)]
-        columns[key] = rows if n_texts == 1 else grouped
-    extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
-    digests = [
-        digest_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
-        *(fingerprint_texts(map(repr, extra[key])) for key in extra),
-    ]
-    columns |= {"labels": labels.tolist()} | extra
-    lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
-    return Examples(
-        datasets.Dataset.from_dict(columns),
-        lengths,
-        int(encoded.truncated.sum()),
-        "-".join(digests),
-    )
-
-
-def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
-    """Read the labels of a table by name, so that two datasets that number the same classes differently agree."""
-    parts = {name: (dataset.with_format(None), "label")}
-    return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[
-        name
-    ]
-
-
-HELD_OUT = "held_out"
-"""The name of the items that are held out of a data set without a split to evaluate on."""
-
-VALIDATION_SPLITS = ("validation", "dev", "valid", "val", "test")
-"""The names of the splits to evaluate on while a model is trained, the preferred one first."""
-
-_GROUPS = ("pair_id", "source_id", "prompt", "text")
-"""Columns whose equal values keep items together when some are held out, the preferred one first."""
-
-_WRITTEN = ("id", "text", "text_pair", "prompt", "choices", "label", *_GROUPS[:2])
+        dataset = self.dataset.select(order)
+        return dataclasses.replace(self, dataset=dataset, lengths=self.lengths[order])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What a model is fine-tuned on, and evaluated on.
+    """Items to train on, and to evaluate on.
 
     Attributes:
         task: "classification" or "multiple_choice".
-        train: The labeled items to train on.
-        validation: The labeled items to evaluate on; None where there are none.
+        train: Labeled items to train on.
+        validation: Labeled items to evaluate on; None if there are none.
         train_name: The split of `train`.
-        validation_name: The split of `validation`, or "held_out" where it was part of `train_name`; None without one.
+        validation_name: The split of `validation`, or "held_out" if it was part of `train_name`;
+            None without one.
     """
 
     task: str
@@ -216,6 +108,169 @@ class TrainingData:
         return self.validation_name == HELD_OUT
 
 
+def task_of(table: Table) -> str:
+    """Return the task of a table by its columns: multiple choice, or else classification."""
+    columns = as_dataset(table, "", "train").column_names
+    if set(columns).issuperset(COLUMNS["multiple_choice"]):
+        return "multiple_choice"
+    return "classification"
+
+
+def as_dataset(table: Table, task: str, name: str) -> Any:
+    """Convert a table to a dataset, and check that it has the columns of the task.
+
+    Args:
+        table: A dataset, a mapping of columns, or a list of rows.
+        task: A key of `COLUMNS`.
+        name: Name of the table, for errors.
+    """
+    is_list = isinstance(table, Sequence) and not isinstance(table, str)
+    if isinstance(table, datasets.Dataset):
+        dataset = table
+    elif isinstance(table, Mapping):
+        dataset = datasets.Dataset.from_dict(dict(table))
+    elif is_list and all(isinstance(row, Mapping) for row in table):
+        dataset = datasets.Dataset.from_list(list(map(dict, table)))
+    else:
+        raise TypeError(
+            f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
+            f"{type(table).__name__}."
+        )
+    check_columns(dataset.column_names, COLUMNS[task], f"`{name}`, a {task} dataset")
+    if len(dataset) == 0:
+        raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
+    return dataset
+
+
+def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
+    """Find the names of the classes of a training set, in the order of the labels.
+
+    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels
+    if they are words, else "0", "1", … up to the largest label; see `core.label_names`.
+    """
+    # A split of one class would give a model of one output, which softmax makes certain.
+    names = _read_label_column(dataset, label_names, "train").names
+    if len(names) < 2:
+        raise ValueError(
+            "Expected at least two classes in the training set, "
+            f"but got {', '.join(names) or 'none'}."
+        )
+    return names
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Texts:
+    """Texts of some examples, one after another.
+
+    Attributes:
+        texts: Texts, or the prompt of each choice.
+        text_pairs: Second texts, or the choices; None for single texts.
+        labels: (N,) labels of the examples.
+        n_per_example: Number of texts of each example; 1 for classification.
+    """
+
+    texts: list[str]
+    text_pairs: list[str] | None
+    labels: NDArray[np.int64]
+    n_per_example: int
+
+
+def encoded_examples(
+    tokenizer: Any,
+    max_length: int,
+    dataset: datasets.Dataset,
+    name: str,
+    *,
+    label_names: Sequence[str] | None,
+    extra_columns: Sequence[str] = (),
+) -> Examples:
+    """Tokenize texts (and the column `text_pair`, if present), or each prompt with its choices.
+
+    Args:
+        tokenizer: A fast tokenizer of transformers.
+        max_length: Maximum number of tokens per text, or per prompt with one choice.
+        dataset: The data; for multiple choice with equally many choices in every example.
+        name: Name of the data, for errors.
+        label_names: Names of the classes of a classification; None for multiple choice.
+        extra_columns: Further columns of the data that the examples keep.
+    """
+    if label_names is None:
+        source = _read_choices(dataset, name)
+    else:
+        source = _read_texts(dataset, name, label_names)
+    encoded = encode(tokenizer, source.texts, source.text_pairs, max_length=max_length)
+    columns: dict[str, Any] = {}
+    for key, column in encoded.columns.items():
+        rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
+        columns[key] = _group_rows(rows, source.n_per_example)
+    columns["labels"] = source.labels.tolist()
+
+    # A run is recognized by all that it was trained on, extra columns included.
+    tokens = {**encoded.columns, "offsets": encoded.offsets, "labels": source.labels}
+    digests = [digest_arrays(tokens)]
+    plain = dataset.with_format(None)
+    for key in extra_columns:
+        columns[key] = plain[key][:]
+        digests.append(fingerprint_texts(map(repr, columns[key])))
+    lengths = encoded.lengths.reshape(-1, source.n_per_example).max(axis=1)
+    return Examples(
+        datasets.Dataset.from_dict(columns),
+        lengths,
+        int(encoded.truncated.sum()),
+        "-".join(digests),
+    )
+
+
+def _read_texts(dataset: datasets.Dataset, name: str, label_names: Sequence[str]) -> _Texts:
+    """Read the texts of a classification, and their labels by name."""
+    text_pairs = None
+    has_pairs = "text_pair" in dataset.column_names
+    # One text of a pair may be empty.
+    texts = check_texts(dataset["text"], f"{name}['text']", allow_empty=has_pairs)
+    if has_pairs:
+        text_pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
+    ids = _read_label_column(dataset, label_names, name).ids
+    labels = check_labels(ids, len(label_names), name=f"{name}['label']")
+    return _Texts(texts, text_pairs, labels, n_per_example=1)
+
+
+def _read_choices(dataset: datasets.Dataset, name: str) -> _Texts:
+    """Read each prompt with each of its choices."""
+    prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
+    texts: list[str] = []
+    choices: list[str] = []
+    n_choices = 0
+    for index, (prompt, row) in enumerate(zip(prompts, dataset["choices"], strict=True)):
+        texts_of_row = check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
+        if index == 0:
+            n_choices = len(texts_of_row)
+        # A tensor of logits has one number of choices.
+        if len(texts_of_row) != n_choices or n_choices < 2:
+            raise ValueError(
+                f"Expected each example of `{name}` to have the same number of choices, two or "
+                f"more, but example 0 has {n_choices} and example {index} has {len(texts_of_row)}."
+            )
+        texts.extend([prompt] * n_choices)
+        choices.extend(texts_of_row)
+    labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
+    return _Texts(texts, choices, labels, n_per_example=n_choices)
+
+
+def _group_rows(rows: list[list[int]], size: int) -> list[Any]:
+    """Return one row per example: that of its text, or a list of those of its choices."""
+    # A collator tells a classification by its flat rows.
+    if size == 1:
+        return rows
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _read_label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
+    """Read labels by name, so that data sets may number the same classes differently."""
+    tables = {name: (dataset.with_format(None), "label")}
+    remedy = "cast it to a ClassLabel"
+    return read_labels(tables, label_names, None, f"`{name}`", remedy=remedy)[name]
+
+
 def open_training_data(
     name_or_path: Any,
     options: TrainingDataOptions,
@@ -225,59 +280,93 @@ def open_training_data(
 ) -> TrainingData:
     """Open a data set to fine-tune on.
 
-    Where no split is left to evaluate on, a share of the items is held out: chosen by their ids alone, with equal texts
-    (or prompts, or pairs) on one side.
+    If no split remains to evaluate on, a share of the items is held out: selected by their ids
+    alone, with equal texts (or prompts, or pairs) on one side.
 
     Args:
         name_or_path: As in `open_dataset`.
         options: Where the data is, which splits to take, and how much to hold out.
-        task: "classification" or "multiple_choice"; None to find out which.
-        label_names: The names of the classes in the order of their numbers; None for those of the data.
+        task: "classification" or "multiple_choice"; None to find it by the columns.
+        label_names: Names of the classes in the order of their numbers; None for those of the data.
 
     Returns:
-        The items, those without a label left out.
+        The labeled items.
 
     Raises:
         ValueError: If a split is missing, an option is about another task, or no item has a label.
     """
-    where = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data"
+    source = "the data"
+    if isinstance(name_or_path, (str, os.PathLike)):
+        source = os.fspath(name_or_path)
     task, opened = open_task_items(name_or_path, options, task, label_names=label_names)
-    labeled = {name: labeled_items(items) for name, items in opened.items()}
-    splits = {name: items for name, items in labeled.items() if len(items)}
+    # A test split of a leaderboard has no labels.
+    splits = {}
+    for name, items in opened.items():
+        labeled = labeled_items(items)
+        if len(labeled):
+            splits[name] = labeled
     if not splits:
         raise OptionError(
-            f"Expected items with a label in {where}, but there are none.", option="label_column"
+            f"Expected items with a label in {source}, but there are none.", option="label_column"
         )
-    train_name = options.train_split or (
-        "train" if "train" in splits or len(splits) > 1 else next(iter(splits))
-    )
-    if train_name not in splits:
-        raise make_unknown_name_error(f"split of {where} with labels", train_name, splits)
-    others = [name for name in splits if name != train_name]
-    name = options.validation_split or next(
-        (name for name in VALIDATION_SPLITS if name in others), None
-    )
-    if name is not None and name not in others:
-        raise make_unknown_name_error(
-            f"split of {where} with labels, other than that to train on", name, others or ["none"]
-        )
-    train, validation = splits[train_name], None if name is None else splits[name]
+
+    train_name = _select_train_split(splits, options, source)
+    validation_name = _select_validation_split(splits, train_name, options, source)
+    train = splits[train_name]
+    validation = None if validation_name is None else splits[validation_name]
     if validation is None and options.held_out:
-        train, validation = _hold_out(train, options.held_out, where)
-        name = HELD_OUT
+        train, validation = _hold_out(train, options.held_out, source)
+        validation_name = HELD_OUT
+    if validation is not None:
+        validation = limited(validation, options.limit, 0)
     return TrainingData(
-        task,
-        limited(train, options.limit, 0),
-        None if validation is None else limited(validation, options.limit, 0),
-        train_name,
-        name,
+        task, limited(train, options.limit, 0), validation, train_name, validation_name
     )
+
+
+def _select_train_split(
+    splits: Mapping[str, datasets.Dataset], options: TrainingDataOptions, source: str
+) -> str:
+    """Return the split to train on: the requested one, `train`, or the only one."""
+    name = options.train_split
+    if not name:
+        # Of several splits, none but `train` is meant to be trained on.
+        is_certain = "train" in splits or len(splits) > 1
+        name = "train" if is_certain else next(iter(splits))
+    if name not in splits:
+        raise make_unknown_name_error(f"split of {source} with labels", name, splits)
+    return name
+
+
+def _select_validation_split(
+    splits: Mapping[str, datasets.Dataset],
+    train_name: str,
+    options: TrainingDataOptions,
+    source: str,
+) -> str | None:
+    """Return the split to evaluate on: the requested one, or the preferred one; None if missing."""
+    candidates = [name for name in splits if name != train_name]
+    # A misspelled split must not be replaced by another one.
+    requested = options.validation_split
+    if requested is not None and requested not in candidates:
+        raise make_unknown_name_error(
+            f"split of {source} with labels, other than that to train on",
+            requested,
+            candidates or ["none"],
+        )
+    if requested is not None:
+        return requested
+    for name in VALIDATION_SPLITS:
+        if name in candidates:
+            return name
+    return None
 
 
 def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
-    """Write the two parts of a divided file as lines of JSON in the common schema, the labels by name.
+    """Write the two parts of a divided file as JSON lines in the common schema, labels by name.
 
-    An audit reads both: it asks about the items that were held out, and looks for shortcuts in those of training.
+    An audit reads both: it queries the items that were held out, and looks for shortcuts in those
+    of training.
 
     Args:
         data: Training data with items held out.
@@ -288,32 +377,46 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
     """
     if data.validation is None or not data.holds_out:
         raise ValueError(
-            "Expected training data with items held out, but it has a split to evaluate on, or none."
+            "Expected training data with items held out, but it has a split to evaluate on, or "
+            "none."
         )
-    for name, part in (("train", data.train), ("test", data.validation)):
-        rows = part.select_columns([column for column in _WRITTEN if column in part.column_names])
-        label = rows.features.get("label")
-        names = label.names if isinstance(label, datasets.ClassLabel) else None
-        named = (
-            {**row, **({} if names is None else {"label": names[row["label"]]})}
-            for row in rows.with_format(None)
-        )
-        write_text(Path(folder) / f"{name}.jsonl", format_json_lines(named))
+    # An audit opens a folder by the usual names of splits.
+    for name, items in (("train", data.train), ("test", data.validation)):
+        rows = format_json_lines(_name_labels(items))
+        write_text(Path(folder) / f"{name}.jsonl", rows)
     return Path(folder)
 
 
+def _name_labels(items: datasets.Dataset) -> Iterator[dict[str, Any]]:
+    """Yield rows with the columns of the common schema, and the names of labels that have one."""
+    columns = [column for column in _WRITTEN_COLUMNS if column in items.column_names]
+    selected = items.select_columns(columns)
+    feature = selected.features.get("label")
+    for row in selected.with_format(None):
+        if isinstance(feature, datasets.ClassLabel):
+            # Another reader may number the classes differently.
+            row = {**row, "label": feature.names[row["label"]]}
+        yield row
+
+
 def _hold_out(
-    train: datasets.Dataset, share: float, where: str
+    train: datasets.Dataset, share: float, source: str
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Divide items in two, those with the same value of the first column of `_GROUPS` on the same side."""
-    column = next((name for name in _GROUPS if name in train.column_names), None)
-    groups = None if column is None else [str(value) for value in train[column][:]]
-    rows = chosen_rows(train["id"][:], max(1, round(share * len(train))), groups=groups)
-    rest = np.setdiff1d(np.arange(len(train)), rows)
-    if not len(rest):
+    """Divide items in two, with equal values of the first group column on the same side."""
+    # Copies of an item on both sides would be a test of memory.
+    groups = None
+    for column in _GROUP_COLUMNS:
+        # An explicit group is closer to the truth than equal texts.
+        if column in train.column_names:
+            groups = list(map(str, train[column][:]))
+            break
+    n_held_out = max(1, round(share * len(train)))
+    rows = chosen_rows(train["id"][:], n_held_out, groups=groups)
+    remaining = np.setdiff1d(np.arange(len(train)), rows)
+    if not len(remaining):
         raise OptionError(
-            f"Expected items of {where} to train on beside those held out, but it has {len(train)} in one group; "
-            "held_out=0 holds none out.",
+            f"Expected items of {source} to train on beside those held out, but it has "
+            f"{len(train)} in one group; held_out=0 holds none out.",
             option="held_out",
         )
-    return train.select(rest), train.select(rows)
+    return train.select(remaining), train.select(rows)

@@ -1,4 +1,9 @@
-"""Fine-tune an encoder into a classifier or a multiple-choice model, on transformers' Trainer."""
+"""Fine-tune an encoder into a classifier or a multiple-choice model, on transformers' Trainer.
+
+`fine_tune` is the entry point. A run is stored in a folder, resumes from its last checkpoint, and
+ends with the same model as an uninterrupted one: for that, batches and draws depend only on the
+seed, the epoch and the step. `Objective` lets other losses use the same machinery.
+"""
 
 from __future__ import annotations
 
@@ -54,38 +59,63 @@ from rightreasons.training.examples import (
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
 
+RESULT = "result.json"
+"""File of the result. It is written last, so that it marks a finished run."""
+
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints within the folder of a run."""
+
+DECIDING = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
+"""Options that decide the model; others are in the fingerprints, or do not matter for it."""
+
+_MEGABATCHES = 50
+"""Number of batches within which examples are sorted by length."""
+
+# The classes of a task's models and of its data collator.
+_TASKS: dict[str, tuple[Any, Any]] = {
+    "classification": (
+        transformers.AutoModelForSequenceClassification,
+        transformers.DataCollatorWithPadding,
+    ),
+    "multiple_choice": (
+        transformers.AutoModelForMultipleChoice,
+        transformers.DataCollatorForMultipleChoice,
+    ),
+}
+
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """Restore the global random states afterwards, whatever is drawn from them meanwhile."""
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    """Restore the global random states afterwards, whatever is drawn from them inside."""
+    # transformers, datasets and torch draw from the states of three libraries.
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
             yield
         finally:
-            random.setstate(states[0])
-            np.random.set_state(states[1])  # noqa: NPY002
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
 
 
 @contextmanager
 def own_random_state(seed: int) -> Iterator[None]:
-    """Seed the global random states, which transformers draws from, and restore them afterwards."""
+    """Seed the global random states, which transformers uses, and restore them afterwards."""
     with kept_random_state():
         transformers.set_seed(seed)
         yield
 
 
-_MEGABATCHES = 50
-
-
 class LengthGroupedSampler(torch.utils.data.Sampler[int]):
-    """Shuffled batches of examples of similar length, in an order that depends only on (seed, epoch).
+    """Shuffled batches of examples of similar length, in an order set by seed and epoch.
 
-    The sampler of transformers draws from the global random state, so a run that resumes within an epoch sees another
-    order than the killed run: some examples twice and some never. This one repeats its order.
+    The sampler of transformers draws from the global random state, so a run that resumes within an
+    epoch sees another order than the killed run: some examples twice and some never. This one
+    repeats its order.
 
-    Each epoch shuffles the examples, sorts every 50 batches of them by length, and shuffles these batches. The batch
-    with the longest example comes first, so that a batch too large for memory fails at once.
+    Each epoch shuffles the examples, sorts every 50 batches of them by length, and shuffles these
+    batches. The batch with the longest example comes first, so that a batch too large for memory
+    fails at once.
 
     Args:
         lengths: (N,) tokens of each example.
@@ -109,40 +139,41 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         rng = np.random.default_rng([self.seed, self.epoch])
         order = rng.permutation(len(self.lengths))
-        stretch = _MEGABATCHES * self.batch_size
+        # Sorting all examples at once would give the same batches in every epoch.
+        size = _MEGABATCHES * self.batch_size
         batches: list[NDArray[np.int64]] = []
-        for start in range(0, len(order), stretch):
-            part = order[start : start + stretch]
-            part = part[np.argsort(-self.lengths[part], kind="stable")]
-            cut = [part[i : i + self.batch_size] for i in range(0, len(part), self.batch_size)]
-            # An incomplete batch stays at the end of its stretch, and so of the epoch: only the last can be incomplete.
-            full = len(cut) - (len(cut[-1]) < self.batch_size)
-            batches.extend(cut[i] for i in [*rng.permutation(full), *range(full, len(cut))])
-        longest = max(
-            (i for i, batch in enumerate(batches) if len(batch) == self.batch_size),
-            key=lambda i: int(self.lengths[batches[i]].max()),
-            default=0,
-        )
+        for start in range(0, len(order), size):
+            batches.extend(self._make_batches(order[start : start + size], rng))
+        longest = self._find_longest(batches)
         batches[0], batches[longest] = batches[longest], batches[0]
         return iter(np.concatenate(batches).tolist())
 
+    def _make_batches(
+        self, examples: NDArray[np.int64], rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """Return shuffled batches of some examples, each of similar lengths."""
+        examples = examples[np.argsort(-self.lengths[examples], kind="stable")]
+        batches = []
+        for start in range(0, len(examples), self.batch_size):
+            batches.append(examples[start : start + self.batch_size])
+        # An incomplete batch stays at the end, and so at that of the epoch: only the last
+        # megabatch can have one.
+        n_complete = len(batches)
+        if len(batches[-1]) < self.batch_size:
+            n_complete -= 1
+        shuffled = [batches[index] for index in rng.permutation(n_complete)]
+        return shuffled + batches[n_complete:]
 
-RESULT = "result.json"
-CHECKPOINTS = "checkpoints"
-DECIDING = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
-
-
-# The classes of a task's models and of its data collator.
-_TASKS: dict[str, tuple[Any, Any]] = {
-    "classification": (
-        transformers.AutoModelForSequenceClassification,
-        transformers.DataCollatorWithPadding,
-    ),
-    "multiple_choice": (
-        transformers.AutoModelForMultipleChoice,
-        transformers.DataCollatorForMultipleChoice,
-    ),
-}
+    def _find_longest(self, batches: Sequence[NDArray[np.int64]]) -> int:
+        """Return the index of the complete batch with the longest example; 0 without one."""
+        longest = 0
+        max_length = -1
+        for index, batch in enumerate(batches):
+            length = int(self.lengths[batch].max())
+            if len(batch) == self.batch_size and length > max_length:
+                longest = index
+                max_length = length
+        return longest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,17 +181,21 @@ class FineTuned(Result):
     """A finished fine-tuning run.
 
     Attributes:
-        folder: Folder of the model and the tokenizer, for `load_classifier` or `load_multiple_choice`.
+        folder: Folder of the model and the tokenizer, for `load_classifier` or
+            `load_multiple_choice`.
         task: "classification" or "multiple_choice".
-        label_names: The classes in the order of the logits; None for multiple choice.
-        n_train: Training examples.
-        n_validation: Validation examples; None without a validation set.
-        n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut.
-        n_steps: Optimizer steps.
+        label_names: Names of the classes in the order of the logits; None for multiple choice.
+        n_train: Number of training examples.
+        n_validation: Number of validation examples; None without a validation set.
+        n_truncated: Number of training texts (or pairs of prompt and choice) that were longer than
+            `max_length`, and were truncated.
+        n_steps: Number of optimizer steps.
         epochs: Passes over the training set.
-        metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`; empty without a set.
+        metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`;
+            empty without a set.
         seconds: Wall time of the call that finished the run.
-        resumed_from_step: The step at which it resumed after an earlier call was killed; None if none was.
+        resumed_from_step: Step at which it resumed after an earlier call was killed; None if it did
+            not resume.
     """
 
     folder: str
@@ -181,12 +216,82 @@ class Objective:
     """What a training minimizes, other than the model's own loss.
 
     Attributes:
-        trainer_class: A subclass of `Trainer`, for another objective (`compute_loss`) or another loop.
-        extra_columns: Numeric columns of the tables that go into the batch; for multiple choice, one value per choice.
+        trainer_class: A subclass of `Trainer`, for another objective (`compute_loss`) or another
+            loop.
+        extra_columns: Numeric columns of the tables that go into the batch; for multiple choice,
+            one value per choice.
     """
 
     trainer_class: type[transformers.Trainer] = transformers.Trainer
     extra_columns: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Request:
+    """Arguments of `fine_tune` that decide how a run goes.
+
+    Attributes:
+        options: Options, with the task.
+        metrics: Names for `compute_metrics`, or a function.
+        objective: Objective of the training.
+        callbacks: Trainer callbacks.
+        training_arguments: Further `TrainingArguments`.
+        record: Further values that the result depends on.
+        device: "cpu" to keep off a GPU; None for the default device.
+        progress: Whether to show progress bars and the log.
+    """
+
+    options: TuningOptions
+    metrics: Sequence[str] | Callable[..., Mapping[str, Any]]
+    objective: Objective
+    callbacks: Sequence[transformers.TrainerCallback]
+    training_arguments: Mapping[str, Any]
+    record: Mapping[str, Any]
+    device: str | None
+    progress: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the result depends on besides the model and the data, as plain values."""
+        deciding = {name.replace("_", " "): getattr(self.options, name) for name in DECIDING}
+        if callable(self.metrics):
+            # Not the repr of a function, which contains an address.
+            metrics: Any = getattr(self.metrics, "__qualname__", repr(self.metrics))
+        else:
+            metrics = list(self.metrics)
+        arguments = {}
+        for name, value in sorted(self.training_arguments.items()):
+            arguments[name] = repr(value)
+        return {
+            **deciding,
+            "batch size": self.options.batch_size * processes().count,
+            "metrics": metrics,
+            "trainer": self.objective.trainer_class.__qualname__,
+            "callbacks": [type(callback).__qualname__ for callback in self.callbacks],
+            "training arguments": arguments,
+            "record": dict(self.record),
+            "code": digest_package_code(),
+        }
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Subject:
+    """What is trained, and on what.
+
+    Attributes:
+        model: The model.
+        untrained: Names of its weights that were drawn at random.
+        tokenizer: Its tokenizer.
+        label_names: Names of the classes; None for multiple choice.
+        train: Training examples.
+        validation: Validation examples; None if there are none.
+    """
+
+    model: Any
+    untrained: set[str]
+    tokenizer: Any
+    label_names: tuple[str, ...] | None
+    train: Examples
+    validation: Examples | None
 
 
 @accept_options_as_keywords(TuningOptions)
@@ -207,28 +312,35 @@ def fine_tune(
 ) -> FineTuned:
     """Fine-tune an encoder on labeled texts and save a model that `load_classifier` loads.
 
-    AdamW with a linear schedule, batches of similar lengths, every random draw from `seed`; the caller's random state
-    is restored. A run that is killed resumes from its last checkpoint when the same call is repeated, and ends with the
-    same model as an uninterrupted run. A finished run is loaded and not repeated.
+    AdamW with a linear schedule, batches of similar lengths, every random draw from `seed`; the
+    caller's random state is restored. A run that is killed resumes from its last checkpoint when
+    the same call is repeated, and ends with the same model as an uninterrupted run. A finished run
+    is loaded and not repeated.
 
     Args:
-        model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks for the task (the
-            head) are drawn from `seed`.
-        train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally `text_pair`) and `label`
-            for classification; `prompt`, `choices` (equally many in each example) and `label` for multiple choice.
+        model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks
+            for the task (the head) are drawn from `seed`.
+        train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally
+            `text_pair`) and `label` for classification; `prompt`, `choices` (equally many in each
+            example) and `label` for multiple choice.
         out: The folder of the model: new, empty, or of the same call.
-        options: Fields of `TuningOptions` as keywords: task, label_names, epochs, learning_rate, freeze_encoder,
-            batch_size, max_length, weight_decay, warmup, seed, checkpoint_steps, revision.
+        options: Fields of `TuningOptions` as keywords: task, label_names, epochs, learning_rate,
+            freeze_encoder, batch_size, max_length, weight_decay, warmup, seed, checkpoint_steps,
+            revision.
         validation: Examples to evaluate on after each epoch, in the form of `train`.
-        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own.
+        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own, which sees the
+            examples of `validation` in their order.
         objective: Another objective than the model's own loss.
-        callbacks: Trainer callbacks. The state of one that exports it (`ExportableState`) survives a resume.
+        callbacks: Trainer callbacks; those of this package are attached to the Trainer. The state
+            of one that exports it (`ExportableState`) survives a resume.
         training_arguments: Further `TrainingArguments`, such as {"load_best_model_at_end": True,
-            "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy": "epoch"}. {"bf16": True}
-            multiplies in bfloat16, two to three times faster where the hardware has it; weights stay float32.
-        record: Whatever else the result depends on, as plain values: the options of your objective or callbacks. It is
-            stored with the run, so that a call with other values is not mistaken for this run.
-        device: "cpu" to keep off a GPU; None takes what is there.
+            "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy":
+            "epoch"}. {"bf16": True} multiplies in bfloat16, two to three times faster if the
+            hardware has it; weights stay float32.
+        record: Whatever else the result depends on, as plain values: the options of your objective
+            or callbacks. It is stored with the run, so that a call with other values is not
+            mistaken for this run.
+        device: "cpu" to keep off a GPU; None for the default device.
         progress: Whether to show progress bars and the log.
 
     Returns:
@@ -237,173 +349,247 @@ def fine_tune(
 
     Raises:
         TypeError: If something has the wrong type, or an option is unknown.
-        ValueError: If a column is missing, a label does not fit, an option is out of range, `out` holds something else,
-            or the loss diverged.
+        ValueError: If a column is missing, a label does not fit, an option is out of range, `out`
+            has other contents, or the loss diverged.
 
     References:
-        Devlin, Chang, Lee, Toutanova (2019), BERT, section 4; Mosbach, Andriushchenko, Klakow (2021), On the Stability
-        of Fine-tuning BERT, for the warm-up and the small learning rate.
+        Devlin, Chang, Lee, Toutanova (2019), BERT, section 4; Mosbach, Andriushchenko, Klakow
+        (2021), On the Stability of Fine-tuning BERT, for the warm-up and the small learning rate.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     check_folder(out)
-    kind = options.task or task_of(train)
-    options = options.replace(task=kind)
-    model_class, collator = _TASKS[kind]
-    name, workers = check_model(model_name_or_path), processes()
-    train_table = as_dataset(train, kind, "train")
-    valid_table = None if validation is None else as_dataset(validation, kind, "validation")
-    names = find_label_names(train_table, options.label_names) if kind == "classification" else None
-    tokenizer = load_tokenizer(name, options.revision)
-    with contextlib.ExitStack() as held, own_random_state(options.seed), quiet():
-        model, untrained = _load(model_class, name, options.revision, names)
-        ensure_padding(tokenizer)
-        agree_on_padding(model, tokenizer)
-        max_length = min(options.max_length, position_bound(model) or options.max_length)
-        encode = functools.partial(
-            encoded_examples,
-            tokenizer,
-            max_length,
-            label_names=names,
-            extra_columns=objective.extra_columns,
-        )
-        train_set = encode(train_table, "train")
-        valid_set = None if valid_table is None else encode(valid_table, "validation")
-        # Sorted, batches need less padding. A function of the caller may know items by their order.
-        if valid_set is not None and not callable(metrics):
-            valid_set = valid_set.by_length()
-        run = {
-            "kind": "fine-tuning",
-            "model": fingerprint_model(model),
-            "training set": train_set.fingerprint,
-            "validation set": None if valid_set is None else valid_set.fingerprint,
-            "label names": names,
-            # The options that decide the model; others are in the fingerprints, or do not matter for it.
-            **{name.replace("_", " "): getattr(options, name) for name in DECIDING},
-            "batch size": options.batch_size * workers.count,
-            # Not the repr of a function, which contains an address.
-            "metrics": getattr(metrics, "__qualname__", repr(metrics))
-            if callable(metrics)
-            else list(metrics),
-            "trainer": objective.trainer_class.__qualname__,
-            "callbacks": [type(callback).__qualname__ for callback in callbacks],
-            "training arguments": {
-                key: repr(value) for key, value in sorted((training_arguments or {}).items())
-            },
-            "record": dict(record or {}),
-            "code": digest_package_code(),
-        }
-        store = open_store(out, run)
+    request = _Request(
+        options=options.replace(task=options.task or task_of(train)),
+        metrics=metrics,
+        objective=objective,
+        callbacks=callbacks,
+        training_arguments=training_arguments or {},
+        record=record or {},
+        device=device,
+        progress=progress,
+    )
+    workers = processes()
+    # A head that the model lacks is drawn when it is loaded, so that the seed comes first.
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(own_random_state(options.seed))
+        stack.enter_context(quiet())
+        subject = _open_subject(model_name_or_path, train, validation, request)
+        store = _open_run(out, subject, request)
         if workers.is_main:
-            held.enter_context(lock_folder(store.folder, "training the same model in it"))
-        finished = workers.main_first(lambda: _open(store), "opening the run")
+            stack.enter_context(lock_folder(store.folder, "training the same model in it"))
+        # Two processes must not remove the same checkpoints.
+        finished = workers.main_first(lambda: _open_result(store), "opening the run")
         if finished is not None:
             return finished
-
-        steps = math.ceil(
-            math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs
-        )
-        every = (
-            max(50, math.ceil(steps / 10))
-            if options.checkpoint_steps is None
-            else options.checkpoint_steps
-        )
-        # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
-        use_cpu = device == "cpu" or not torch.accelerator.is_available()
-        arguments = {
-            "output_dir": str(store.folder / CHECKPOINTS),
-            "report_to": "none",
-            "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
-            "dataloader_pin_memory": torch.cuda.is_available() and not use_cpu,
-            "num_train_epochs": options.epochs,
-            "learning_rate": options.learning_rate,
-            "per_device_train_batch_size": options.batch_size,
-            "per_device_eval_batch_size": 2 * options.batch_size,
-            "weight_decay": options.weight_decay,
-            "warmup_steps": options.warmup,
-            "seed": options.seed,
-            "label_names": ["labels"],
-            "use_cpu": use_cpu,
-            "disable_tqdm": not (progress and is_progress_visible()),
-            "logging_strategy": "epoch" if progress else "no",
-            "eval_strategy": "no" if valid_set is None else "epoch",
-            "save_strategy": "steps" if 0 < every < steps else "no",
-            "save_steps": every or 1,
-            "save_total_limit": 2,
-            **(training_arguments or {}),
-        }
-        try:
-            training = transformers.TrainingArguments(**arguments)
-        except TypeError as error:
-            raise ValueError(
-                f"Expected options of TrainingArguments in `training_arguments`, but {error}."
-            ) from error
-        if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
-            for key, parameter in model.named_parameters():
-                parameter.requires_grad_(
-                    not key.startswith(f"{model.base_model_prefix}.") or key in untrained
-                )
-        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
-            model=model,
-            args=training,
-            data_collator=collator(tokenizer=tokenizer),
-            train_dataset=train_set.dataset,
-            eval_dataset=None if valid_set is None else valid_set.dataset,
-            processing_class=tokenizer,
-            compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
-            callbacks=list(callbacks),
-        )
-        for callback in callbacks:
-            if isinstance(callback, AttachedCallback):
-                callback.attach(trainer)
-        trainer.remove_callback(
-            transformers.PrinterCallback
-        )  # of dictionaries, where there is no terminal
-        resumed = workers.main_first(lambda: _last_step(store), "the last checkpoint")
-        checkpoint = (
-            None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
-        )
-        with defer_stop():
-            trainer.add_callback(_StopAtStep())
-            loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
-        if not math.isfinite(loss):
-            raise OptionError(
-                f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
-                option="learning_rate",
-            )
-        figures = {} if valid_set is None else _figures(trainer)
+        if options.freeze_encoder:
+            _freeze_encoder(subject)
+        trainer = _make_trainer(store, subject, request)
+        resumed_step = _train(trainer, store)
+        figures = {}
+        if subject.validation is not None:
+            figures = _read_figures(trainer)
 
     result = FineTuned(
         folder=str(store.folder),
-        task=kind,
-        label_names=names,
-        n_train=len(train_set),
-        n_validation=None if valid_set is None else len(valid_set),
-        n_truncated=train_set.truncated,
+        task=str(request.options.task),
+        label_names=subject.label_names,
+        n_train=len(subject.train),
+        n_validation=None if subject.validation is None else len(subject.validation),
+        n_truncated=subject.train.truncated,
         n_steps=int(trainer.state.global_step),
         epochs=float(trainer.state.epoch or 0.0),
         metrics=figures,
-        seconds=time.perf_counter() - began,
-        resumed_from_step=resumed,
+        seconds=time.perf_counter() - start,
+        resumed_from_step=resumed_step,
     )
-    _save(store, trainer.model, tokenizer, result, workers)
+    _save(store, trainer.model, subject.tokenizer, result, workers)
     return result
 
 
+def _open_subject(
+    model_name_or_path: str | os.PathLike[str],
+    train: Table,
+    validation: Table | None,
+    request: _Request,
+) -> _Subject:
+    """Load the model and the tokenizer, and tokenize the examples."""
+    options = request.options
+    task = str(options.task)
+    name = check_model(model_name_or_path)
+    # Tables are checked before a model is loaded, which takes longer.
+    train_table = as_dataset(train, task, "train")
+    validation_table = None
+    if validation is not None:
+        validation_table = as_dataset(validation, task, "validation")
+    label_names = None
+    if task == "classification":
+        label_names = find_label_names(train_table, options.label_names)
+
+    tokenizer = load_tokenizer(name, options.revision)
+    model_class, _ = _TASKS[task]
+    model, untrained = _load(model_class, name, options.revision, label_names)
+    ensure_padding(tokenizer)
+    agree_on_padding(model, tokenizer)
+    encode = functools.partial(
+        encoded_examples,
+        tokenizer,
+        min(options.max_length, position_bound(model) or options.max_length),
+        label_names=label_names,
+        extra_columns=request.objective.extra_columns,
+    )
+    validation_examples = None
+    if validation_table is not None:
+        validation_examples = encode(validation_table, "validation")
+        # Sorted, batches need less padding. A function of the caller may know items by their order.
+        if not callable(request.metrics):
+            validation_examples = validation_examples.by_length()
+    return _Subject(
+        model=model,
+        untrained=untrained,
+        tokenizer=tokenizer,
+        label_names=label_names,
+        train=encode(train_table, "train"),
+        validation=validation_examples,
+    )
+
+
+def _open_run(out: str | os.PathLike[str], subject: _Subject, request: _Request) -> Store:
+    """Open the folder of a run, which holds this run or nothing."""
+    validation = subject.validation
+    run = {
+        "kind": "fine-tuning",
+        "model": fingerprint_model(subject.model),
+        "training set": subject.train.fingerprint,
+        "validation set": None if validation is None else validation.fingerprint,
+        "label names": subject.label_names,
+        **request.describe(),
+    }
+    return open_store(out, run)
+
+
+def _freeze_encoder(subject: _Subject) -> None:
+    """Train only the head, and weights of the encoder that were drawn at random, as a pooler."""
+    encoder = f"{subject.model.base_model_prefix}."
+    for name, parameter in subject.model.named_parameters():
+        is_trained = not name.startswith(encoder) or name in subject.untrained
+        parameter.requires_grad_(is_trained)
+
+
+def _make_trainer(store: Store, subject: _Subject, request: _Request) -> Any:
+    """Make the Trainer of a run."""
+    _, collator = _TASKS[str(request.options.task)]
+    trainer_class = _make_resumable(
+        request.objective.trainer_class, subject.train, request.options.seed, store
+    )
+    metrics = request.metrics
+    if not callable(metrics):
+        metrics = compute_metrics(*metrics)
+    trainer = trainer_class(
+        model=subject.model,
+        args=_make_arguments(store, subject, request),
+        data_collator=collator(tokenizer=subject.tokenizer),
+        train_dataset=subject.train.dataset,
+        eval_dataset=None if subject.validation is None else subject.validation.dataset,
+        processing_class=subject.tokenizer,
+        compute_metrics=metrics,
+        callbacks=list(request.callbacks),
+    )
+    for callback in request.callbacks:
+        if isinstance(callback, AttachedCallback):
+            callback.attach(trainer)
+    # Without a terminal, it prints dictionaries.
+    trainer.remove_callback(transformers.PrinterCallback)
+    return trainer
+
+
+def _make_arguments(
+    store: Store, subject: _Subject, request: _Request
+) -> transformers.TrainingArguments:
+    """Make the arguments of the Trainer.
+
+    Raises:
+        ValueError: If a further argument is none of `TrainingArguments`.
+    """
+    options = request.options
+    batch_size = options.batch_size * processes().count
+    n_steps = math.ceil(math.ceil(len(subject.train) / batch_size) * options.epochs)
+    checkpoint_steps = options.checkpoint_steps
+    # A checkpoint costs as much as some steps, and losing a tenth of a run is bearable.
+    if checkpoint_steps is None:
+        checkpoint_steps = max(50, math.ceil(n_steps / 10))
+    # transformers refuses bf16 on a CPU unless it is told that there is nothing else.
+    use_cpu = request.device == "cpu" or not torch.accelerator.is_available()
+    arguments = {
+        "output_dir": str(store.folder / CHECKPOINTS),
+        "report_to": "none",
+        # The examples have only columns that the model and the objective take.
+        "remove_unused_columns": False,
+        "dataloader_pin_memory": torch.cuda.is_available() and not use_cpu,
+        "num_train_epochs": options.epochs,
+        "learning_rate": options.learning_rate,
+        "per_device_train_batch_size": options.batch_size,
+        "per_device_eval_batch_size": 2 * options.batch_size,
+        "weight_decay": options.weight_decay,
+        "warmup_steps": options.warmup,
+        "seed": options.seed,
+        "label_names": ["labels"],
+        "use_cpu": use_cpu,
+        "disable_tqdm": not (request.progress and is_progress_visible()),
+        "logging_strategy": "epoch" if request.progress else "no",
+        "eval_strategy": "no" if subject.validation is None else "epoch",
+        "save_strategy": "steps" if 0 < checkpoint_steps < n_steps else "no",
+        "save_steps": checkpoint_steps or 1,
+        "save_total_limit": 2,
+        **request.training_arguments,
+    }
+    try:
+        return transformers.TrainingArguments(**arguments)
+    except TypeError as error:
+        raise ValueError(
+            f"Expected options of TrainingArguments in `training_arguments`, but {error}."
+        ) from error
+
+
+def _train(trainer: Any, store: Store) -> int | None:
+    """Train from the last checkpoint, and return its step; None if there is none.
+
+    Raises:
+        OptionError: If the loss diverged.
+    """
+    resumed_step = processes().main_first(lambda: _find_last_step(store), "the last checkpoint")
+    checkpoint = None
+    if resumed_step is not None:
+        checkpoint = str(store.folder / CHECKPOINTS / f"checkpoint-{resumed_step}")
+    # A signal must not end the process within a step, of which no checkpoint could be written.
+    with defer_stop():
+        trainer.add_callback(_StopAtStep())
+        loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
+    if not math.isfinite(loss):
+        raise OptionError(
+            f"Expected a finite training loss, but got {loss}: the run diverged; lower "
+            "`learning_rate`.",
+            option="learning_rate",
+        )
+    return resumed_step
+
+
 def _load(
-    model_class: Any, name: str, revision: str | None, names: Sequence[str] | None
+    model_class: Any, name: str, revision: str | None, label_names: Sequence[str] | None
 ) -> tuple[Any, set[str]]:
-    """Load a model with the head of the task, and the names of the weights that were drawn at random."""
+    """Load a model with the head of the task, and the names of the weights drawn at random."""
+    # The folder would have weights of two models, of which one is not saved.
     if adapter_of(name, revision) is not None:
         raise ValueError(
-            f"Expected a whole model to fine-tune, but {name} holds an adapter: merge it into its base first, by "
-            "`merge_and_unload` of peft."
+            f"Expected a whole model to fine-tune, but {name} holds an adapter: merge it into its "
+            "base first, by `merge_and_unload` of peft."
         )
     options: dict[str, Any] = {}
-    if names is not None:
+    if label_names is not None:
+        id_by_label = {label: index for index, label in enumerate(label_names)}
         options = {
-            "num_labels": len(names),
-            "id2label": dict(enumerate(names)),
-            "label2id": {label: index for index, label in enumerate(names)},
+            "num_labels": len(label_names),
+            "id2label": dict(enumerate(label_names)),
+            "label2id": id_by_label,
             "problem_type": "single_label_classification",
         }
     with quiet():
@@ -418,24 +604,28 @@ def _load(
             )
         except Exception as error:
             raise ValueError(
-                f"Expected {name} to be an encoder or a classifier, but got: {get_first_line(error)}"
+                f"Expected {name} to be an encoder or a classifier, but got: "
+                f"{get_first_line(error)}"
             ) from error
-    if reason := quantized(model):
+    reason = quantized(model)
+    if reason:
         raise ValueError(reason)
-    reshaped = {
-        entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]
-    }
-    return model, set(report["missing_keys"]) | reshaped
+    untrained = set(report["missing_keys"])
+    for entry in report["mismatched_keys"]:
+        # transformers reports names, or names with the two shapes.
+        untrained.add(entry[0] if isinstance(entry, tuple) else entry)
+    return model, untrained
 
 
-def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
-    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
+def _make_resumable(
+    trainer_class: type[Any], examples: Examples, seed: int, store: Store
+) -> type[Any]:
+    """Let a trainer class resume exactly: the same order and draws, from a complete checkpoint."""
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
-            return LengthGroupedSampler(
-                examples.lengths, self.args.train_batch_size * self.args.world_size, seed
-            )
+            batch_size = self.args.train_batch_size * self.args.world_size
+            return LengthGroupedSampler(examples.lengths, batch_size, seed)
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
@@ -445,34 +635,39 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
         def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
             try:
                 super()._save_checkpoint(*args, **kwargs)
-            except RuntimeError:  # torch does not say that the disk is full; a megabyte more tells
+            except RuntimeError:
+                # torch does not say that the disk is full. Writing a megabyte more raises the error
+                # of the system, if that is the reason.
                 write_bytes(store.folder / "room", bytes(1 << 20)).unlink()
                 raise
             if self.is_world_process_zero():
                 name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
                 store.write_json(f"{name}.json", digest_files(store.folder / name))
 
+    # The record of a run names its trainer.
     Resumable.__name__ = trainer_class.__name__
     return Resumable
 
 
 class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
-    """Ends a training that a signal stops when the next step is done, with a checkpoint of that step."""
+    """Ends a training that a signal stops after the present step, with a checkpoint of it."""
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         control.should_save = control.should_save or is_signaled()
 
-    def on_save(self, *_: Any, **__: Any) -> None:
+    def on_save(self, *args: Any, **kwargs: Any) -> None:
         if is_signaled():
             raise KeyboardInterrupt
 
 
-def _last_step(store: Store) -> int | None:
-    """Return the step of the last checkpoint that is whole; later ones are set aside."""
-    folders = (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
-    for step, folder in sorted(
-        ((int(folder.name.rpartition("-")[2]), folder) for folder in folders), reverse=True
-    ):
+def _find_last_step(store: Store) -> int | None:
+    """Return the step of the last complete checkpoint; later ones are set aside."""
+    folder_by_step = {}
+    for folder in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]"):
+        folder_by_step[int(folder.name.rpartition("-")[2])] = folder
+    for step in sorted(folder_by_step, reverse=True):
+        folder = folder_by_step[step]
+        # The digests are written after the checkpoint: without them, it is incomplete.
         files = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
         if files is not None and not list_changed_files(folder, files):
             return step
@@ -480,45 +675,48 @@ def _last_step(store: Store) -> int | None:
     return None
 
 
-def _figures(trainer: Any) -> dict[str, float | None]:
+def _read_figures(trainer: Any) -> dict[str, float | None]:
     """Return the figures of the final model on the validation set."""
-    last: dict[str, Any] = next(
-        (entry for entry in reversed(trainer.state.log_history) if "eval_loss" in entry), {}
-    )
-    if last.get("step") != trainer.state.global_step or trainer.args.load_best_model_at_end:
-        last = trainer.evaluate()
+    evaluation: dict[str, Any] = {}
+    for entry in trainer.state.log_history:
+        if "eval_loss" in entry:
+            evaluation = entry
+    # The last step, or the best checkpoint, may not have been evaluated as the final model.
+    is_final = evaluation.get("step") == trainer.state.global_step
+    if not is_final or trainer.args.load_best_model_at_end:
+        evaluation = trainer.evaluate()
     speed = ("_runtime", "_per_second", "_preparation_time")
-    return {
-        key.removeprefix("eval_"): value
-        for key, value in last.items()
-        if key[:5] == "eval_" and not key.endswith(speed)
-    }
+    figures = {}
+    for name, value in evaluation.items():
+        if name.startswith("eval_") and not name.endswith(speed):
+            figures[name.removeprefix("eval_")] = value
+    return figures
 
 
 def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:
+    """Save the model, the tokenizer and the result, and remove the checkpoints."""
     if workers.is_main:
-        model.config.problem_type = (
-            None if result.label_names is None else "single_label_classification"
-        )
+        is_classifier = result.label_names is not None
+        model.config.problem_type = "single_label_classification" if is_classifier else None
         with quiet():
-            for part in (model, tokenizer):
-                part.save_pretrained(store.folder)
-        # The result comes last: it marks the run as finished.
-        figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
+            model.save_pretrained(store.folder)
+            tokenizer.save_pretrained(store.folder)
+        # The result comes last: it marks the run as finished. A folder may be moved.
+        figures = result.to_dict()
+        del figures["folder"]
         store.write_json(RESULT, figures)
         shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
     workers.gather(None, "the end of the run")
 
 
-def _open(store: Store) -> FineTuned | None:
-    """Open a finished run; None where there is none."""
+def _open_result(store: Store) -> FineTuned | None:
+    """Open a finished run; None if it is not finished."""
     figures = store.read_json(RESULT)
     if figures is None:
         return None
-    shutil.rmtree(
-        store.folder / CHECKPOINTS, ignore_errors=True
-    )  # of a run that was killed when it had finished
-    names = figures.pop("label_names")
-    return FineTuned(
-        folder=str(store.folder), label_names=None if names is None else tuple(names), **figures
-    )
+    # A run may be killed after it has finished, before its checkpoints are removed.
+    shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
+    label_names = figures.pop("label_names")
+    if label_names is not None:
+        label_names = tuple(label_names)
+    return FineTuned(folder=str(store.folder), label_names=label_names, **figures)

@@ -1,4 +1,7 @@
-"""What can be chosen in fine-tuning."""
+"""Options of fine-tuning, of the data that it trains on, and of the premise-oblivious split.
+
+They are declared here without anything heavy, so that a command can list them at once.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ TASKS = ("classification", "multiple_choice")
 
 
 class TuningOptions(Options):
-    """How a model is fine-tuned; the options of `fine_tune`."""
+    """Options of `fine_tune`."""
 
     task: str | None = option(
         None,
-        "classification or multiple_choice; by default what the columns are those of.",
+        "classification or multiple_choice; by default the task whose columns the data has.",
         choices=TASKS,
     )
     label_names: tuple[str, ...] | None = option(
         None,
-        "Names of the classes, written into the model's configuration; by default those of a ClassLabel column "
-        "or of labels that are texts, or numbers.",
+        "Names of the classes, written into the model's configuration; by default those of a "
+        "ClassLabel column or of labels that are texts, or numbers.",
     )
     epochs: float = option(3.0, "Passes over the training set.", minimum=0.0)
     learning_rate: float = option(5e-5, "Peak learning rate.", minimum=0.0)
@@ -28,7 +31,7 @@ class TuningOptions(Options):
     batch_size: int = option(32, "Examples per batch, on each device.", minimum=1)
     max_length: int = option(
         128,
-        "Maximum tokens per text (per prompt with one choice); longer ones are cut and counted.",
+        "Maximum tokens per text (per prompt with one choice); longer ones are truncated and counted.",
         minimum=4,
     )
     weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.", minimum=0.0)
@@ -36,15 +39,17 @@ class TuningOptions(Options):
         0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0
     )
     seed: int = option(0, "Seed of the head, the order and the dropout.", minimum=0)
+    # Frequent checkpoints slow down a training, rare ones lose more of it when it is killed.
     checkpoint_steps: int | None = option(
         None,
-        "Steps between checkpoints, kept until the end; by default ten in a run but no more than one in 50 steps, 0 "
-        "for none.",
+        "Steps between checkpoints, kept until the end; by default ten in a run but no more than "
+        "one in 50 steps, 0 for none.",
         minimum=0,
     )
     revision: str | None = option(None, "Branch, tag or commit of the hub repository.")
 
     def _check(self) -> None:
+        # The minimum of an option is included in its range.
         if self.epochs == 0:
             raise OptionError(
                 f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs"
@@ -52,29 +57,33 @@ class TuningOptions(Options):
 
 
 class TrainingDataOptions(ItemOptions):
-    """What a model is fine-tuned on; the options of `open_training_data`."""
+    """Options of `open_training_data`."""
 
     train_split: str | None = option(None, "Split to train on; by default train, or the only one.")
     validation_split: str | None = option(
         None,
-        "Split to evaluate on after each epoch; by default the first of validation, dev and test with labels.",
+        "Split to evaluate on after each epoch; by default the first of validation, dev and test "
+        "with labels.",
     )
     held_out: float = option(
         0.2,
-        "Share of the items that is held out for evaluation and audit where no split is left for it; 0 for none.",
+        "Share of the items that is held out for evaluation and audit if no split is left for it; "
+        "0 for none.",
     )
     limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
 
     def _check(self) -> None:
+        # Imported late, because options are listed without numpy.
         from rightreasons.core.validation import check_fraction
 
         super()._check()
+        # 0 holds nothing out. Other shares must leave items on both sides.
         if self.held_out:
             check_fraction(self.held_out, "held_out", open_ends=True)
 
 
 class SplitOptions(Options):
-    """How items are split by what is solved without their premises; the options of `premise_oblivious_split`."""
+    """Options of `premise_oblivious_split`."""
 
     n_runs: int = option(3, "Number of models to train, each with its own seed.", minimum=1)
     epochs: float = option(3.0, "Passes over the training set.")

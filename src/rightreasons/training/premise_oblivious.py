@@ -1,4 +1,7 @@
-"""Easy and Hard items of a data set: those that models solve after training without the premise, and the others."""
+"""Easy and Hard items of a data set: those that models solve without the premise, and the others.
+
+`premise_oblivious_split` trains models on the choices alone, and tests which items they solve.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,13 @@ def scored_run(
 ) -> dict[str, Scores]:
     """Fine-tune a multiple-choice model and score test sets with it.
 
-    A finished run is read back and not repeated; a killed run resumes from its last checkpoint.
+    A finished run is loaded and not repeated; a killed run resumes from its last checkpoint.
 
     Args:
         model_name_or_path: An encoder.
         train: The training set, as in `fine_tune`.
         tests: Test sets by name, with an `id` column.
-        out: The folder of this run; `model` in it holds the fine-tuned model.
+        out: The folder of this run; `model` in it has the fine-tuned model.
         **options: Options of `fine_tune`; `progress` is off by default.
 
     Returns:
@@ -47,20 +50,23 @@ def scored_run(
         ValueError: If `out` holds other files, or as in `fine_tune`.
     """
     options = {"progress": False, "device": None, **options}
-    test_sets = {name: as_dataset(table, TASK, f"tests[{name!r}]") for name, table in tests.items()}
+    # A test set without its columns fails before the training.
+    test_sets = {}
+    for name, table in tests.items():
+        test_sets[name] = as_dataset(table, TASK, f"tests[{name!r}]")
     trained = fine_tune(model_name_or_path, train, out=Path(out) / "model", task=TASK, **options)
-    classifier = load_multiple_choice(trained.folder, device=options["device"])
+    scorer = load_multiple_choice(trained.folder, device=options["device"])
+    max_length = min(options.get("max_length") or scorer.max_length, scorer.max_length)
     scores = {}
-    for name, table in test_sets.items():
-        rows = table.with_format(None)
-        scores[name] = classifier.choose(
+    for name, dataset in test_sets.items():
+        rows = dataset.with_format(None)
+        ids = rows["id"][:] if "id" in rows.column_names else None
+        scores[name] = scorer.choose(
             rows["prompt"][:],
             rows["choices"][:],
-            ids=rows["id"][:] if "id" in rows.column_names else None,
+            ids=ids,
             labels=rows["label"][:],
-            max_length=min(
-                options.get("max_length") or classifier.max_length, classifier.max_length
-            ),
+            max_length=max_length,
             progress=options["progress"],
             out=Path(out) / f"scores-{name}",
         )
@@ -73,8 +79,8 @@ class EasyHardSplit(Result):
 
     Attributes:
         ids: The N items.
-        easy: (N,) whether every run got the item right.
-        n_correct: (N,) number of runs that did.
+        easy: (N,) whether every run solved the item.
+        n_correct: (N,) number of runs that solved it.
         n_easy: Number of Easy items.
         n_hard: Number of Hard items.
         n_runs: Number of runs (seeds).
@@ -83,7 +89,8 @@ class EasyHardSplit(Result):
         std_accuracy: Their population standard deviation.
         chance: Accuracy of guessing.
         majority: Accuracy of always giving the most frequent label.
-        easy_by_chance: Share of items that would be Easy if every run guessed independently: the mean of (1/m)^runs.
+        easy_by_chance: Share of items that would be Easy if every run guessed independently: the
+            mean of (1/m)^runs over items of m choices.
     """
 
     ids: tuple[str, ...]
@@ -113,18 +120,19 @@ def premise_oblivious_split(
 ) -> EasyHardSplit:
     """Split items into Easy, solved without their premises in every run, and Hard.
 
-    The model is trained on the choices alone, `n_runs` times with different seeds, and tested in the same way. An item
-    is Easy when all runs are right: something other than its premise gives the answer away, or luck does
-    (`easy_by_chance`).
+    The model is trained on the choices alone, `n_runs` times with different seeds, and tested in
+    the same way. An item is Easy if all runs are correct: something other than its premise reveals
+    the answer, or luck does (`easy_by_chance`).
 
-    The split depends on the model that made it: use it to evaluate models that start from other weights, as two models
-    that prefer the same choices for no good reason agree on which items are Easy.
+    The split depends on the model that made it: use it to evaluate models that start from other
+    weights, because two models that prefer the same choices for no good reason agree on which items
+    are Easy.
 
     Args:
         model_name_or_path: An encoder.
         test: The items to split: `prompt`, `choices`, `label`, and optionally `id`.
         train: The training set in the same form.
-        out: A folder for the runs and their models, which a second call reads back.
+        out: A folder for the runs and their models, which a second call loads.
         n_runs: Number of runs; three in the paper.
         seed: Seed of the first run; run r has `seed` + r.
         progress: Whether to show progress bars.
@@ -139,52 +147,58 @@ def premise_oblivious_split(
     References:
         Kavumba et al. (2019), §4.
     """
-    runs = check_count(n_runs, "n_runs")
-    first = check_seed(seed)
+    n_runs = check_count(n_runs, "n_runs")
+    seed = check_seed(seed)
     items = as_dataset(test, TASK, "test")
-    names = (
-        [str(key) for key in items["id"]]
-        if "id" in items.column_names
-        else [str(i) for i in range(len(items))]
-    )
+    ids = list(map(str, range(len(items))))
+    if "id" in items.column_names:
+        ids = list(map(str, items["id"]))
     labels = check_labels(items["label"][:], name="test['label']")
-    blind, blind_train = (
-        hide_premise(items).add_column("id", names),
-        hide_premise(as_dataset(train, TASK, "train")),
-    )
-    how = {"progress": progress, "metrics": ("accuracy",), **options}
-    correct = np.zeros((len(items), runs), dtype=np.bool_)
-    for r in range(runs):
-        folder = Path(out) / f"seed-{first + r}" / "all"
+    blind_test = hide_premise(items).add_column("id", ids)
+    blind_train = hide_premise(as_dataset(train, TASK, "train"))
+
+    # One column per run; an item is Easy only if all of them solve it.
+    is_correct = np.zeros((len(items), n_runs), dtype=np.bool_)
+    for run in range(n_runs):
+        # The folder depends on the seed, so that further runs find the earlier ones.
         scores = scored_run(
-            model_name_or_path, blind_train, {"test": blind}, out=folder, seed=first + r, **how
-        )["test"]
-        correct[:, r] = scores.predicted == labels
-    n_choices = np.array([len(row) for row in items["choices"]])
-    accuracy = correct.mean(axis=0)
-    easy = np.logical_and.reduce(correct, axis=1)
+            model_name_or_path,
+            blind_train,
+            {"test": blind_test},
+            out=Path(out) / f"seed-{seed + run}" / "all",
+            seed=seed + run,
+            **{"progress": progress, "metrics": ("accuracy",), **options},
+        )
+        is_correct[:, run] = scores["test"].predicted == labels
+
+    # Items may have different numbers of choices, and so different chances.
+    n_choices = np.array(list(map(len, items["choices"])))
+    accuracy = is_correct.mean(axis=0)
+    is_easy = np.logical_and.reduce(is_correct, axis=1)
     return EasyHardSplit(
-        ids=tuple(names),
-        easy=tuple(easy.tolist()),
-        n_correct=tuple(correct.sum(axis=1).tolist()),
-        n_easy=int(easy.sum()),
-        n_hard=int((~easy).sum()),
-        n_runs=runs,
+        ids=tuple(ids),
+        easy=tuple(is_easy.tolist()),
+        n_correct=tuple(is_correct.sum(axis=1).tolist()),
+        n_easy=int(is_easy.sum()),
+        n_hard=int((~is_easy).sum()),
+        n_runs=n_runs,
         accuracy=tuple(accuracy.tolist()),
         mean_accuracy=float(accuracy.mean()),
         std_accuracy=float(accuracy.std()),
         chance=float((1.0 / n_choices).mean()),
         majority=float(np.bincount(labels).max() / len(labels)),
-        easy_by_chance=float(((1.0 / n_choices) ** runs).mean()),
+        # All runs guess an item of m choices with probability (1/m)^runs.
+        easy_by_chance=float(((1.0 / n_choices) ** n_runs).mean()),
     )
 
 
 def hide_premise(table: Table) -> datasets.Dataset:
-    """Leave an empty prompt in place of each of a multiple-choice data set.
+    """Replace the prompts of a multiple-choice data set by empty ones.
 
     Example:
         >>> hide_premise([{"prompt": "It rained.", "choices": ["It is wet.", "It is dry."], "label": 0}])["prompt"][:]
         ['']
     """
     data = as_dataset(table, TASK, "the data set")
+    # Other columns might contain the premise.
     return data.select_columns(["choices", "label"]).add_column("prompt", [""] * len(data))

@@ -256,12 +256,12 @@ def test_a_run_is_asked_what_it_held_out(task, tmp_path, monkeypatch, method):
     runs = [run for run in runs if run.held in ("", "DIR")]
     told = {}
     for name, asked in (
-        ("held out", behavior_runner.chosen),
+        ("held out", behavior_runner.select_functionalities),
         ("all", lambda suite, _, keep: suite),
     ):
         plan = Plan.create(tmp_path / name, runs, task.settings())
         with monkeypatch.context() as patch:
-            patch.setattr(behavior_runner, "chosen", asked)
+            patch.setattr(behavior_runner, "select_functionalities", asked)
             run_plan(plan, task, progress=False)
         told[name] = {result["held"]: result for result in plan.results()}
     suite = task.suite.split("test")

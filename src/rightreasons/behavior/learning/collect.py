@@ -1,4 +1,8 @@
-"""What the finished runs of a plan say: pass rates, G over fixed functionalities, tests, and runs that went wrong."""
+"""Scores of the finished runs of a plan: pass rates, G over fixed functionalities, and tests.
+
+`collect_scores` is the entry point. It also lists models that give one answer to everything, and
+refuses methods that trained exactly as another one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from rightreasons.core.significance import mcnemar
 SHUFFLE_SEED = 42
 """Seed of the randomization tests, as in the published analysis."""
 
-ONE_ANSWER = 0.9
+MAX_SHARE_OF_ONE_ANSWER = 0.9
 """A model that gives one answer to more than this share of the independent items is degenerate."""
 
 Stored = Mapping[str, Any]
@@ -33,19 +37,20 @@ class PlanScores(Result):
         configuration: One of `CONFIGURATIONS`.
         method: One of `METHODS`.
         seed: Seed.
-        iid_score: Accuracy on independent data, or exact match for reading, of the model that was trained on the whole
-            suite (for IID, on none of it); None where that run is not finished.
-        suite_scores: Setting -> mean pass rate over the plan's fixed functionalities, each scored by the run that held
-            it out.
-        scores: Setting -> G, the harmonic mean of `iid_score` and the suite score.
-        average: Mean of the G scores of the four settings; None where one is missing.
-        pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
-        differences: Setting -> G minus that of IID with the same seed.
-        p_values: "iid" -> McNemar's mid-p test of `iid_score` against that of IID; setting -> approximate randomization
-            of the difference of the G scores.
-        n_runs: Finished runs.
-        n_unchanged: Those of them with the outcome of IID, with the same seed, on every case and independent item:
-            their training changed nothing.
+        iid_score: Accuracy on independent data, or exact match for reading, of the model that was
+            trained on the whole suite (for IID, on none of it); None if that run is not finished.
+        suite_scores: Mean pass rate over the plan's fixed functionalities by setting, each scored by
+            the run that held it out.
+        scores: G by setting, the harmonic mean of `iid_score` and the suite score.
+        average: Mean of the G scores of the four settings; None if one is missing.
+        pass_rates: Pass rate by setting and functionality; None if the expectation applies to no
+            case.
+        differences: G minus that of IID with the same seed, by setting.
+        p_values: "iid": McNemar's mid-p test of `iid_score` against that of IID. Each setting:
+            approximate randomization of the difference of the G scores.
+        n_runs: Number of finished runs.
+        n_unchanged: Number of them with the same outcome as IID, with the same seed, on every case
+            and independent item: their training changed no prediction.
         iid_f1: Token F1 on independent data, for reading; None for classes.
     """
 
@@ -70,14 +75,15 @@ class CollectedScores(Result):
 
     Attributes:
         rows: One per configuration, method and seed, with the settings whose runs are all finished.
-        degenerate: The runs whose models give nearly one answer to the independent data: what they are, the share of
-            these items that they call class 0, their accuracy on them, and their mean confidence and mean pass rate on
-            what was held out, or on the whole suite; None where nothing applies.
-        functionalities: The fixed set of functionalities that every score is a mean of: those whose pass rate is
-            defined in every finished setting of every row.
+        degenerate: Runs whose models give nearly one answer to the independent data: their
+            configuration, the share of these items that they call class 0, their accuracy on them,
+            and their mean confidence and mean pass rate on what was held out, or on the whole
+            suite; None if no expectation applies.
+        functionalities: Fixed set of functionalities of which every score is a mean: those whose
+            pass rate is defined in every finished setting of every row.
         n_functionalities: Number of functionalities of the suite.
-        n_done: Finished runs.
-        n_runs: Runs of the plan.
+        n_done: Number of finished runs.
+        n_runs: Number of runs of the plan.
     """
 
     rows: list[PlanScores]
@@ -91,10 +97,11 @@ class CollectedScores(Result):
 def collect_scores(plan: Plan) -> CollectedScores:
     """Gather the finished runs into pass rates, G scores and their tests.
 
-    In the settings "functionality", "class" and "type", each functionality is scored by the run that held it out of
-    training. A setting appears when all of its runs are finished. As in the paper and its released code, the score on
-    independent data of all four G's of a row is that of the model trained on the whole suite, and all rows and settings
-    are means over one fixed set of functionalities. The test of a row is of the very difference that is printed.
+    In the settings "functionality", "class" and "type", each functionality is scored by the run
+    that held it out of training. A setting appears when all of its runs are finished. As in the
+    paper and its released code, the score on independent data of all four G's of a row is that of
+    the model trained on the whole suite, and all rows and settings are means over one fixed set of
+    functionalities. The test of a row is of the very difference that is printed.
 
     Args:
         plan: The plan; unfinished runs are left out.
@@ -102,152 +109,287 @@ def collect_scores(plan: Plan) -> CollectedScores:
     Returns:
         Pass rates and G scores by configuration, method and setting.
 
+    Raises:
+        ValueError: If a method ended with the weights of another method, or of no training, in all
+            of its runs: its row would be that of another method.
+
     References:
-        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL,
-        sections 3 to 5.
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL, sections 3 to 5.
     """
     results = {result["key"]: result for result in plan.results()}
-    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
+    runs_by_row: dict[tuple[str, str, int], list[PlannedRun]] = {}
     for run in plan.runs:
-        groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
-    finished = [row for runs in groups.values() if (row := _Row(runs, results)).rates]
-    tables = [rates for row in finished for rates in row.rates.values()]
-    every = list(dict.fromkeys(name for rates in tables for name in rates))
-    fixed = tuple(name for name in every if all(rates.get(name) is not None for rates in tables))
-    baselines = {row.first.seed: row for row in finished if row.first.configuration == "IID"}
-    places = _case_places(plan)
-    rows = (
-        [row.scored(fixed, baselines.get(row.first.seed), places) for row in finished]
-        if fixed
-        else []
-    )
+        runs_by_row.setdefault((run.configuration, run.method, run.seed), []).append(run)
+    _check_methods_differ(runs_by_row, results)
+
+    rows = []
+    for runs in runs_by_row.values():
+        row = _Row(runs, results)
+        if row.rates:
+            rows.append(row)
+    names, fixed_names = _select_functionalities(rows)
+    scored_rows = []
+    if fixed_names:
+        scored_rows = _score_rows(rows, fixed_names, _find_case_ranges(plan))
+    degenerate = []
+    for run in plan.runs:
+        if run.key in results and _gives_one_answer(results[run.key]):
+            degenerate.append(_describe_degenerate(run, results[run.key]))
     return CollectedScores(
-        rows=rows,
-        degenerate=[
-            _degenerate(run, results[run.key])
-            for run in plan.runs
-            if _gives_one_answer(results.get(run.key))
-        ],
-        functionalities=fixed,
-        n_functionalities=len(every),
+        rows=scored_rows,
+        degenerate=degenerate,
+        functionalities=fixed_names,
+        n_functionalities=len(names),
         n_done=len(results),
         n_runs=len(plan.runs),
     )
 
 
+def _check_methods_differ(
+    runs_by_row: Mapping[tuple[str, str, int], Sequence[PlannedRun]],
+    results: Mapping[str, Stored],
+) -> None:
+    """Check that no method ended with the same weights as another one, or as none, in all runs."""
+    digests_by_row: dict[tuple[str, str, int], tuple[str | None, ...]] = {}
+    for (configuration, method, seed), runs in runs_by_row.items():
+        if configuration == "IID":
+            continue
+        finished = [results[run.key] for run in runs if run.key in results]
+        # Results of earlier versions have no digests of weights.
+        if not finished or any("weights" not in result for result in finished):
+            continue
+        if all(result["weights"] == result["initial_weights"] for result in finished):
+            raise ValueError(
+                f"Expected the method {method!r} to change weights, but after {configuration} with "
+                f"seed {seed} all are as before."
+            )
+        digests = tuple(results.get(run.key, {}).get("weights") for run in runs)
+        for (
+            earlier_configuration,
+            partner,
+            earlier_seed,
+        ), partner_digests in digests_by_row.items():
+            is_same_row = (earlier_configuration, earlier_seed) == (configuration, seed)
+            if is_same_row and digests == partner_digests:
+                raise ValueError(
+                    f"Expected the methods {partner!r} and {method!r} to train differently, but all "
+                    f"runs of {configuration} with seed {seed} ended with the same weights: leave "
+                    "one of them out of the plan."
+                )
+        digests_by_row[configuration, method, seed] = digests
+
+
+def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str, ...]]:
+    """Return all functionalities, and those whose pass rate is defined in every setting."""
+    tables = []
+    for row in rows:
+        tables.extend(row.rates.values())
+    # The order is that of the suite, which a set would lose.
+    names: dict[str, None] = {}
+    for rates in tables:
+        names.update(dict.fromkeys(rates))
+    fixed_names = []
+    for name in names:
+        if all(rates.get(name) is not None for rates in tables):
+            fixed_names.append(name)
+    return list(names), tuple(fixed_names)
+
+
+def _score_rows(
+    rows: Sequence[_Row], names: Sequence[str], ranges: Mapping[str, slice]
+) -> list[PlanScores]:
+    """Score each row over some functionalities, next to the IID row with its seed."""
+    baselines = {}
+    for row in rows:
+        if row.run.configuration == "IID":
+            baselines[row.run.seed] = row
+    return [row.score(names, baselines.get(row.run.seed), ranges) for row in rows]
+
+
 class _Row:
-    """The finished runs of one configuration, method and seed."""
+    """The finished runs of one configuration, method and seed.
+
+    Attributes:
+        run: One of the runs, for what they share.
+        whole: Result of the run that was trained on the whole suite; None if it is not finished.
+        results: Results of the finished runs.
+        scorers: Result of the run that scores a functionality, by setting and functionality.
+        rates: Pass rate by setting and functionality.
+    """
 
     def __init__(self, runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> None:
-        self.first = runs[0]
-        self.whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
-        self.finished = [results[run.key] for run in runs if run.key in results]
-        # Setting -> functionality -> the result of the run that scores it.
-        self.scorers: dict[str, dict[str, Stored]] = {}
-        for name in PARTITIONS:
-            members = [run for run in runs if run.partition == name]
-            if members and all(run.key in results for run in members):
-                self.scorers["standard" if self.first.configuration == "IID" else name] = {
-                    functionality: results[run.key]
-                    for run in members
-                    for functionality in results[run.key]["pass_rates"]
-                    if not run.held or functionality in run.held_out
-                }
-        self.rates: dict[str, dict[str, float | None]] = {
-            setting: {name: result["pass_rates"][name] for name, result in scorers.items()}
-            for setting, scorers in self.scorers.items()
-        }
+        self.run = runs[0]
+        self.whole: Stored | None = None
+        self.results = []
+        for run in runs:
+            if run.key in results:
+                self.results.append(results[run.key])
+                if run.partition == "seen":
+                    self.whole = results[run.key]
 
-    def scored(
-        self, fixed: Sequence[str], baseline: _Row | None, places: Mapping[str, slice]
+        self.scorers: dict[str, dict[str, Stored]] = {}
+        self.rates: dict[str, dict[str, float | None]] = {}
+        for partition in PARTITIONS:
+            members = [run for run in runs if run.partition == partition]
+            if not members or any(run.key not in results for run in members):
+                continue
+            # A model that never saw the suite holds nothing out: it is the standard.
+            setting = "standard" if self.run.configuration == "IID" else partition
+            self.scorers[setting] = _find_scorers(members, results)
+            rates = {}
+            for name, result in self.scorers[setting].items():
+                rates[name] = result["pass_rates"][name]
+            self.rates[setting] = rates
+
+    def score(
+        self, names: Sequence[str], baseline: _Row | None, ranges: Mapping[str, slice]
     ) -> PlanScores:
-        """Score the row over fixed functionalities, and compare it with the model of the independent data."""
-        iid = None if self.whole is None else float(self.whole["iid_accuracy"])
-        defined = {
-            setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()
-        }
-        score = generalization_score(defined, iid or 0.0)
-        scores = {} if iid is None else score.scores
-        four = [scores[setting] for setting in PARTITIONS if setting in scores]
-        before = None if baseline in (None, self) else baseline.whole
+        """Score the row over some functionalities, and compare it with the IID row.
+
+        Args:
+            names: Functionalities whose pass rates are defined.
+            baseline: The IID row with the same seed; None if it is not finished.
+            ranges: Cases of each functionality among the stored outcomes.
+        """
+        iid_score = None if self.whole is None else float(self.whole["iid_accuracy"])
+        rates_by_setting = {}
+        for setting, rates in self.rates.items():
+            rates_by_setting[setting] = [rates[name] for name in names]
+        result = generalization_score(rates_by_setting, iid_score or 0.0)
+        scores = {} if iid_score is None else result.scores
+        setting_scores = [scores[setting] for setting in PARTITIONS if setting in scores]
+        average = None
+        if len(setting_scores) == len(PARTITIONS):
+            average = float(np.mean(setting_scores))
+
+        baseline_result = None
+        if baseline is not None and baseline is not self:
+            baseline_result = baseline.whole
         differences: dict[str, float] = {}
         p_values: dict[str, float] = {}
-        if self.whole is not None and before is not None and places and "passed" in before:
-            right = outcomes(self.whole["iid_right"]), outcomes(before["iid_right"])
-            p_values["iid"] = mcnemar(right[0] == 1, right[1] == 1).p_value
-            for setting, scorers in self.scorers.items():
-                sides = [
-                    (scorers[name]["passed"], before["passed"], places[name]) for name in fixed
-                ]
-                pairs = [
-                    (outcomes(ours[place]), outcomes(theirs[place]))
-                    for ours, theirs, place in sides
-                ]
-                test = compare_generalization(right, pairs, seed=SHUFFLE_SEED)
-                differences[setting], p_values[setting] = test.difference, test.p_value
+        if baseline_result is not None and ranges and "passed" in baseline_result:
+            differences, p_values = self._compare(baseline_result, names, ranges)
+        n_unchanged = 0
+        for stored in self.results:
+            n_unchanged += _has_same_outcomes(stored, baseline_result)
         return PlanScores(
-            configuration=self.first.configuration,
-            method=self.first.method,
-            seed=self.first.seed,
-            iid_score=iid,
-            suite_scores=score.suite_scores,
+            configuration=self.run.configuration,
+            method=self.run.method,
+            seed=self.run.seed,
+            iid_score=iid_score,
+            suite_scores=result.suite_scores,
             scores=scores,
-            average=float(np.mean(four)) if len(four) == len(PARTITIONS) else None,
+            average=average,
             pass_rates=self.rates,
             differences=differences,
             p_values=p_values,
-            n_runs=len(self.finished),
-            n_unchanged=sum(_has_same_outcomes(result, before) for result in self.finished),
+            n_runs=len(self.results),
+            n_unchanged=n_unchanged,
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
         )
 
+    def _compare(
+        self, baseline: Stored, names: Sequence[str], ranges: Mapping[str, slice]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the differences of the G scores to those of IID, and the p-values."""
+        differences: dict[str, float] = {}
+        p_values: dict[str, float] = {}
+        if self.whole is None:
+            return differences, p_values
+        correct = outcomes(self.whole["iid_right"])
+        baseline_correct = outcomes(baseline["iid_right"])
+        p_values["iid"] = mcnemar(correct == 1, baseline_correct == 1).p_value
+        for setting, scorers in self.scorers.items():
+            pairs = []
+            for name in names:
+                cases = ranges[name]
+                passed = outcomes(scorers[name]["passed"][cases])
+                pairs.append((passed, outcomes(baseline["passed"][cases])))
+            # Cases are exchanged within pairs, so that the test is about the printed difference.
+            test = compare_generalization((correct, baseline_correct), pairs, seed=SHUFFLE_SEED)
+            differences[setting] = test.difference
+            p_values[setting] = test.p_value
+        return differences, p_values
+
+
+def _find_scorers(runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> dict[str, Stored]:
+    """Return the result of the run that scores each functionality: the one that held it out."""
+    scorers = {}
+    for run in runs:
+        result = results[run.key]
+        for name in result["pass_rates"]:
+            if not run.held or name in run.held_out:
+                scorers[name] = result
+    return scorers
+
 
 def outcomes(letters: str) -> NDArray[np.float64]:
-    """Read outcomes as a runner writes them: 1, 0, - for undefined, and . for a case that the run was not asked.
+    """Read outcomes as a runner writes them: 1, 0, - if undefined, and . if not evaluated.
 
     Example:
         >>> outcomes("1-0.").tolist()
         [1.0, nan, 0.0, nan]
     """
-    return np.array([float(letter) if letter in "01" else np.nan for letter in letters])
+    values = np.full(len(letters), np.nan)
+    for index, letter in enumerate(letters):
+        if letter in "01":
+            values[index] = float(letter)
+    return values
 
 
-def _has_same_outcomes(result: Stored, before: Stored | None) -> bool:
-    """Tell whether a model does as the one before on every case that it was asked, and every independent item."""
-    if before is None or "passed" not in before or result["iid_right"] != before["iid_right"]:
+def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
+    """Return whether two models agree on every evaluated case and every independent item."""
+    if baseline is None or "passed" not in baseline:
         return False
-    return all(
-        now in (then, NOT_ASKED)
-        for now, then in zip(result["passed"], before["passed"], strict=True)
-    )
+    if result["iid_right"] != baseline["iid_right"]:
+        return False
+    for letter, baseline_letter in zip(result["passed"], baseline["passed"], strict=True):
+        # A run answers only what it held out.
+        if letter not in (baseline_letter, NOT_ASKED):
+            return False
+    return True
 
 
-def _case_places(plan: Plan) -> dict[str, slice]:
-    """Return the places of each functionality's test cases among the outcomes, in the suite's order."""
+def _find_case_ranges(plan: Plan) -> dict[str, slice]:
+    """Return the range of each functionality's cases among the outcomes, in the suite's order."""
     counts = plan.settings.get("n_cases", [])
-    ends = np.cumsum(counts, dtype=np.int64).tolist()
-    names = (name for name, *_ in plan.settings.get("functionalities", []))
-    return {name: slice(end - n, end) for name, n, end in zip(names, counts, ends, strict=True)}
+    names = [name for name, *_ in plan.settings.get("functionalities", [])]
+    ranges = {}
+    start = 0
+    for name, count in zip(names, counts, strict=True):
+        ranges[name] = slice(start, start + count)
+        start += count
+    return ranges
 
 
-def _gives_one_answer(result: Stored | None) -> bool:
-    """Tell whether a model gives one answer: the paper finds one that was trained on INV and DIR tests alone."""
-    called = None if result is None else result.get("iid_predicted_negative")
-    return called is not None and not 1 - ONE_ANSWER <= called <= ONE_ANSWER
+def _gives_one_answer(result: Stored) -> bool:
+    """Return whether a model gives one answer.
+
+    The paper finds such a model: it was trained on INV and DIR tests alone, which one answer passes.
+    """
+    share = result.get("iid_predicted_negative")
+    if share is None:
+        return False
+    return not 1 - MAX_SHARE_OF_ONE_ANSWER <= share <= MAX_SHARE_OF_ONE_ANSWER
 
 
-def _degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
-    known = [
-        rate
-        for name in run.held_out or result["pass_rates"]
-        if (rate := result["pass_rates"][name]) is not None
-    ]
+def _describe_degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
+    """Return the row of a run whose model gives one answer."""
+    rates = []
+    for name in run.held_out or result["pass_rates"]:
+        rate = result["pass_rates"][name]
+        # An expectation that applies to no case has no rate.
+        if rate is not None:
+            rates.append(rate)
     return {
-        **{
-            name: getattr(run, name)
-            for name in ("configuration", "method", "seed", "partition", "held")
-        },
+        "configuration": run.configuration,
+        "method": run.method,
+        "seed": run.seed,
+        "partition": run.partition,
+        "held": run.held,
         "called_class_0": result["iid_predicted_negative"],
-        **{name: result[name] for name in ("iid_accuracy", "mean_confidence")},
-        "pass_rate": float(np.mean(known)) if known else None,
+        "iid_accuracy": result["iid_accuracy"],
+        "mean_confidence": result["mean_confidence"],
+        "pass_rate": float(np.mean(rates)) if rates else None,
     }

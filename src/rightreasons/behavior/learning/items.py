@@ -1,6 +1,8 @@
-"""What behavioral learning trains on: items with a rule each, and the steps in which a training takes them.
+"""Items of behavioral learning, and the steps in which a training takes them.
 
-An item is a labeled text, or a text with its changed versions, one of which is drawn each time the item comes up.
+An item is a labeled text, or a text with its changed versions, one of which is drawn each time the
+item comes up. `suite_items`, `reading_items`, `iid_items` and `question_items` make items;
+`plan_steps` lays out a training; a `Target` says how batches are described to the losses.
 """
 
 from __future__ import annotations
@@ -27,14 +29,13 @@ from rightreasons.models.batching import Encoded, pad
 from rightreasons.models.spans import Windows
 
 TYPES = ("iid", "MFT", "INV", "DIR")
-"""Where an item comes from; `Items.type` numbers them. Batches of the plain methods have one type each."""
+"""Origin of an item; `Items.type` numbers them. Batches of the plain methods have one type each."""
 
 IID = "i.i.d. data"
 """The environment of independent data."""
 
 Step = list[tuple[int, int]]
 """The items of a batch, each with the text that it shows."""
-
 
 _NUMBERS = ("first", "changed", "n_changed", "rule", "type", "environment")
 _COLUMNS = (*_NUMBERS, "targets")
@@ -47,8 +48,8 @@ class Items:
     Attributes:
         texts: N texts.
         text_pairs: N second texts, or None.
-        first: (n,) the text of each item; the original of a pair.
-        changed: (n,) the first changed version; the versions of an item follow one another.
+        first: (n,) text of each item; the original of a pair.
+        changed: (n,) first changed version; the versions of an item follow one another.
         n_changed: (n,) number of changed versions; 0 for a labeled item.
         targets: (n, C) target probabilities; 0 for pairs.
         rule: (n,) number in `losses.RULES`.
@@ -81,21 +82,18 @@ class Items:
         environments: tuple[str, ...],
     ) -> Items:
         """Make items of (n, 6) rows: first, changed, n_changed, rule, type and environment of each item."""
-        return cls(
-            texts,
-            text_pairs,
-            targets=targets,
-            environments=environments,
-            **dict(zip(_NUMBERS, rows.T, strict=True)),
-        )
+        columns = dict(zip(_NUMBERS, rows.T, strict=True))
+        return cls(texts, text_pairs, targets=targets, environments=environments, **columns)
 
     def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
         """Return which items belong to the named functionalities, (n,)."""
-        return np.array([name in names for name in self.environments], dtype=bool)[self.environment]
+        is_named = np.array([name in names for name in self.environments], dtype=bool)
+        return is_named[self.environment]
 
-    def select(self, keep: NDArray[Any]) -> Items:
+    def select(self, rows: NDArray[Any]) -> Items:
         """Return some of the items, by a mask or by their numbers, over the same texts."""
-        return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name in _COLUMNS})
+        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return dataclasses.replace(self, **columns)
 
 
 Batch = dict[str, torch.Tensor]
@@ -103,7 +101,7 @@ Batch = dict[str, torch.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What a kind of model learns: how its batches are described, where its logits are, and what items lose.
+    """What a kind of model learns: descriptions of its batches, its logits, and its losses.
 
     Attributes:
         describe: As `describe`: the texts of a step, and tensors with one row per item.
@@ -117,15 +115,19 @@ class Target:
 
 
 def describe(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
-    """Return the texts of a step, each once, and the columns of its items that losses and methods read."""
-    chosen, shown = (np.array(column, dtype=np.int64) for column in zip(*step, strict=True))
-    texts, places = np.unique(np.concatenate((items.first[chosen], shown)), return_inverse=True)
+    """Return the distinct texts of a step, and the columns of its items for losses and methods."""
+    table = np.array(step, dtype=np.int64)
+    rows = table[:, 0]
+    displayed = table[:, 1]
+    # A labeled item shows its own text, which a model then reads once.
+    both = np.concatenate((items.first[rows], displayed))
+    texts, positions = np.unique(both, return_inverse=True)
     return texts, {
-        "first": torch.from_numpy(places[: len(chosen)]),
-        "second": torch.from_numpy(places[len(chosen) :]),
-        "targets": torch.from_numpy(items.targets[chosen]).float(),
-        "rule": torch.from_numpy(items.rule[chosen]),
-        "environment": torch.from_numpy(items.environment[chosen]),
+        "first": torch.from_numpy(positions[: len(rows)]),
+        "second": torch.from_numpy(positions[len(rows) :]),
+        "targets": torch.from_numpy(items.targets[rows]).float(),
+        "rule": torch.from_numpy(items.rule[rows]),
+        "environment": torch.from_numpy(items.environment[rows]),
     }
 
 
@@ -143,20 +145,23 @@ def join_items(first: Items, second: Items) -> Items:
         raise ValueError(
             "Expected one text per item in both sources or two in both, but they differ."
         )
+    text_pairs = None
+    if first.text_pairs is not None and second.text_pairs is not None:
+        text_pairs = first.text_pairs + second.text_pairs
+
+    # Numbers of texts and environments of the second source continue those of the first one.
     shifts = {
         "first": len(first.texts),
         "changed": len(first.texts),
         "environment": len(first.environments),
     }
-    columns = {
-        name: np.concatenate((getattr(first, name), getattr(second, name) + shifts.get(name, 0)))
-        for name in _COLUMNS
-    }
+    columns = {}
+    for name in _COLUMNS:
+        shifted = getattr(second, name) + shifts.get(name, 0)
+        columns[name] = np.concatenate((getattr(first, name), shifted))
     return Items(
         texts=first.texts + second.texts,
-        text_pairs=None
-        if first.text_pairs is None
-        else first.text_pairs + (second.text_pairs or []),
+        text_pairs=text_pairs,
         environments=first.environments + second.environments,
         **columns,
     )
@@ -167,10 +172,10 @@ def plan_steps(
 ) -> list[Step]:
     """Lay out a training: for each step, its items and the changed text that each pair shows.
 
-    "mean" takes batches of one type in random order, each item once per epoch; pairs count as two, so their batches
-    are half as large. "dro" takes a batch of one random environment per step, "fish" one of each of five different
-    environments in turn, and "irm" takes one batch of every environment. All see about the same number of items per
-    epoch.
+    "mean" takes batches of one type in random order, each item once per epoch; pairs count as two,
+    so their batches are half as large. "dro" takes a batch of one random environment per step,
+    "fish" one of each of five different environments in turn, and "irm" takes one batch of every
+    environment. All see about the same number of items per epoch.
 
     Args:
         items: The items.
@@ -189,65 +194,103 @@ def plan_steps(
     if not len(items):
         raise ValueError("Expected items to train on, but everything is held out.")
     rng = np.random.default_rng([seed, 7])
-    by = items.type if objective == "mean" else items.environment
-    sources = [
-        _Source(np.flatnonzero(by == number), items, batch_size, rng) for number in np.unique(by)
-    ]
-    per_step = len(sources) if objective == "irm" else 1
-    n_steps = max(1, int(np.ceil(sum(source.n_batches for source in sources) * epochs / per_step)))
-    batches: list[NDArray[np.int64]] = []
+    source_of_item = items.type if objective == "mean" else items.environment
+    sources = []
+    for number in np.unique(source_of_item):
+        members = np.flatnonzero(source_of_item == number)
+        sources.append(_Source(members, items, batch_size, rng))
+
+    n_batches = sum(source.n_batches for source in sources)
+    n_batches_per_step = len(sources) if objective == "irm" else 1
+    n_steps = max(1, int(np.ceil(n_batches * epochs / n_batches_per_step)))
     if objective == "irm":
-        batches = [np.concatenate([source.next() for source in sources]) for _ in range(n_steps)]
+        batches = _draw_joint_batches(sources, n_steps)
     elif objective == "mean":
-        while len(batches) < n_steps:
-            epoch = [batch for source in sources for batch in source.epoch()]
-            batches.extend(epoch[place] for place in rng.permutation(len(epoch)))
+        batches = _draw_epochs(sources, n_steps, rng)
     else:
-        size = min(5, len(sources)) if objective == "fish" else 1
-        order: list[int] = []
-        while len(order) < n_steps:
-            order.extend(rng.choice(len(sources), size=size, replace=False).tolist())
-        batches = [sources[place].next() for place in order[:n_steps]]
-    return [_draw_texts(items, batch, rng) for batch in batches[:n_steps]]
+        n_sources = min(5, len(sources)) if objective == "fish" else 1
+        batches = _draw_sources(sources, n_steps, n_sources, rng)
+    return [_draw_texts(items, batch, rng) for batch in batches]
+
+
+def _draw_joint_batches(sources: Sequence[_Source], n_steps: int) -> list[NDArray[np.int64]]:
+    """Return batches that have items of every source."""
+    batches = []
+    for _ in range(n_steps):
+        batches.append(np.concatenate([source.draw() for source in sources]))
+    return batches
+
+
+def _draw_epochs(
+    sources: Sequence[_Source], n_steps: int, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Return the batches of all sources in random order, epoch after epoch."""
+    batches: list[NDArray[np.int64]] = []
+    while len(batches) < n_steps:
+        epoch: list[NDArray[np.int64]] = []
+        for source in sources:
+            epoch.extend(source.draw_epoch())
+        batches.extend(epoch[index] for index in rng.permutation(len(epoch)))
+    return batches[:n_steps]
+
+
+def _draw_sources(
+    sources: Sequence[_Source], n_steps: int, n_sources: int, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Return batches of random sources, which differ within each round of `n_sources` batches."""
+    order: list[int] = []
+    while len(order) < n_steps:
+        order.extend(rng.choice(len(sources), size=n_sources, replace=False).tolist())
+    return [sources[number].draw() for number in order[:n_steps]]
 
 
 class _Source:
-    """Items that come in shuffled batches, epoch after epoch."""
+    """Items that come in shuffled batches, epoch after epoch.
+
+    Attributes:
+        n_batches: Number of batches of an epoch.
+    """
 
     def __init__(
         self, members: NDArray[np.intp], items: Items, batch_size: int, rng: np.random.Generator
     ) -> None:
-        pairs = bool((items.n_changed[members] > 0).any())
-        self.members, self.rng = members, rng
-        self.size = max(1, batch_size // 2) if pairs else batch_size
-        self.n_batches = -(-len(members) // self.size)
-        self._left: list[NDArray[np.int64]] = []
+        has_pairs = bool((items.n_changed[members] > 0).any())
+        self._members = members
+        self._rng = rng
+        # A pair has two texts.
+        self._size = max(1, batch_size // 2) if has_pairs else batch_size
+        self.n_batches = -(-len(members) // self._size)
+        self._remaining: list[NDArray[np.int64]] = []
 
-    def epoch(self) -> list[NDArray[np.int64]]:
-        order = self.rng.permutation(self.members).astype(np.int64)
-        return [order[start : start + self.size] for start in range(0, len(order), self.size)]
+    def draw_epoch(self) -> list[NDArray[np.int64]]:
+        """Return all batches of an epoch."""
+        order = self._rng.permutation(self._members).astype(np.int64)
+        return [order[start : start + self._size] for start in range(0, len(order), self._size)]
 
-    def next(self) -> NDArray[np.int64]:
-        if not self._left:
-            self._left = self.epoch()[::-1]
-        return self._left.pop()
+    def draw(self) -> NDArray[np.int64]:
+        """Return the next batch, of a new epoch after the last one."""
+        if not self._remaining:
+            self._remaining = self.draw_epoch()[::-1]
+        return self._remaining.pop()
 
 
 def _draw_texts(items: Items, batch: NDArray[np.int64], rng: np.random.Generator) -> Step:
+    """Return the items of a batch with a random version of each pair."""
     counts = items.n_changed[batch]
+    # A labeled item takes a draw too, and shows its own text.
     versions = items.changed[batch] + rng.integers(0, np.maximum(counts, 1))
-    return list(
-        zip(
-            batch.tolist(), np.where(counts > 0, versions, items.first[batch]).tolist(), strict=True
-        )
-    )
+    texts = np.where(counts > 0, versions, items.first[batch])
+    return list(zip(batch.tolist(), texts.tolist(), strict=True))
 
 
 TARGETS: Mapping[str, Mapping[Any, tuple[float, float]]] = {
     "sentiment": {0: (1.0, 0.0), 1: (0.5, 0.5), 2: (0.0, 1.0), "not negative": (1 / 3, 2 / 3)},
     "classes": {0: (1.0, 0.0), 1: (0.0, 1.0), "not negative": (0.0, 1.0)},
 }
-"""Treatment -> label -> what the two classes of the model should get. Three sentiments are shared among them."""
+"""Target probabilities of the two classes of a model, by treatment and label.
+
+A model of two classes shares a neutral sentiment among both.
+"""
 
 
 def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArray[np.float64]:
@@ -273,7 +316,8 @@ def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArr
     for label in labels:
         if label not in table:
             raise ValueError(
-                f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {format_value(label)}."
+                f"Expected labels of {treatment} from 0 to {len(table) - 2}, "
+                f"but got {format_value(label)}."
             )
     return np.array([table[label] for label in labels], dtype=np.float64).reshape(-1, 2)
 
@@ -281,9 +325,10 @@ def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArr
 def suite_items(suite: Suite, *, labels: str = "sentiment") -> Items:
     """Turn a suite's cases into items.
 
-    Minimum functionality tests, and directional tests that expect a label (such as those of paraphrases), become
-    labeled items. Invariance tests become pairs of an original and one changed text; directional tests of confidence
-    become pairs with the direction that their expectation names.
+    Minimum functionality tests, and directional tests that expect a label (such as those of
+    paraphrases), become labeled items. Invariance tests become pairs of an original and one changed
+    text; directional tests of confidence become pairs with the direction that their expectation
+    names.
 
     Args:
         suite: A suite with one or two texts per example.
@@ -296,50 +341,69 @@ def suite_items(suite: Suite, *, labels: str = "sentiment") -> Items:
         ValueError: If no loss is known for an expectation, or a label fits no class.
     """
     check_one_of(labels, tuple(TARGETS), "labels")
-    table, known = _case_rows(suite, _rule, _labels)
-    targets = np.zeros((len(table), 2))
-    targets[table[:, 3] == 0] = label_targets(known, treatment=labels)
-    return Items.of_rows(
-        *suite_texts(suite), table, targets, tuple(f.name for f in suite.functionalities)
-    )
+    rows, case_labels = _make_case_rows(suite, _find_rule, _find_labels)
+    targets = np.zeros((len(rows), 2))
+    # Pairs have no target: their loss compares two predictions.
+    is_labeled = rows[:, 3] == 0
+    targets[is_labeled] = label_targets(case_labels, treatment=labels)
+    texts, text_pairs = suite_texts(suite)
+    return Items.of_rows(texts, text_pairs, rows, targets, _list_environments(suite))
+
+
+def _list_environments(suite: Suite) -> tuple[str, ...]:
+    """Return the names of the functionalities."""
+    return tuple(functionality.name for functionality in suite.functionalities)
 
 
 def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
-    """Return the texts of all examples, and their second texts where there are two.
+    """Return the texts of all examples, and their second texts if they have two.
 
     Raises:
         ValueError: If there are more than two.
     """
     if len(suite.text_columns) > 2:
         raise ValueError(
-            f"Expected one or two texts per example, but the suite {suite.name!r} has {suite.text_columns}."
+            f"Expected one or two texts per example, but the suite {suite.name!r} has "
+            f"{suite.text_columns}."
         )
-    columns = [list(column) for column in zip(*suite.texts(), strict=True)]
-    return columns[0], columns[1] if len(columns) == 2 else None
+    columns = list(map(list, zip(*suite.texts(), strict=True)))
+    text_pairs = columns[1] if len(columns) == 2 else None
+    return columns[0], text_pairs
 
 
-def _case_rows(
+def _make_case_rows(
     suite: Suite,
-    rule_of: Callable[[Functionality], int],
-    labels_of: Callable[[Functionality, Case, int], Sequence[Any]],
+    find_rule: Callable[[Functionality], int],
+    find_labels: Callable[[Functionality, Case, int], Sequence[Any]],
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Lay out the cases of a suite: (n, 6) rows as `Items.of_rows` takes them, and the labels of the labeled ones."""
+    """Lay out the cases of a suite.
+
+    Args:
+        suite: The suite.
+        find_rule: Returns the number of the rule of a functionality.
+        find_labels: Returns the label of each example of a case, given the number of its first
+            text; None for an example without one.
+
+    Returns:
+        (n, 6) rows as `Items.of_rows` takes them, and the labels of the labeled ones.
+    """
     rows: list[tuple[int, int, int, int, int, int]] = []
     labels: list[Any] = []
     start = 0
-    for number, functionality in enumerate(suite.functionalities):
-        rule, kind = rule_of(functionality), TYPES.index(functionality.test_type)
+    for environment, functionality in enumerate(suite.functionalities):
+        rule = find_rule(functionality)
+        case_type = TYPES.index(functionality.test_type)
         for case in functionality.cases:
-            n_changed = len(case.examples) - 1
-            if rule and n_changed:
-                rows.append((start, start + 1, n_changed, rule, kind, number))
-            for text, label in enumerate(
-                () if rule else labels_of(functionality, case, start), start
-            ):
-                if label is not None:
-                    rows.append((text, text, 0, rule, TYPES.index("MFT"), number))
-                    labels.append(label)
-            start += n_changed + 1
+            n_examples = len(case.examples)
+            if rule == 0:
+                # A directional test with a label is trained on as a minimum functionality test.
+                for text, label in enumerate(find_labels(functionality, case, start), start):
+                    if label is not None:
+                        rows.append((text, text, 0, rule, TYPES.index("MFT"), environment))
+                        labels.append(label)
+            elif n_examples > 1:
+                rows.append((start, start + 1, n_examples - 1, rule, case_type, environment))
+            start += n_examples
     return np.array(rows, dtype=np.int64).reshape(-1, 6), labels
 
 
@@ -352,90 +416,114 @@ def iid_items(
         ValueError: If texts and labels differ in number, or a label is not one of the classes.
     """
     check_same_length(texts=texts, labels=labels)
-    return _labeled(texts, text_pairs, label_targets(labels))
+    return _make_labeled_items(texts, text_pairs, label_targets(labels))
 
 
-def _labeled(
+def _make_labeled_items(
     texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]
 ) -> Items:
-    """Make labeled items of one environment."""
-    places = np.arange(len(texts))
-    rows = np.column_stack((places, places, np.zeros((len(texts), 4), dtype=np.int64)))
-    return Items.of_rows(
-        list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,)
-    )
+    """Make labeled items of one environment, the independent data."""
+    numbers = np.arange(len(texts))
+    # All other columns are 0: no changed versions, the rule and the type of labeled data.
+    rows = np.zeros((len(texts), len(_NUMBERS)), dtype=np.int64)
+    rows[:, 0] = numbers
+    rows[:, 1] = numbers
+    if text_pairs is not None:
+        text_pairs = list(text_pairs)
+    return Items.of_rows(list(texts), text_pairs, rows, targets, (IID,))
 
 
-def _rule(functionality: Functionality, among: Collection[str] = EXPECTATIONS) -> int:
+def _find_rule(functionality: Functionality, names: Collection[str] = EXPECTATIONS) -> int:
+    """Return the number of the rule of a functionality.
+
+    Args:
+        functionality: The functionality.
+        names: Expectations that the kind of model can learn.
+
+    Raises:
+        ValueError: If its expectation has no loss.
+    """
     expectation = functionality.expectation
-    name, rises = expectation["name"], expectation.get("increasing", expectation.get("positive"))
-    known = {
+    name = expectation["name"]
+    is_rising = expectation.get("increasing", expectation.get("positive"))
+    rule_by_name = {
         **dict.fromkeys(("equal", "not_equal", "transitive"), "labeled"),
         "invariant": "invariant",
-        "monotonic": "not_less_conf" if rises else "not_more_conf",
-        "sentiment_shift": "not_less_2" if rises else "not_less_0",
+        "monotonic": "not_less_conf" if is_rising else "not_more_conf",
+        "sentiment_shift": "not_less_2" if is_rising else "not_less_0",
     }
+    # An expectation about one label is another one, which the paper has no loss for.
     if expectation.get("label") is not None:
         name = f"{name} of one label"
-    if name not in known or name not in among:
+    if name not in rule_by_name or name not in names:
         raise ValueError(
-            f"Expected an expectation with a known loss for {functionality.name!r}, but got {name!r}, which has none."
+            f"Expected an expectation with a known loss for {functionality.name!r}, "
+            f"but got {name!r}, which has none."
         )
-    return RULES.index(known[name])
+    return RULES.index(rule_by_name[name])
 
 
-def _labels(functionality: Functionality, case: Case, _: int) -> tuple[Any, ...]:
+def _find_labels(functionality: Functionality, case: Case, start: int) -> list[Any]:
+    """Return the label of each example of a case; None for an example without one."""
+    n_examples = len(case.examples)
     expectation = functionality.expectation
+    value = expectation.get("value")
     if expectation["name"] == "not_equal":
-        return ("not negative" if expectation.get("value") == 0 else None,) * len(case.examples)
-    if expectation.get("value") is not None:
-        # The first example is the original, of which nothing is asked.
-        head = (None,) if expectation.get("skip_first") else (expectation["value"],)
-        return head + (expectation["value"],) * (len(case.examples) - 1)
-    labels = case.labels or (None,) * len(case.examples)
-    return tuple(None if label is None or label == -1 else label for label in labels)
+        return ["not negative" if value == 0 else None] * n_examples
+    if value is not None:
+        labels = [value] * n_examples
+        # The first example is the original, of which nothing is required.
+        if expectation.get("skip_first"):
+            labels[0] = None
+        return labels
+    if not case.labels:
+        return [None] * n_examples
+    return [None if label == -1 else label for label in case.labels]
 
 
 def locate(answer: str, context: str) -> int:
-    """Find an answer in its context: its first occurrence as whole words, else its first occurrence; -1 if none.
+    """Find an answer in its context, preferably as whole words.
+
+    Returns:
+        The first character of the first occurrence; -1 if there is none.
 
     Example:
         >>> locate("Ann", "Annabel met Ann.")
         12
     """
     match = re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", context)
-    return match.start() if match else context.find(answer)
+    if match is None:
+        return context.find(answer)
+    return match.start()
 
 
 def reading_items(suite: Suite) -> Items:
     """Turn a suite of reading into items over its questions (`texts`) and contexts (`text_pairs`).
 
-    Minimum functionality tests become labeled items, whose `targets` are the first character of the answer in the
-    context and the one after its last; an example whose context does not contain the answer is left out. Invariance
-    tests become pairs of an original and one changed text.
+    Minimum functionality tests become labeled items, whose `targets` are the first character of the
+    answer in the context and the one after its last; an example whose context does not contain the
+    answer is left out. Invariance tests become pairs of an original and one changed text.
 
     Raises:
         ValueError: If the suite has other texts, or no loss is known for an expectation.
     """
     questions, contexts = reading_texts(suite)
 
-    def spans(_: Functionality, case: Case, start: int) -> list[tuple[int, int] | None]:
-        answers = [answer if isinstance(answer, str) else "" for answer in case.labels or ()]
-        begins = [
-            locate(answer, contexts[text]) if answer else -1
-            for text, answer in enumerate(answers, start)
-        ]
-        return [
-            None if begin < 0 else (begin, begin + len(answer))
-            for begin, answer in zip(begins, answers, strict=True)
-        ]
+    def find_spans(
+        functionality: Functionality, case: Case, start: int
+    ) -> list[tuple[int, int] | None]:
+        spans: list[tuple[int, int] | None] = []
+        for text, answer in enumerate(case.labels or (), start):
+            # A label that is no text, such as -1, is no answer.
+            begin = locate(answer, contexts[text]) if answer and isinstance(answer, str) else -1
+            spans.append(None if begin < 0 else (begin, begin + len(str(answer))))
+        return spans
 
-    rows, labels = _case_rows(suite, functools.partial(_rule, among=("equal", "invariant")), spans)
+    find_rule = functools.partial(_find_rule, names=("equal", "invariant"))
+    rows, spans = _make_case_rows(suite, find_rule, find_spans)
     targets = np.full((len(rows), 2), -1.0)
-    targets[rows[:, 3] == 0] = np.array(labels, dtype=np.float64).reshape(-1, 2)
-    return Items.of_rows(
-        questions, contexts, rows, targets, tuple(f.name for f in suite.functionalities)
-    )
+    targets[rows[:, 3] == 0] = np.array(spans, dtype=np.float64).reshape(-1, 2)
+    return Items.of_rows(questions, contexts, rows, targets, _list_environments(suite))
 
 
 def question_items(
@@ -449,15 +537,16 @@ def question_items(
         ValueError: If a question has no answer, or one that is not in its context.
     """
     characters = answer_characters(answers, contexts, "the independent data")
-    return _labeled(questions, contexts, characters.astype(np.float64).reshape(-1, 2))
+    targets = characters.astype(np.float64).reshape(-1, 2)
+    return _make_labeled_items(questions, contexts, targets)
 
 
 def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
     """Turn items over texts into items over the windows of these texts.
 
-    A labeled item becomes one item per window, whose `targets` are the first and last token of the answer, or the
-    first token of the window where it does not contain the whole answer. A pair takes the first window of each of its
-    texts.
+    A labeled item becomes one item per window, whose `targets` are the first and last token of the
+    answer, or the first token of the window if it does not contain the whole answer. A pair takes
+    the first window of each of its texts.
 
     Args:
         items: From `reading_items` or `question_items`.
@@ -468,67 +557,74 @@ def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
     """
     n_texts = len(items.texts)
     counts = np.bincount(windows.owner, minlength=n_texts)
-    begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    further = np.setdiff1d(np.arange(len(windows)), begins)
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     # Window i is the first of text i; the further windows follow, those of a text together.
-    order = np.concatenate((begins, further)).astype(np.int64)
-    behind = n_texts + np.concatenate(([0], np.cumsum(counts - 1)[:-1]))
+    further = np.setdiff1d(np.arange(len(windows)), starts)
+    order = np.concatenate((starts, further)).astype(np.int64)
+    further_starts = n_texts + np.concatenate(([0], np.cumsum(counts - 1)[:-1]))
 
+    # Windows without the whole answer have the token 0, which stands for "no answer".
+    is_labeled = items.n_changed == 0
     characters = np.full((n_texts, 2), -1, dtype=np.int64)
-    labeled = items.n_changed == 0
-    characters[items.first[labeled]] = items.targets[labeled].astype(np.int64)
+    characters[items.first[is_labeled]] = items.targets[is_labeled].astype(np.int64)
     tokens = np.maximum(answer_tokens(windows, characters), 0)[order]
 
-    repeats = np.where(labeled, counts[items.first], 1)
-    sources = np.repeat(np.arange(len(items)), repeats)
-    place = np.arange(len(sources)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    # Each labeled item is repeated for all windows of its text.
+    n_repeats = np.where(is_labeled, counts[items.first], 1)
+    sources = np.repeat(np.arange(len(items)), n_repeats)
+    position = np.arange(len(sources)) - np.repeat(np.cumsum(n_repeats) - n_repeats, n_repeats)
     text = items.first[sources]
-    window = np.where(place == 0, text, behind[text] + place - 1)
-    is_labeled, chosen = labeled[sources], items.select(sources)
-    return _take(windows.encoded, order), dataclasses.replace(
-        chosen,
+    window = np.where(position == 0, text, further_starts[text] + position - 1)
+
+    repeated = items.select(sources)
+    is_labeled = is_labeled[sources]
+    targets = np.where(is_labeled[:, None], tokens[window], 0)
+    return _reorder_texts(windows.encoded, order), dataclasses.replace(
+        repeated,
         texts=[""] * len(windows),
         text_pairs=None,
         first=window,
-        changed=np.where(is_labeled, window, chosen.changed),
-        targets=np.where(is_labeled[:, None], tokens[window], 0).astype(np.float64),
+        changed=np.where(is_labeled, window, repeated.changed),
+        targets=targets.astype(np.float64),
     )
 
 
 def span_target(encoded: Encoded) -> Target:
     """Return what a question-answering model learns from items over windows."""
+    token_ids = encoded.columns["input_ids"]
+    offsets = encoded.offsets
 
     def describe_spans(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
         windows, batch = describe(items, step)
-        pairs = zip(*(batch[name].tolist() for name in ("first", "second", "rule")), strict=True)
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
-        ids, offsets = encoded.columns["input_ids"], encoded.offsets
-        tokens = [ids[offsets[window] : offsets[window + 1]].tolist() for window in windows]
-        shared = [
-            aligned_positions(tokens[first], tokens[second])
-            if RULES[rule] == "invariant"
-            else nothing
-            for first, second, rule in pairs
-        ]
-        columns: Batch = {}
-        for side, name in enumerate(("first", "second")):
-            table = np.full(
-                (len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64
-            )
-            for row, pair in enumerate(shared):
-                table[row, : len(pair[side])] = pair[side]
-            columns[f"shared_{name}"] = torch.from_numpy(table)
+        tokens = [token_ids[offsets[row] : offsets[row + 1]].tolist() for row in windows]
+        originals: list[NDArray[np.int64]] = []
+        versions: list[NDArray[np.int64]] = []
+        names = ("first", "second", "rule")
+        for first, second, rule in zip(*(batch[name].tolist() for name in names), strict=True):
+            original = version = np.empty(0, np.int64)
+            if RULES[rule] == "invariant":
+                original, version = aligned_positions(tokens[first], tokens[second])
+            originals.append(original)
+            versions.append(version)
         return windows, {
             **batch,
-            **columns,
+            "shared_first": _pad_positions(originals),
+            "shared_second": _pad_positions(versions),
             "mask": pad(encoded, windows)["attention_mask"][batch["first"]],
         }
 
-    return Target(
-        describe_spans,
-        lambda outputs: torch.stack((outputs.start_logits, outputs.end_logits), dim=-1),
-        span_losses,
-    )
+    def stack_logits(outputs: Any) -> torch.Tensor:
+        return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)
+
+    return Target(describe_spans, stack_logits, span_losses)
+
+
+def _pad_positions(rows: Sequence[NDArray[np.int64]]) -> torch.Tensor:
+    """Return rows of positions as a table, padded with -1."""
+    table = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int64)
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return torch.from_numpy(table)
 
 
 def aligned_positions(
@@ -548,18 +644,26 @@ def aligned_positions(
         >>> first.tolist(), second.tolist()
         ([0, 1, 3, 4], [0, 1, 4, 5])
     """
-    blocks = difflib.SequenceMatcher(
-        None, list(original), list(changed), autojunk=False
-    ).get_matching_blocks()
-    first = np.concatenate([np.arange(b.a, b.a + b.size) for b in blocks]).astype(np.int64)
-    second = np.concatenate([np.arange(b.b, b.b + b.size) for b in blocks]).astype(np.int64)
-    return first, second
+    # The heuristic for long texts would skip frequent tokens.
+    matcher = difflib.SequenceMatcher(None, list(original), list(changed), autojunk=False)
+    original_positions: list[int] = []
+    changed_positions: list[int] = []
+    for start, changed_start, size in matcher.get_matching_blocks():
+        original_positions.extend(range(start, start + size))
+        changed_positions.extend(range(changed_start, changed_start + size))
+    return (
+        np.array(original_positions, dtype=np.int64),
+        np.array(changed_positions, dtype=np.int64),
+    )
 
 
-def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
+def _reorder_texts(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
+    """Return tokenized texts in another order."""
     lengths = encoded.lengths[order]
     offsets = compute_offsets(lengths)
-    source = np.repeat(encoded.offsets[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    # Number the tokens of the result, and shift each text to where it begins in the source.
+    shifts = np.repeat(encoded.offsets[order] - offsets[:-1], lengths)
+    source = shifts + np.arange(offsets[-1])
     return dataclasses.replace(
         encoded,
         columns={name: column[source] for name, column in encoded.columns.items()},
@@ -571,23 +675,29 @@ def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
 def answer_characters(
     answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
 ) -> NDArray[np.int64]:
-    """Return (N, 2): the first character of each first answer in its context, and the one after its last.
+    """Return the characters of the first answer to each question.
+
+    Returns:
+        (N, 2) the first character of the answer in its context, and the one after its last.
 
     Raises:
         ValueError: If a question has no answer, or one that is not in its context.
     """
     characters = []
     for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
-        texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
+        answer = answer or {}
+        texts = answer.get("text")
+        starts = answer.get("answer_start")
         if not texts or not starts:
             raise ValueError(
                 f"Expected an answer to each question of `{name}`, but question {number} has none."
             )
-        text, start = texts[0], starts[0]
+        text = texts[0]
+        start = starts[0]
         if not text or start is None or not 0 <= start <= len(context) - len(text):
             raise ValueError(
-                f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
-                f"characters, but got {text!r} at {start}."
+                f"Expected the answer to question {number} of `{name}` inside its context of "
+                f"{len(context)} characters, but got {text!r} at {start}."
             )
         characters.append((start, start + len(text)))
     return np.array(characters, dtype=np.int64)
@@ -601,13 +711,20 @@ def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np
         characters: (N, 2) the first character of each answer and the one after its last.
 
     Returns:
-        (W, 2) tokens, -1 where the window does not contain the whole answer.
+        (W, 2) tokens, -1 if the window does not contain the whole answer.
     """
-    places = np.full((len(windows), 2), -1, dtype=np.int64)
+    tokens = np.full((len(windows), 2), -1, dtype=np.int64)
     for window, (begin, end) in enumerate(characters[windows.owner].tolist()):
         row = slice(*windows.encoded.offsets[window : window + 2])
-        first, last = (windows.places.columns[name][row] for name in ("first", "last"))
-        touched = np.flatnonzero((first >= 0) & (first < end) & (last > begin))
-        if len(touched) and first[touched[0]] <= begin and last[touched[-1]] >= end:
-            places[window] = touched[0], touched[-1]
-    return places
+        starts = windows.places.columns["first"][row]
+        ends = windows.places.columns["last"][row]
+        # Tokens that are not of the context start at -1.
+        touched = np.flatnonzero((starts >= 0) & (starts < end) & (ends > begin))
+        if not len(touched):
+            continue
+        head = touched[0]
+        tail = touched[-1]
+        # A window may end within the answer.
+        if starts[head] <= begin and ends[tail] >= end:
+            tokens[window] = head, tail
+    return tokens

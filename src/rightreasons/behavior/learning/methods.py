@@ -1,12 +1,14 @@
-"""What behavioral learning minimizes: the losses of labeled examples and pairs, and what the methods make of them.
+"""Losses of behavioral learning, and the methods that combine them.
 
-Every loss returns one value per item; a method takes its mean over a batch, an environment or a group. Environments and
-groups are the functionalities; independent data, where it is trained on, is one more.
+Every loss returns one value per item. A method takes its mean over a batch, an environment or a
+group. Environments and groups are the functionalities, and the independent data if it is trained
+on. `class_losses` and `span_losses` are the entry points for the two kinds of models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,14 +18,20 @@ from rightreasons.behavior.learning.options import ACTIVATIONS
 from rightreasons.core.validation import check_count, check_number, check_one_of
 
 DIRECTIONS = ("not_more_conf", "not_less_conf", "not_less_0", "not_less_2")
-"""What a changed text must not do: raise the confidence in the original's answer, lower it, lower P(negative), lower
-P(positive). The names are those of the released code."""
+"""What a changed text must not do. The names are those of the released code.
+
+They are: raise the confidence in the original's prediction, lower it, lower P(negative), and lower
+P(positive).
+"""
 
 RULES = ("labeled", "invariant", *DIRECTIONS)
-"""What is asked of an item; `Items.rule` numbers them."""
+"""What is required of an item; `Items.rule` numbers them."""
+
+Losses = Callable[[torch.Tensor], torch.Tensor]
+"""A function from the logits of a batch to a loss."""
 
 # Far below any logit, and finite, so that its product with a target of 0 is 0.
-_NOWHERE = -1e4
+_MASKED_LOGIT = -1e4
 
 
 def mft_loss(
@@ -52,7 +60,7 @@ def mft_loss(
     check_one_of(activation, ACTIVATIONS, "activation")
     if activation == "softmax":
         return -(targets * logits.log_softmax(-1)).sum(-1)
-    # -[y log s(z) + (1 - y) log(1 - s(z))] = softplus(z) - y z
+    # Stable for large logits: -[y log s(z) + (1 - y) log(1 - s(z))] = softplus(z) - y z
     return (functional.softplus(logits) - targets * logits).mean(-1)
 
 
@@ -80,11 +88,12 @@ def inv_loss(original: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
-    """Measure how far probabilities moved the wrong way.
+    """Measure how far probabilities moved in the forbidden direction.
 
-    With the change d = p(x') - p(x) and the original prediction c = argmax p(x), the error is max(0, d_c) for
-    "not_more_conf", max(0, -d_c) for "not_less_conf", max(0, -d_negative) for "not_less_0" and max(0, -d_positive) for
-    "not_less_2"; negative is the first class and positive the last.
+    With the change d = p(x') - p(x) and the original prediction c = argmax p(x), the error is
+    max(0, d_c) for "not_more_conf", max(0, -d_c) for "not_less_conf", max(0, -d_negative) for
+    "not_less_0" and max(0, -d_positive) for "not_less_2"; negative is the first class and positive
+    the last.
 
     Args:
         original: (…, n, C) probabilities of the originals.
@@ -95,15 +104,17 @@ def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> 
         (…, n) errors in [0, 1]; 0 is best.
     """
     check_one_of(direction, DIRECTIONS, "direction")
-    moved = changed - original
+    change = changed - original
     if direction == "not_less_0":
-        wrong = -moved[..., 0]
+        error = -change[..., 0]
     elif direction == "not_less_2":
-        wrong = -moved[..., -1]
+        error = -change[..., -1]
     else:
-        in_prediction = moved.gather(-1, original.argmax(-1, keepdim=True)).squeeze(-1)
-        wrong = in_prediction if direction == "not_more_conf" else -in_prediction
-    return wrong.clamp(min=0.0)
+        predicted = original.argmax(-1, keepdim=True)
+        error = change.gather(-1, predicted).squeeze(-1)
+        if direction == "not_less_conf":
+            error = -error
+    return error.clamp(min=0.0)
 
 
 def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
@@ -115,7 +126,7 @@ def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> t
         direction: One of `DIRECTIONS`; see `dir_error`.
 
     Returns:
-        (…, n) losses in nats; 0 where nothing moved the wrong way.
+        (…, n) losses in nats; 0 for an item that did not move in the forbidden direction.
 
     References:
         Luz de Araujo and Roth (2023), section 3.
@@ -135,22 +146,28 @@ def class_losses(
     """Compute the loss of each item of a batch of texts, by the item's rule.
 
     Args:
-        logits: (…, N, C) of the batch's texts.
-        batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers in `RULES`.
+        logits: (…, N, C) logits of the batch's texts.
+        batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers
+            in `RULES`.
         activation: As in `mft_loss`.
 
     Returns:
         (…, n) losses in nats.
     """
-    before, after = logits[..., batch["first"], :], logits[..., batch["second"], :]
-    losses = mft_loss(before, batch["targets"].to(logits.dtype), activation=activation)
-    for rule in torch.unique(batch["rule"]).tolist():
-        if RULES[rule] == "invariant":
-            losses = torch.where(batch["rule"] == rule, inv_loss(before, after), losses)
-        elif RULES[rule] in DIRECTIONS:
-            losses = torch.where(
-                batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses
-            )
+    original = logits[..., batch["first"], :]
+    changed = logits[..., batch["second"], :]
+    targets = batch["targets"].to(logits.dtype)
+    losses = mft_loss(original, targets, activation=activation)
+    # All rules are computed for the whole batch: a mask costs less than unequal shapes.
+    for number in torch.unique(batch["rule"]).tolist():
+        rule = RULES[number]
+        if rule == "invariant":
+            rule_losses = inv_loss(original, changed)
+        elif rule in DIRECTIONS:
+            rule_losses = dir_loss(original, changed, rule)
+        else:
+            continue
+        losses = torch.where(batch["rule"] == number, rule_losses, losses)
     return losses
 
 
@@ -162,59 +179,98 @@ def span_losses(
         labeled:    L = -(log p_first(a) + log p_last(b)) / 2
         invariant:  L = mean over first and last of -sum_t p(t | x) log p(t | x')
 
-    The softmax of a labeled item is over the tokens of its window; that of a pair is over the tokens that both texts
-    contain.
+    The softmax of a labeled item is over the tokens of its window; that of a pair is over the
+    tokens that both texts contain.
 
     Args:
-        logits: (…, N, T, 2) of the batch's windows, for the first and the last token of the answer.
-        batch: `first` and `second`, (n,) windows of each item; `targets` (n, 2), tokens; `rule` (n,), 0 labeled or 1
-            invariant; `mask` (n, T), which tokens the first window has; `shared_first` and `shared_second` (n, P),
-            positions of shared tokens, padded with -1.
+        logits: (…, N, T, 2) logits of the batch's windows, for the first and the last token of the
+            answer.
+        batch: `first` and `second`, (n,) windows of each item; `targets` (n, 2), tokens; `rule`
+            (n,), 0 labeled or 1 invariant; `mask` (n, T), which tokens the first window has;
+            `shared_first` and `shared_second` (n, P), positions of shared tokens, padded with -1.
         activation: "softmax", the only one.
 
     Returns:
         (…, n) losses in nats.
 
     References:
-        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL.
     """
     check_one_of(activation, ("softmax",), "activation")
     logits = logits.movedim(-1, -2)  # (…, N, 2, T)
-    before = logits[..., batch["first"], :, :]
-    inside = before.masked_fill(batch["mask"][:, None] == 0, _NOWHERE).log_softmax(-1)
-    targets = batch["targets"].long()[..., None].expand(*inside.shape[:-1], 1)
-    losses: torch.Tensor = -inside.gather(-1, targets).squeeze(-1).mean(-1)
-    pairs = batch["rule"] == 1
-    if pairs.any():
-        after = logits[..., batch["second"], :, :]
-        shared = [
-            _at(table, batch[name])
-            for table, name in ((before, "shared_first"), (after, "shared_second"))
-        ]
-        losses = torch.where(pairs, inv_loss(shared[0], shared[1]).mean(-1), losses)
+    original = logits[..., batch["first"], :, :]
+    # Padding takes no part in the softmax.
+    is_padding = batch["mask"][:, None] == 0
+    log_shares = original.masked_fill(is_padding, _MASKED_LOGIT).log_softmax(-1)
+    targets = batch["targets"].long()[..., None].expand(*log_shares.shape[:-1], 1)
+    losses: torch.Tensor = -log_shares.gather(-1, targets).squeeze(-1).mean(-1)
+
+    is_pair = batch["rule"] == 1
+    if is_pair.any():
+        changed = logits[..., batch["second"], :, :]
+        # Only tokens of both texts can be compared; the k-th of one is the k-th of the other.
+        original_shared = _take_positions(original, batch["shared_first"])
+        changed_shared = _take_positions(changed, batch["shared_second"])
+        pair_losses = inv_loss(original_shared, changed_shared).mean(-1)
+        losses = torch.where(is_pair, pair_losses, losses)
     return losses
 
 
-def _at(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Take (…, n, 2, P) logits at (n, P) positions; the padding gets a logit far below all others."""
+def _take_positions(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Take (…, n, 2, P) logits at (n, P) positions; padding gets a logit far below all others."""
     index = positions.clamp(min=0)[:, None].expand(*logits.shape[:-1], positions.shape[-1])
-    return logits.gather(-1, index).masked_fill(positions[:, None] < 0, _NOWHERE)
-
-
-Losses = Callable[[torch.Tensor], torch.Tensor]
+    return logits.gather(-1, index).masked_fill(positions[:, None] < 0, _MASKED_LOGIT)
 
 
 def set_dropout(model: torch.nn.Module, rate: float) -> int:
-    """Set every dropout layer to one rate, including those of the attention.
+    """Set every dropout of a model to one rate, including those of the attention.
+
+    A dropout is a module, as in BERT, or a number that a module passes to a function, such as
+    `attention_dropout` of Llama and `dropout` of BART. Such a number is recognized by its name. A
+    model may ignore it; `has_dropout` tries.
+
+    Args:
+        model: The model, which is changed.
+        rate: Rate in [0, 1].
 
     Returns:
-        The number of layers.
+        Number of dropouts that were set.
     """
     check_number(rate, "rate", minimum=0.0, maximum=1.0)
-    layers = [module for module in model.modules() if isinstance(module, torch.nn.Dropout)]
-    for layer in layers:
-        layer.p = rate
-    return len(layers)
+    n_dropouts = 0
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = rate
+            n_dropouts += 1
+        for name, value in vars(module).items():
+            # A flag such as `use_dropout` is no rate, although it is an int.
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if "dropout" in name and is_number:
+                setattr(module, name, rate)
+                n_dropouts += 1
+    return n_dropouts
+
+
+@torch.no_grad()
+def has_dropout(model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a model in training mode gives two results for the same inputs.
+
+    Args:
+        model: The model, which stays in training mode.
+        inputs: Inputs of its `forward`.
+    """
+    model.train()
+    outputs = []
+    for _ in range(2):
+        result = model(**inputs)
+        outputs.append(torch.cat([value.float().flatten() for value in _list_logits(result)]))
+    return not torch.equal(outputs[0], outputs[1])
+
+
+def _list_logits(outputs: Any) -> list[torch.Tensor]:
+    """Return the logits of a model's output: one tensor, or two of a question-answering model."""
+    return [value for name, value in outputs.items() if name.endswith("logits")]
 
 
 def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:
@@ -244,14 +300,16 @@ def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> t
         Arjovsky, Bottou, Gulrajani and Lopez-Paz (2019), "Invariant Risk Minimization", section 3.1; with a vector for
         u as the released code of Luz de Araujo and Roth (2023) has it.
     """
-    ones = torch.ones(
+    scale = torch.ones(
         logits.shape[-1], dtype=logits.dtype, device=logits.device, requires_grad=True
     )
     terms = []
-    for loss_of in losses:
-        loss = loss_of(logits * ones)
-        (slope,) = torch.autograd.grad(loss, ones, create_graph=True)
+    for compute_loss in losses:
+        loss = compute_loss(logits * scale)
+        # The penalty is trained, so that its gradient is differentiated once more.
+        (slope,) = torch.autograd.grad(loss, scale, create_graph=True)
         terms.append(loss + weight * slope.square().sum())
+    # Without the division, a large weight would raise the learning rate (released code).
     return torch.stack(terms).mean() / max(1.0, weight)
 
 
@@ -281,6 +339,7 @@ class GroupWeights:
 
     def scale(self, group: int, loss: torch.Tensor) -> torch.Tensor:
         """Raise a group's weight by its loss, and return the loss times the weight."""
+        # An exponentiated gradient step, after which the weights are shares again.
         self.weights[group] *= np.exp(self.step * float(loss.detach()))
         self.weights /= self.weights.sum()
         return loss * float(self.weights[group])

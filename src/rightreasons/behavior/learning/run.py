@@ -1,9 +1,15 @@
-"""Execute a plan of behavioral learning: train, score, store; whatever is finished stays finished."""
+"""Execution of a plan of behavioral learning: train, score, and store.
+
+`run_plan` executes the unfinished runs, here or in workers. `Runner` executes one of them: it takes
+a pretrained model or the one that was trained on independent data, trains it by the run's method,
+and scores it on the cases that the run has held out.
+"""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import os
 import shutil
 import time
@@ -21,7 +27,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.classes import Classifier
-from rightreasons.models.running import progress_bar
+from rightreasons.models.running import fingerprint_model, progress_bar
 from rightreasons.training.finetune import own_random_state
 
 
@@ -30,50 +36,66 @@ def run_plan(
 ) -> int:
     """Execute the unfinished runs of a plan.
 
-    Each run is stored when it is finished, so that a plan can be stopped and taken up again, here or elsewhere.
+    Each run is stored when it is finished, so that a plan can be stopped and resumed, here or
+    elsewhere.
 
     Args:
         plan: The plan.
         task: What the plan's settings describe.
-        engine: Where runs are executed; None executes them here, one after the other. Workers share the plan's folder.
+        engine: Where runs are executed; None to execute them here, one after the other. Workers
+            share the plan's folder.
         progress: Whether to show a bar of the runs.
 
     Returns:
-        How many runs were executed.
+        Number of runs that were executed.
 
     Raises:
         ValueError: If the plan was made for other code or another task; finished runs are kept.
     """
     plan.check_code()
-    differing = sorted(
-        key for key, value in task.settings().items() if plan.settings.get(key) != value
-    )
-    if differing:
-        raise ValueError(
-            f"Expected the data and settings that the plan in {plan.folder} was made for, but got another "
-            f"{' and another '.join(differing)}."
-        )
+    _check_task(plan, task)
     engine = engine or EngineOptions()
     pending = plan.pending()
-    for seed in {
-        run.seed for run in plan.runs
-    }:  # a damaged model is set aside, and trained again where it is needed
-        is_sealed(*_shared(plan, seed))
-    # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
-    first = (
-        [] if engine.name == "serial" else [run for run in pending if run.configuration == "IID"]
-    )
+    # A damaged model is set aside here, and trained again by the first run that needs it.
+    for seed in {run.seed for run in plan.runs}:
+        is_sealed(*_locate_iid_model(plan, seed))
     executor = Runner(plan, task).execute  # a worker is sent it whole
     with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
         bar.update(len(plan.runs) - len(pending))
-        for wave in (first, [run for run in pending if run not in first]):
+        for wave in _order_runs(pending, engine):
             for _ in run_tasks(executor, wave, options=engine, progress=False):
                 bar.update(1)
     return len(pending)
 
 
-def _shared(plan: Plan, seed: int) -> tuple[Path, str]:
-    """Return the folder of the model that was trained on independent data, and the digest of what it depends on."""
+def _check_task(plan: Plan, task: LearningTask) -> None:
+    """Check that a plan was made for a task."""
+    differing = []
+    for key, value in task.settings().items():
+        if plan.settings.get(key) != value:
+            differing.append(key)
+    if differing:
+        raise ValueError(
+            f"Expected the data and settings that the plan in {plan.folder} was made for, "
+            f"but got another {' and another '.join(sorted(differing))}."
+        )
+
+
+def _order_runs(pending: Sequence[PlannedRun], engine: EngineOptions) -> list[list[PlannedRun]]:
+    """Return the runs in the waves in which they are executed.
+
+    Workers must not train the model of the independent data twice: runs that need nothing else are
+    a wave of their own, before all others.
+    """
+    if engine.name == "serial":
+        return [list(pending)]
+    iid_runs = [run for run in pending if run.configuration == "IID"]
+    later_runs = [run for run in pending if run.configuration != "IID"]
+    return [iid_runs, later_runs]
+
+
+def _locate_iid_model(plan: Plan, seed: int) -> tuple[Path, str]:
+    """Return the folder of the model trained on independent data, and the digest of its inputs."""
     return plan.folder / "models" / f"iid-{seed}", plan.inputs(f"iid-{seed}")
 
 
@@ -86,34 +108,39 @@ class Runner:
     """
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
-        self.plan, self.task, self.kind = plan, task, task.kind
-        self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
-        names = ("train", "validation", "test") if self.validated else ("train", "test")
-        self.parts = {
-            name: task.train_suite() if name == "train" else task.suite.split(name)
-            for name in names
-        }
-        self.suite_train, self.iid_train = (
-            self.kind.suite_items(self.parts["train"]),
-            self.kind.iid_items(task.train),
-        )
-        self.iid_mixed = self.iid_train.select(
-            item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share
-        )
+        self.plan = plan
+        self.task = task
+        self.kind = task.kind
+        # A functionality of two cases has one to train on and one to test.
+        self.validated = set()
+        for functionality in task.suite.functionalities:
+            if len(functionality.cases) > 2:
+                self.validated.add(functionality.name)
+        self.train_suite = task.train_suite()
+        self.test_suite = task.suite.split("test")
+        self.suite_train = self.kind.suite_items(self.train_suite)
+        self.iid_train = self.kind.iid_items(task.train)
+        is_mixed = item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share
+        self.iid_mixed = self.iid_train.select(is_mixed)
+
+    @functools.cached_property
+    def validation_suite(self) -> Suite:
+        """The validation part of the suite, which only a grid search needs."""
+        return self.task.suite.split("validation")
 
     def execute(self, run: PlannedRun) -> None:
         """Execute a run, and store its result."""
         self.plan.check_code()  # that of a worker
-        began = time.perf_counter()
-        result = (
-            self._score(self._iid_model(run.seed), run, {})
-            if run.configuration == "IID"
-            else self._train(run)
-        )
-        self.plan.store(run, {**result, "seconds": time.perf_counter() - began})
+        start = time.perf_counter()
+        if run.configuration == "IID":
+            result = self._score(self._open_iid_model(run.seed), run, {})
+        else:
+            result = self._train(run)
+        self.plan.store(run, {**result, "seconds": time.perf_counter() - start})
 
-    def _pretrained(self, seed: int) -> Classifier:
-        with own_random_state(seed):  # the head of an encoder is drawn at random
+    def _load_pretrained(self, seed: int) -> Classifier:
+        """Load the model of the task, with a head that is drawn from the seed if it lacks one."""
+        with own_random_state(seed):
             classifier = self.kind.load(
                 self.task.model, device=self.task.device, allow_untrained=True
             )
@@ -121,22 +148,13 @@ class Runner:
             self.kind.check_model(classifier, self.task.suite)
         return classifier
 
-    def _iid_model(self, seed: int) -> Classifier:
+    def _open_iid_model(self, seed: int) -> Classifier:
         """Load the model that was trained on independent data, or train it."""
-        folder, inputs = _shared(self.plan, seed)
+        folder, inputs = _locate_iid_model(self.plan, seed)
         if not is_sealed(folder, inputs):
-            classifier = self._pretrained(seed)
+            classifier = self._load_pretrained(seed)
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
-            scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            scratch.mkdir(parents=True, exist_ok=True)
-            classifier.model.save_pretrained(scratch)
-            classifier.tokenizer.save_pretrained(scratch)
-            seal(scratch, inputs)
-            try:
-                scratch.rename(folder)
-            except OSError:  # another process was faster, with the same model
-                shutil.rmtree(scratch)
+            _save_model(classifier, folder, inputs)
         return self.kind.load(str(folder), device=self.task.device)
 
     def _fit(
@@ -147,72 +165,114 @@ class Runner:
         options: Mapping[str, Any],
         seed: int,
     ) -> None:
-        encoded, items, target = self.kind.prepare(classifier, items, self._length(classifier))
+        """Train a classifier in place, and leave it in evaluation mode."""
+        encoded, items, target = self.kind.prepare(
+            classifier, items, self._get_max_length(classifier)
+        )
         train_on_behavior(
             classifier.model, encoded, items, target=target, method=method, seed=seed, **options
         )
         classifier.model.eval()
 
-    def _length(self, classifier: Classifier) -> int:
+    def _get_max_length(self, classifier: Classifier) -> int:
+        """Return the maximum number of tokens that the task and the model allow."""
         return min(self.task.max_length or self.kind.max_length, classifier.max_length)
 
     def _train(self, run: PlannedRun) -> dict[str, Any]:
         """Train by each alternative, and score the best."""
-        start = (
-            self._pretrained(run.seed)
-            if run.configuration == "IID+T"
-            else self._iid_model(run.seed)
-        )
-        items = (
-            self.suite_train
-            if run.configuration == "IID->T"
-            else join_items(self.suite_train, self.iid_mixed)
-        )
+        if run.configuration == "IID+T":
+            initial = self._load_pretrained(run.seed)
+        else:
+            initial = self._open_iid_model(run.seed)
+        # The model that saw independent data before may see a share of it again.
+        items = self.suite_train
+        if run.configuration != "IID->T":
+            items = join_items(items, self.iid_mixed)
         items = items.select(~items.holds_out(run.held_out))
         alternatives = [{**self.task.options, **row} for row in self.task.grid or ({},)]
-        if not self.validated.difference(run.held_out):  # no validation case could choose
+        # Without a case that validates, the first alternative is as good as any.
+        if not self.validated.difference(run.held_out):
             alternatives = alternatives[:1]
-        best: tuple[float, Classifier, dict[str, Any]] = (-1.0, start, {})
+
+        best_value = -1.0
+        best = initial
+        best_options: Mapping[str, Any] = {}
         for options in alternatives:
-            candidate = dataclasses.replace(start, model=copy.deepcopy(start.model))
+            # Each alternative starts from the same weights.
+            candidate = dataclasses.replace(initial, model=copy.deepcopy(initial.model))
             self._fit(candidate, items, run.method, options, run.seed)
-            value = 0.0
-            if len(alternatives) > 1:
-                part = chosen(self.parts["validation"], run.held_out, keep=False)
-                outputs, _ = self.kind.answer(
-                    candidate, self.kind.texts_of(part), self._length(candidate)
-                )
-                value = validation_objective(self.kind.pass_rates(outputs, part))
-            if value > best[0]:
-                best = (value, candidate, options)
-        return self._score(best[1], run, best[2])
+            value = self._validate(candidate, run) if len(alternatives) > 1 else 0.0
+            if value > best_value:
+                best_value = value
+                best = candidate
+                best_options = options
+        return {
+            **self._score(best, run, best_options),
+            # `collect_scores` compares the methods by them.
+            "initial_weights": fingerprint_model(initial.model),
+            "weights": fingerprint_model(best.model),
+        }
+
+    def _validate(self, classifier: Classifier, run: PlannedRun) -> float:
+        """Return how well a model does on the validation cases that it was trained for."""
+        cases = select_functionalities(self.validation_suite, run.held_out, keep=False)
+        outputs, _ = self.kind.answer(
+            classifier, self.kind.texts_of(cases), self._get_max_length(classifier)
+        )
+        return validation_objective(self.kind.pass_rates(outputs, cases))
 
     def _score(
         self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
-        length = self._length(classifier)
-        part = chosen(self.parts["test"], run.held_out, keep=True)
-        outputs, confidence = self.kind.answer(classifier, self.kind.texts_of(part), length)
-        rates = self.kind.pass_rates(outputs, part)
-        on_iid, _ = self.kind.answer(
-            classifier, (self.task.test.texts, self.task.test.text_pairs), length
+        """Score a model on what was held out, or on the whole suite, and on independent data."""
+        max_length = self._get_max_length(classifier)
+        test_cases = select_functionalities(self.test_suite, run.held_out, keep=True)
+        outputs, confidence = self.kind.answer(
+            classifier, self.kind.texts_of(test_cases), max_length
         )
-        figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
-        passed = iter(encode_outcomes(rates.passed))
-        tested = {functionality.name for functionality in part.functionalities}
+        rates = self.kind.pass_rates(outputs, test_cases)
+        # The independent data is the same for all runs.
+        test = self.task.test
+        iid_outputs, _ = self.kind.answer(classifier, (test.texts, test.text_pairs), max_length)
+        figures, is_correct = self.kind.iid_scores(iid_outputs, test.labels)
+        # Stored results are plain values.
+        pass_rates = {}
+        for functionality in rates.functionalities:
+            pass_rates[functionality.functionality] = functionality.pass_rate
         return {
-            "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
+            "pass_rates": pass_rates,
             **figures,
             "mean_confidence": float(confidence.mean()),
-            "passed": "".join(
-                next(passed) if functionality.name in tested else NOT_ASKED
-                for functionality in self.parts["test"].functionalities
-                for _ in functionality.cases
-            ),
-            "iid_right": encode_outcomes(right),
+            "passed": _align_outcomes(rates.passed, test_cases, self.test_suite),
+            "iid_right": encode_outcomes(is_correct),
             "options": dict(options),
         }
+
+
+def _save_model(classifier: Classifier, folder: Path, inputs: str) -> None:
+    """Save a model and its tokenizer in a folder, complete or not at all."""
+    scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    scratch.mkdir(parents=True, exist_ok=True)
+    classifier.model.save_pretrained(scratch)
+    classifier.tokenizer.save_pretrained(scratch)
+    seal(scratch, inputs)
+    try:
+        scratch.rename(folder)
+    except OSError:
+        # Another process was faster, with the same model.
+        shutil.rmtree(scratch)
+
+
+def _align_outcomes(passed: Sequence[bool | None], part: Suite, suite: Suite) -> str:
+    """Write the outcomes of a part of a suite as those of the suite, whose runs are compared."""
+    letters = iter(encode_outcomes(passed))
+    evaluated = {functionality.name for functionality in part.functionalities}
+    aligned = []
+    for functionality in suite.functionalities:
+        for _ in functionality.cases:
+            letter = next(letters) if functionality.name in evaluated else NOT_ASKED
+            aligned.append(letter)
+    return "".join(aligned)
 
 
 def validation_objective(result: BehavioralPassRate) -> float:
@@ -221,25 +281,36 @@ def validation_objective(result: BehavioralPassRate) -> float:
     References:
         Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
     """
-    return sum(
-        group.pass_rate for group in result.test_types.values() if group.pass_rate is not None
-    )
+    total = 0.0
+    for group in result.test_types.values():
+        if group.pass_rate is not None:
+            total += group.pass_rate
+    return total
 
 
 def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
-    """Write outcomes as one letter each, so that runs can be compared case by case: 1, 0, and - for undefined.
+    """Write outcomes as one letter each, for a comparison by case: 1, 0, and - if undefined.
 
     Example:
         >>> encode_outcomes([True, None, False])
         '1-0'
     """
-    return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
+    letter_by_outcome = {None: "-", False: "0", True: "1"}
+    return "".join(letter_by_outcome[outcome] for outcome in outcomes)
 
 
-def chosen(suite: Suite, names: Sequence[str], *, keep: bool) -> Suite:
-    """Return a suite with the named functionalities alone, or without them; with all where none is named."""
+def select_functionalities(suite: Suite, names: Sequence[str], *, keep: bool) -> Suite:
+    """Return a suite with only the named functionalities, or without them.
+
+    Args:
+        suite: The suite.
+        names: Names of functionalities; empty for the whole suite.
+        keep: Whether to keep the named functionalities, rather than the others.
+    """
     if not names:
         return suite
-    return dataclasses.replace(
-        suite, functionalities=tuple(f for f in suite.functionalities if (f.name in names) == keep)
-    )
+    selected = []
+    for functionality in suite.functionalities:
+        if (functionality.name in names) == keep:
+            selected.append(functionality)
+    return dataclasses.replace(suite, functionalities=tuple(selected))

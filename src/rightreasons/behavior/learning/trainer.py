@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Target, plan_steps
-from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
-from rightreasons.behavior.learning.options import METHODS, LearningOptions
+from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
+from rightreasons.behavior.learning.methods import (
+    GroupWeights,
+    has_dropout,
+    irm_loss,
+    irm_weight,
+    set_dropout,
+)
+from rightreasons.behavior.learning.options import METHODS, LearningOptions, Method
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.signals import stop_if_signaled
@@ -20,47 +27,46 @@ from rightreasons.training.finetune import own_random_state
 
 
 class Fish:
-    """Fish's outer step: after some inner steps, one environment each, go a share of the way to where they led.
+    """Fish's outer step: after some inner steps, one environment each, move a share of their way.
 
         theta <- theta + rate (inner - theta)
 
     Args:
-        parameters: What is trained.
+        parameters: Parameters that are trained.
         rate: The share of the way, in (0, 1].
         inner_steps: Inner steps, one per environment; default 5.
 
     References:
-        Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for Domain Generalization",
-        ICLR, algorithm 2.
+        Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for
+        Domain Generalization", ICLR, algorithm 2.
     """
 
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5
     ) -> None:
-        self.parameters, self.rate, self.inner_steps, self._steps = (
-            list(parameters),
-            rate,
-            inner_steps,
-            0,
-        )
-        self._start = [parameter.detach().clone() for parameter in self.parameters]
+        self.parameters = list(parameters)
+        self.rate = rate
+        self.inner_steps = inner_steps
+        self._n_steps = 0
+        self._starts = [parameter.detach().clone() for parameter in self.parameters]
 
     def after_step(self) -> None:
         """Count an inner step; after the last one of a round, take the outer step."""
-        self._steps += 1
-        if self._steps % self.inner_steps == 0:
+        self._n_steps += 1
+        if self._n_steps % self.inner_steps == 0:
             self.finish()
 
     @torch.no_grad()
     def finish(self) -> None:
         """Take the outer step now."""
-        for parameter, start in zip(self.parameters, self._start, strict=True):
+        for parameter, start in zip(self.parameters, self._starts, strict=True):
+            # The next round starts from where this one ends.
             start.lerp_(parameter, self.rate)
             parameter.copy_(start)
 
 
 class Objective:
-    """What a method minimizes.
+    """The loss that a method minimizes.
 
     Args:
         name: "mean", "irm", "dro" or "fish".
@@ -70,23 +76,36 @@ class Objective:
     """
 
     def __init__(self, name: str, target: Target, n_environments: int, activation: str) -> None:
-        self.name, self.target, self.activation = name, target, activation
+        self.name = name
+        self.target = target
+        self.activation = activation
         self.groups = GroupWeights(n_environments)
 
     def __call__(self, logits: torch.Tensor, batch: Batch, progress: float) -> torch.Tensor:
         """Return the loss of a batch from its logits, at a fraction of the training."""
         if self.name == "irm":
-            present = torch.unique(batch["environment"]).tolist()
-            return irm_loss(
-                logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress)
-            )
+            losses = []
+            for environment in torch.unique(batch["environment"]).tolist():
+                losses.append(self._make_mean_loss(batch, environment))
+            return irm_loss(logits, losses, irm_weight(progress))
         loss = self.target.losses(logits, batch, activation=self.activation).mean()
-        return self.groups.scale(int(batch["environment"][0]), loss) if self.name == "dro" else loss
+        if self.name == "dro":
+            # Batches of this method have one environment each.
+            return self.groups.scale(int(batch["environment"][0]), loss)
+        return loss
 
-    def _mean_loss(self, batch: Batch, environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
-        inside = batch["environment"] == environment
-        part = {name: value[inside] for name, value in batch.items()}
-        return lambda logits: self.target.losses(logits, part, activation=self.activation).mean()
+    def _make_mean_loss(
+        self, batch: Batch, environment: int
+    ) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Return a function from the logits of a batch to the mean loss of one environment."""
+        is_inside = batch["environment"] == environment
+        environment_batch = {name: value[is_inside] for name, value in batch.items()}
+
+        def compute_mean_loss(logits: torch.Tensor) -> torch.Tensor:
+            losses = self.target.losses(logits, environment_batch, activation=self.activation)
+            return losses.mean()
+
+        return compute_mean_loss
 
 
 @accept_options_as_keywords(LearningOptions)
@@ -120,62 +139,32 @@ def train_on_behavior(
         ValueError: If the method is unknown, an option is out of range, there is nothing to train on, or
             the loss diverged.
     """
-    chosen = METHODS[check_one_of(method, tuple(METHODS), "method")]
+    parts = METHODS[check_one_of(method, tuple(METHODS), "method")]
     check_seed(seed)
-    if chosen.dropout is not None:
-        set_dropout(model, chosen.dropout)
+    if parts.dropout is not None:
+        _set_dropout_of_method(model, parts.dropout, encoded, method, seed)
     loss = float("nan")
-    for number, phase in enumerate(chosen.phases):
+    for number, phase in enumerate(parts.phases):
         only_head = phase == "head"
-        for name, parameter in model.named_parameters():
-            parameter.requires_grad_(
-                not (only_head and name.startswith(f"{model.base_model_prefix}."))
-            )
+        _freeze_body(model, is_frozen=only_head)
         steps = plan_steps(
             items,
-            objective=chosen.objective,
+            objective=parts.objective,
             batch_size=options.batch_size,
-            epochs=options.epochs / len(chosen.phases),
+            epochs=options.epochs / len(parts.phases),
             seed=seed + number,
         )
-        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        groups = [
-            {
-                "params": [each for each in trained if each.ndim > 1],
-                "weight_decay": chosen.weight_decay,
-            },
-            {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
-        ]
-        objective = Objective(chosen.objective, target, len(items.environments), options.activation)
-        fish = Fish(trained, options.fish_rate) if chosen.objective == "fish" else None
-        rate = options.head_learning_rate if only_head else options.learning_rate
-
+        training = _Phase(
+            model=model,
+            parts=parts,
+            objective=Objective(
+                parts.objective, target, len(items.environments), options.activation
+            ),
+            learning_rate=options.head_learning_rate if only_head else options.learning_rate,
+            options=options,
+        )
         with own_random_state(seed):
-            model.train()
-            # As `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
-            optimizer, total = torch.optim.AdamW(groups, lr=rate), 0.0
-            for step_number, step in enumerate(steps):
-                stop_if_signaled()
-                done = step_number / len(steps)
-                for group in optimizer.param_groups:
-                    group["lr"] = rate * (1 - done)
-                texts, described = target.describe(items, step)
-                with torch.autocast(
-                    model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"
-                ):
-                    logits = target.logits(model(**pad(encoded, texts, model.device))).float()
-                batch = {name: column.to(logits.device) for name, column in described.items()}
-                step_loss = objective(logits, batch, done)
-                optimizer.zero_grad()
-                step_loss.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(trained, 1.0)
-                optimizer.step()
-                total += float(step_loss.detach())
-                if fish is not None:
-                    fish.after_step()
-            if fish is not None:
-                fish.finish()  # inner steps of an unfinished round count for their share
-        loss = total / len(steps)
+            loss = training.run(encoded, items, steps)
         if not np.isfinite(loss):
             raise OptionError(
                 f"Expected a finite training loss, but got {loss}: lower `learning_rate`.",
@@ -183,3 +172,111 @@ def train_on_behavior(
             )
     model.requires_grad_(True)
     return loss
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Phase:
+    """One phase of a training, with an optimizer of its own.
+
+    Attributes:
+        model: The model, with frozen parameters if only its head is trained.
+        parts: The parts of the method.
+        objective: The loss.
+        learning_rate: Rate at the first step; it falls linearly.
+        options: Options of the training.
+    """
+
+    model: Any
+    parts: Method
+    objective: Objective
+    learning_rate: float
+    options: LearningOptions
+
+    def run(self, encoded: Encoded, items: Items, steps: Sequence[Step]) -> float:
+        """Take all steps, and return their mean loss."""
+        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        # As `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
+        optimizer = torch.optim.AdamW(
+            _group_parameters(parameters, self.parts.weight_decay), lr=self.learning_rate
+        )
+        fish = None
+        if self.parts.objective == "fish":
+            fish = Fish(parameters, self.options.fish_rate)
+
+        # A rate of 0 means features without dropout. Evaluation mode has none, however the model
+        # applies it.
+        self.model.train(self.parts.dropout != 0.0)
+        total = 0.0
+        for number, step in enumerate(steps):
+            stop_if_signaled()
+            progress = number / len(steps)
+            for group in optimizer.param_groups:
+                group["lr"] = self.learning_rate * (1 - progress)
+            loss = self._compute_loss(encoded, items, step, progress)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            total += float(loss.detach())
+            if fish is not None:
+                fish.after_step()
+        if fish is not None:
+            # Inner steps of an unfinished round count for their share.
+            fish.finish()
+        return total / len(steps)
+
+    def _compute_loss(
+        self, encoded: Encoded, items: Items, step: Step, progress: float
+    ) -> torch.Tensor:
+        """Return the loss of a step, with its graph."""
+        device = self.model.device
+        target = self.objective.target
+        texts, columns = target.describe(items, step)
+        is_bfloat16 = self.options.precision == "bfloat16"
+        with torch.autocast(device.type, torch.bfloat16, enabled=is_bfloat16):
+            outputs = self.model(**pad(encoded, texts, device))
+            # Losses are computed in full precision, as in transformers.
+            logits = target.logits(outputs).float()
+        batch = {name: column.to(logits.device) for name, column in columns.items()}
+        return self.objective(logits, batch, progress)
+
+
+def _set_dropout_of_method(
+    model: Any, rate: float, encoded: Encoded, method: str, seed: int
+) -> None:
+    """Set the dropout that a method asks for.
+
+    Raises:
+        OptionError: If the model has no dropout, so that the method would be another one.
+    """
+    set_dropout(model, rate)
+    if rate == 0.0:
+        return
+    # A rate that a model does not read changes nothing, so that it is tried on a text.
+    with own_random_state(seed):
+        is_dropped = has_dropout(model, pad(encoded, np.array([0]), model.device))
+    if not is_dropped:
+        raise OptionError(
+            f"Expected a model with dropout for method={method!r}, but "
+            f"{type(model).__name__} has none: leave out this method.",
+            option="method",
+        )
+
+
+def _freeze_body(model: Any, *, is_frozen: bool) -> None:
+    """Let gradients reach only the head of a model, or all of it."""
+    body = f"{model.base_model_prefix}."
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not (is_frozen and name.startswith(body)))
+
+
+def _group_parameters(
+    parameters: Sequence[torch.nn.Parameter], weight_decay: float
+) -> list[dict[str, Any]]:
+    """Return the groups of an optimizer: only matrices decay, not biases or norms."""
+    matrices = [parameter for parameter in parameters if parameter.ndim > 1]
+    vectors = [parameter for parameter in parameters if parameter.ndim <= 1]
+    return [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
