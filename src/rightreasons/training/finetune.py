@@ -295,7 +295,7 @@ class _Subject:
 
 
 @accept_options_as_keywords(TuningOptions)
-def fine_tune(
+def fine_tune(  # noqa: PLR0913
     model_name_or_path: str | os.PathLike[str],
     train: Table,
     *,

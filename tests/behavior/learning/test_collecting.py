@@ -155,3 +155,43 @@ def test_models_of_one_answer(called, n_degenerate):
     if found:
         held = next(run for run in found if run["held"] == "b")
         assert held["pass_rate"] == pytest.approx(1 / 3)  # b 1/3, c undefined
+
+
+def with_weights(fake_plan, digests):
+    """Store digests of weights: those of the start are "0"."""
+    for run in fake_plan.runs:
+        if run.configuration != "IID":
+            weights = digests[run.method]
+            fake_plan.stored[run.key].update(initial_weights="0", weights=weights)
+    return fake_plan
+
+
+def two_methods():
+    first = plan()
+    for run in list(first.runs):
+        if run.configuration != "IID":
+            partner = dataclasses.replace(run, method="dropout")
+            first.runs.append(partner)
+            first.stored[partner.key] = {**first.stored[run.key], "key": partner.key}
+    return first
+
+
+def test_methods_that_end_with_the_same_weights_are_refused():
+    with pytest.raises(ValueError, match="train differently"):
+        collect_scores(with_weights(two_methods(), {"lp": "a", "dropout": "a"}))
+
+    scores = collect_scores(with_weights(two_methods(), {"lp": "a", "dropout": "b"}))
+    assert [row.method for row in scores.rows] == ["vanilla", "lp", "dropout"]
+
+
+def test_a_method_that_changes_no_weight_is_refused():
+    with pytest.raises(ValueError, match="to change weights"):
+        collect_scores(with_weights(plan(), {"lp": "0"}))
+
+
+def test_results_without_digests_of_weights_are_collected():
+    assert [row.method for row in collect_scores(two_methods()).rows] == [
+        "vanilla",
+        "lp",
+        "dropout",
+    ]

@@ -117,18 +117,22 @@ def collect_scores(plan: Plan) -> CollectedScores:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
         Learning", TACL, sections 3 to 5.
     """
-    results = {result["key"]: result for result in plan.results()}
+    results = {}
+    for result in plan.results():
+        results[result["key"]] = result
     runs_by_row: dict[tuple[str, str, int], list[PlannedRun]] = {}
     for run in plan.runs:
         runs_by_row.setdefault((run.configuration, run.method, run.seed), []).append(run)
     _check_methods_differ(runs_by_row, results)
 
+    # A row without a finished setting has nothing to show yet.
     rows = []
     for runs in runs_by_row.values():
         row = _Row(runs, results)
         if row.rates:
             rows.append(row)
     names, fixed_names = _select_functionalities(rows)
+    # Without a common functionality, no two rows could be compared.
     scored_rows = []
     if fixed_names:
         scored_rows = _score_rows(rows, fixed_names, _find_case_ranges(plan))
@@ -157,14 +161,15 @@ def _check_methods_differ(
             continue
         finished = [results[run.key] for run in runs if run.key in results]
         # Results of earlier versions have no digests of weights.
-        if not finished or any("weights" not in result for result in finished):
+        if not finished or "weights" not in finished[0]:
             continue
         if all(result["weights"] == result["initial_weights"] for result in finished):
             raise ValueError(
                 f"Expected the method {method!r} to change weights, but after {configuration} with "
                 f"seed {seed} all are as before."
             )
-        digests = tuple(results.get(run.key, {}).get("weights") for run in runs)
+        # Runs that are not finished are None in both rows.
+        digests = tuple(map(_get_weights, map(results.get, _list_keys(runs))))
         for (
             earlier_configuration,
             partner,
@@ -178,6 +183,16 @@ def _check_methods_differ(
                     "one of them out of the plan."
                 )
         digests_by_row[configuration, method, seed] = digests
+
+
+def _list_keys(runs: Sequence[PlannedRun]) -> list[str]:
+    """Return the keys of some runs."""
+    return [run.key for run in runs]
+
+
+def _get_weights(result: Stored | None) -> str | None:
+    """Return the digest of a run's trained weights; None if the run is not finished."""
+    return None if result is None else result["weights"]
 
 
 def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str, ...]]:
@@ -200,6 +215,7 @@ def _score_rows(
     rows: Sequence[_Row], names: Sequence[str], ranges: Mapping[str, slice]
 ) -> list[PlanScores]:
     """Score each row over some functionalities, next to the IID row with its seed."""
+    # Differences are between trainings from the same seed.
     baselines = {}
     for row in rows:
         if row.run.configuration == "IID":
@@ -259,6 +275,7 @@ class _Row:
         result = generalization_score(rates_by_setting, iid_score or 0.0)
         scores = {} if iid_score is None else result.scores
         setting_scores = [scores[setting] for setting in PARTITIONS if setting in scores]
+        # A mean over some settings would not compare with one over all.
         average = None
         if len(setting_scores) == len(PARTITIONS):
             average = float(np.mean(setting_scores))
@@ -270,6 +287,7 @@ class _Row:
         p_values: dict[str, float] = {}
         if baseline_result is not None and ranges and "passed" in baseline_result:
             differences, p_values = self._compare(baseline_result, names, ranges)
+        # The training of these runs changed weights, but no prediction.
         n_unchanged = 0
         for stored in self.results:
             n_unchanged += _has_same_outcomes(stored, baseline_result)
@@ -354,10 +372,10 @@ def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
 def _find_case_ranges(plan: Plan) -> dict[str, slice]:
     """Return the range of each functionality's cases among the outcomes, in the suite's order."""
     counts = plan.settings.get("n_cases", [])
-    names = [name for name, *_ in plan.settings.get("functionalities", [])]
+    functionalities = plan.settings.get("functionalities", [])
     ranges = {}
     start = 0
-    for name, count in zip(names, counts, strict=True):
+    for (name, *_), count in zip(functionalities, counts, strict=True):
         ranges[name] = slice(start, start + count)
         start += count
     return ranges
@@ -376,6 +394,7 @@ def _gives_one_answer(result: Stored) -> bool:
 
 def _describe_degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
     """Return the row of a run whose model gives one answer."""
+    # A model that gives one answer passes the tests whose label it is, and all of INV.
     rates = []
     for name in run.held_out or result["pass_rates"]:
         rate = result["pass_rates"][name]

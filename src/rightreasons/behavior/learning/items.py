@@ -120,8 +120,8 @@ def describe(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
     rows = table[:, 0]
     displayed = table[:, 1]
     # A labeled item shows its own text, which a model then reads once.
-    both = np.concatenate((items.first[rows], displayed))
-    texts, positions = np.unique(both, return_inverse=True)
+    text_numbers = np.concatenate((items.first[rows], displayed))
+    texts, positions = np.unique(text_numbers, return_inverse=True)
     return texts, {
         "first": torch.from_numpy(positions[: len(rows)]),
         "second": torch.from_numpy(positions[len(rows) :]),
@@ -195,6 +195,7 @@ def plan_steps(
         raise ValueError("Expected items to train on, but everything is held out.")
     rng = np.random.default_rng([seed, 7])
     source_of_item = items.type if objective == "mean" else items.environment
+    # The plain methods mix functionalities, but not types, whose losses differ.
     sources = []
     for number in np.unique(source_of_item):
         members = np.flatnonzero(source_of_item == number)
@@ -260,6 +261,7 @@ class _Source:
         # A pair has two texts.
         self._size = max(1, batch_size // 2) if has_pairs else batch_size
         self.n_batches = -(-len(members) // self._size)
+        # In reverse, so that the next batch is popped from the end.
         self._remaining: list[NDArray[np.int64]] = []
 
     def draw_epoch(self) -> list[NDArray[np.int64]]:
@@ -367,8 +369,9 @@ def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
             f"{suite.text_columns}."
         )
     columns = list(map(list, zip(*suite.texts(), strict=True)))
-    text_pairs = columns[1] if len(columns) == 2 else None
-    return columns[0], text_pairs
+    if len(columns) == 1:
+        return columns[0], None
+    return columns[0], columns[1]
 
 
 def _make_case_rows(
@@ -387,6 +390,7 @@ def _make_case_rows(
     Returns:
         (n, 6) rows as `Items.of_rows` takes them, and the labels of the labeled ones.
     """
+    # Examples are numbered throughout the suite, as `suite_texts` lists them.
     rows: list[tuple[int, int, int, int, int, int]] = []
     labels: list[Any] = []
     start = 0
@@ -469,7 +473,9 @@ def _find_labels(functionality: Functionality, case: Case, start: int) -> list[A
     expectation = functionality.expectation
     value = expectation.get("value")
     if expectation["name"] == "not_equal":
-        return ["not negative" if value == 0 else None] * n_examples
+        # Only "not negative" is a label of its own, with soft targets.
+        label = "not negative" if value == 0 else None
+        return [label] * n_examples
     if value is not None:
         labels = [value] * n_examples
         # The first example is the original, of which nothing is required.
@@ -515,8 +521,13 @@ def reading_items(suite: Suite) -> Items:
         spans: list[tuple[int, int] | None] = []
         for text, answer in enumerate(case.labels or (), start):
             # A label that is no text, such as -1, is no answer.
-            begin = locate(answer, contexts[text]) if answer and isinstance(answer, str) else -1
-            spans.append(None if begin < 0 else (begin, begin + len(str(answer))))
+            begin = -1
+            if answer and isinstance(answer, str):
+                begin = locate(answer, contexts[text])
+            if begin < 0:
+                spans.append(None)
+            else:
+                spans.append((begin, begin + len(str(answer))))
         return spans
 
     find_rule = functools.partial(_find_rule, names=("equal", "invariant"))
@@ -563,6 +574,7 @@ def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
     order = np.concatenate((starts, further)).astype(np.int64)
     further_starts = n_texts + np.concatenate(([0], np.cumsum(counts - 1)[:-1]))
 
+    # Characters are known by text, tokens by window: the owner of a window connects them.
     # Windows without the whole answer have the token 0, which stands for "no answer".
     is_labeled = items.n_changed == 0
     characters = np.full((n_texts, 2), -1, dtype=np.int64)
@@ -600,10 +612,13 @@ def span_target(encoded: Encoded) -> Target:
         originals: list[NDArray[np.int64]] = []
         versions: list[NDArray[np.int64]] = []
         names = ("first", "second", "rule")
-        for first, second, rule in zip(*(batch[name].tolist() for name in names), strict=True):
+        for window, version_window, rule in zip(
+            *(batch[name].tolist() for name in names), strict=True
+        ):
             original = version = np.empty(0, np.int64)
+            # Only pairs are compared token by token.
             if RULES[rule] == "invariant":
-                original, version = aligned_positions(tokens[first], tokens[second])
+                original, version = aligned_positions(tokens[window], tokens[version_window])
             originals.append(original)
             versions.append(version)
         return windows, {

@@ -1,4 +1,8 @@
-"""The two kinds of models that learn from a suite: classifiers, and question-answering models."""
+"""The two kinds of models that learn from a suite: classifiers, and question-answering models.
+
+`KINDS` lists them by the labels of a suite. A kind loads models, makes items, and scores answers;
+all that differs between the runs of a plan is here.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +60,11 @@ class IidData:
 
 
 Answers: TypeAlias = "tuple[NDArray[Any], NDArray[np.float64]]"
-"""What a model answers: (N, C) class probabilities or (N,) texts, and (N,) the probability of each answer."""
+"""Predictions of a model, (N, C) probabilities or (N,) texts, and the (N,) probability of each."""
 
 
-def padded(classifier: Classifier) -> Classifier:
-    """Give a model without a padding token the one of its tokenizer, or its end token, for training in batches."""
+def ensure_model_padding(classifier: Classifier) -> Classifier:
+    """Give a model without a padding token that of its tokenizer, or its end token, for batches."""
     if getattr(classifier.model.config, "pad_token_id", None) is None:
         ensure_padding(classifier.tokenizer)
         agree_on_padding(classifier.model, classifier.tokenizer)
@@ -98,21 +102,24 @@ class Classes:
         Raises:
             ValueError: If it has not two classes.
         """
-        classifier = padded(load_classifier(name, device=device, allow_untrained=allow_untrained))
+        classifier = ensure_model_padding(
+            load_classifier(name, device=device, allow_untrained=allow_untrained)
+        )
         if classifier.model.config.num_labels != 2:
+            # The soft labels of the paper divide a neutral sentiment among two classes.
             raise ValueError(
-                f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}."
+                f"Expected a model of two classes, but {name} has "
+                f"{classifier.model.config.num_labels}."
             )
         return classifier
 
     def class_names(self, suite: Suite) -> tuple[str, ...] | None:
-        """Return the names of the suite's labels that the model's classes stand for; None where it names none."""
+        """Return the suite's labels that are the model's classes; None if it names none."""
         names = suite.label_names
-        return (
-            (names[0], names[2])
-            if names is not None and self.labels == "sentiment" and len(names) == 3
-            else names
-        )
+        # A model of two sentiments has no class for the one in the middle.
+        if names is not None and self.labels == "sentiment" and len(names) == 3:
+            return names[0], names[2]
+        return names
 
     def check_model(self, classifier: Classifier, suite: Suite) -> None:
         """Check that a model's classes are in the order of a suite's labels.
@@ -123,10 +130,12 @@ class Classes:
         if suite.label_names is None or classifier.label_names is None:
             return
         order, names, _ = match_classes(suite, classifier.label_names, classifier.name)
+        # Targets and figures are by number, and a model keeps the order of its classes.
         if list(order) != sorted(order):
             raise ValueError(
-                f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, "
-                f"{format_list(names or ())}, but they are {format_list(classifier.label_names)}."
+                f"Expected the classes of {classifier.name} in the order of the labels of "
+                f"{suite.name!r}, {format_list(names or ())}, but they are "
+                f"{format_list(classifier.label_names)}."
             )
 
     def prepare(
@@ -147,20 +156,22 @@ class Classes:
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score probabilities; for sentiment, those of two classes on a suite of three."""
+        # The neutral label is expected of predictions near one half.
         kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
         return pass_rates(outputs, suite.table(), outputs=kind)
 
     def iid_scores(
         self, outputs: NDArray[Any], labels: Sequence[Any]
     ) -> tuple[dict[str, float], Sequence[bool]]:
-        """Compute accuracy, and the share of items called class 0, which shows a model that gives one answer."""
+        """Compute accuracy, and the share of predictions that are class 0."""
         predicted = outputs.argmax(1)
-        right = predicted == np.asarray(labels)
+        is_correct = predicted == np.asarray(labels)
         figures = {
-            "iid_accuracy": float(right.mean()),
+            "iid_accuracy": float(is_correct.mean()),
+            # It shows a model that gives one answer to everything.
             "iid_predicted_negative": float((predicted == 0).mean()),
         }
-        return figures, right.tolist()
+        return figures, is_correct.tolist()
 
 
 N_BEST = 5
@@ -189,12 +200,15 @@ class Spans:
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a question-answering model."""
-        return padded(load_question_answering(name, device=device, allow_untrained=allow_untrained))
+        return ensure_model_padding(
+            load_question_answering(name, device=device, allow_untrained=allow_untrained)
+        )
 
     def prepare(
         self, classifier: Classifier, items: Items, max_length: int
     ) -> tuple[Encoded, Items, Target]:
         """Tokenize questions with their contexts into windows."""
+        # A context may be longer than a model reads at once.
         windows = encode_windows(
             classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length
         )
@@ -203,6 +217,7 @@ class Spans:
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a question-answering model answer."""
+        # The confidence in an answer is its share among the best spans.
         spans = predict_answers(
             classifier,
             texts[0],
@@ -221,6 +236,7 @@ class Spans:
         self, outputs: NDArray[Any], labels: Sequence[Any]
     ) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute exact match, as `iid_accuracy`, and token F1."""
+        # Any of the answers of a question is correct.
         scores = answer_scores(outputs.tolist(), [row["text"] for row in labels])
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
 
@@ -233,7 +249,10 @@ KINDS: Mapping[str, Kind] = {
     "classes": Classes("classes"),
     "answers": Spans(),
 }
-"""The kinds by what a suite's labels are: three sentiments for a model of two classes, classes, or spans of a text."""
+"""The kinds by the labels of a suite.
+
+They are three sentiments for a model of two classes, classes, or spans of a text.
+"""
 
 
 def kind_of(suite: Suite) -> str:

@@ -203,8 +203,10 @@ def span_losses(
     # Padding takes no part in the softmax.
     is_padding = batch["mask"][:, None] == 0
     log_shares = original.masked_fill(is_padding, _MASKED_LOGIT).log_softmax(-1)
-    targets = batch["targets"].long()[..., None].expand(*log_shares.shape[:-1], 1)
-    losses: torch.Tensor = -log_shares.gather(-1, targets).squeeze(-1).mean(-1)
+    targets = batch["targets"].long()[..., None]
+    targets = targets.expand(*log_shares.shape[:-1], 1)
+    token_losses = -log_shares.gather(-1, targets).squeeze(-1)
+    losses: torch.Tensor = token_losses.mean(-1)
 
     is_pair = batch["rule"] == 1
     if is_pair.any():
@@ -219,8 +221,13 @@ def span_losses(
 
 def _take_positions(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Take (…, n, 2, P) logits at (n, P) positions; padding gets a logit far below all others."""
-    index = positions.clamp(min=0)[:, None].expand(*logits.shape[:-1], positions.shape[-1])
-    return logits.gather(-1, index).masked_fill(positions[:, None] < 0, _MASKED_LOGIT)
+    # The positions are the same for the first and the last token of an answer.
+    positions = positions[:, None]
+    is_padding = positions < 0
+    shape = (*logits.shape[:-1], positions.shape[-1])
+    index = positions.clamp(min=0).expand(shape)
+    selected = logits.gather(-1, index)
+    return selected.masked_fill(is_padding, _MASKED_LOGIT)
 
 
 def set_dropout(model: torch.nn.Module, rate: float) -> int:
@@ -261,16 +268,18 @@ def has_dropout(model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> b
         inputs: Inputs of its `forward`.
     """
     model.train()
-    outputs = []
-    for _ in range(2):
-        result = model(**inputs)
-        outputs.append(torch.cat([value.float().flatten() for value in _list_logits(result)]))
-    return not torch.equal(outputs[0], outputs[1])
+    logits = _join_logits(model(**inputs))
+    repeated_logits = _join_logits(model(**inputs))
+    return not torch.equal(logits, repeated_logits)
 
 
-def _list_logits(outputs: Any) -> list[torch.Tensor]:
-    """Return the logits of a model's output: one tensor, or two of a question-answering model."""
-    return [value for name, value in outputs.items() if name.endswith("logits")]
+def _join_logits(outputs: Any) -> torch.Tensor:
+    """Return all logits of a model's output; a question-answering model has two tables of them."""
+    tables = []
+    for name, value in outputs.items():
+        if name.endswith("logits"):
+            tables.append(value.float().flatten())
+    return torch.cat(tables)
 
 
 def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:

@@ -1,4 +1,7 @@
-"""What can be chosen in behavioral learning; nothing heavy is imported, so that a command can list it at once."""
+"""Options of behavioral learning: configurations, methods, partitions, and settings of a training.
+
+They are declared here without anything heavy, so that a command can list them at once.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 
 ACTIVATIONS = ("softmax", "sigmoid")
+"""Activations of the classes: those that the loss of labeled items supports."""
 
 CONFIGURATIONS = ("IID", "IID->T", "IID+T", "IID->(IID+T)")
-"""What is trained on: independent data; the suite after it; both at once; independent data and then both."""
+"""Training data: independent data; the suite after it; both at once; both after the former."""
 
 PARTITIONS = ("seen", "functionality", "class", "type")
-"""What is held out of the suite, one at a time: nothing, a functionality, a class, a test type."""
+"""What is held out of the suite, one by one: nothing, a functionality, a class, a test type."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +28,9 @@ class Method:
 
     Attributes:
         weight_decay: Decoupled weight decay.
-        dropout: Dropout of hidden states and attention; None keeps the model's own.
-        phases: What is trained in turn, "head" or "all", each with a fresh optimizer and an equal share of the epochs.
+        dropout: Dropout of hidden states and attention; None to keep the model's own.
+        phases: What is trained in turn, "head" or "all", each with a new optimizer and an equal
+            share of the epochs.
         objective: "mean", "irm", "dro" or "fish".
     """
 
@@ -39,17 +44,18 @@ METHODS = {
     "vanilla": Method(),
     "l2": Method(weight_decay=0.1),
     "dropout": Method(dropout=0.3),
+    # A linear probe sees features without dropout.
     "lp": Method(phases=("head",), dropout=0.0),
     "lp-ft": Method(phases=("head", "all")),
     "irm": Method(objective="irm"),
     "dro": Method(objective="dro"),
     "fish": Method(objective="fish"),
 }
-"""The eight methods by name, with the released code's settings; a linear probe sees features without dropout."""
+"""The eight methods by name, with the released code's settings."""
 
 
 class LearningOptions(Options):
-    """How a model is trained on items; the options of `train_on_behavior`."""
+    """Options of `train_on_behavior`."""
 
     learning_rate: float = option(
         2e-5, "Peak learning rate where everything is trained; it falls linearly."
@@ -64,26 +70,28 @@ class LearningOptions(Options):
     )
     fish_rate: float = option(
         0.1,
-        "Share of the way that Fish's outer step goes; the released code goes 5e-7 / learning_rate / 5, which is 0.005 "
-        "at 2e-5 and next to nothing at larger rates.",
+        "Share of the way that Fish's outer step goes; the released code goes "
+        "5e-7 / learning_rate / 5, which is 0.005 at 2e-5 and next to nothing at larger rates.",
     )
     precision: str = option(
         "float32",
-        "Precision of matrix products: float32, or bfloat16, about three times faster where the hardware has it. "
-        "Weights stay in float32.",
+        "Precision of matrix products: float32, or bfloat16, about three times faster if the "
+        "hardware has it. Weights stay in float32.",
         choices=("float32", "bfloat16"),
     )
 
     def _check(self) -> None:
+        # Imported late, because options are listed without numpy.
         from rightreasons.core.validation import check_number
 
         for name in ("learning_rate", "head_learning_rate", "epochs", "fish_rate"):
-            value = getattr(self, name)
-            if (
-                check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None)
-                == 0
-            ):
-                raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
+            # Only the last one is a share.
+            maximum = 1.0 if name == "fish_rate" else None
+            value = check_number(getattr(self, name), name, minimum=0.0, maximum=maximum)
+            if value == 0:
+                raise OptionError(
+                    f"Expected `{name}` to be above 0, but got {getattr(self, name)}.", option=name
+                )
 
 
 class PlanOptions(LearningOptions):
@@ -111,7 +119,8 @@ class PlanOptions(LearningOptions):
     iid_batch_size: int = option(16, "Texts per batch of independent data.")
     grid: str = option(
         "",
-        'Settings to choose from by the validation part, JSON: {"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}.',
+        "Settings to choose from by the validation part, JSON: "
+        '{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}.',
     )
     max_length: int | None = option(None, "Maximum tokens per text; 128, or 384 for reading.")
 
@@ -126,7 +135,7 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
         Every combination, the last option changing fastest; [] for an empty text.
 
     Raises:
-        ValueError: If it is no such text, or an option is unknown or has a value out of its range.
+        ValueError: If the text is no grid, or an option is unknown or has a value out of its range.
 
     Example:
         >>> parse_grid('{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}')[1]
@@ -134,16 +143,22 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
     """
     from rightreasons.core.json_files import parse_json
 
-    columns = parse_json(text, "the grid") if text else {}
-    if not isinstance(columns, dict) or not all(
-        isinstance(values, list) and values for values in columns.values()
-    ):
+    if not text:
+        return []
+    # On a command line, JSON is the only form of a list of options with lists of values.
+    columns = parse_json(text, "the grid")
+    if not isinstance(columns, dict) or not all(map(_is_list_of_values, columns.values())):
         raise ValueError(f'Expected a grid such as {{"epochs": [1, 2]}}, but got {text}.')
-    rows = (
-        [dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())]
-        if columns
-        else []
-    )
-    return [
-        {name: getattr(LearningOptions.read(row, "the grid"), name) for name in row} for row in rows
-    ]
+    if not columns:
+        return []
+    rows = []
+    for values in itertools.product(*columns.values()):
+        # Each row is read, so that a value that is out of range fails before any training.
+        options = LearningOptions.read(dict(zip(columns, values, strict=True)), "the grid")
+        rows.append({name: getattr(options, name) for name in columns})
+    return rows
+
+
+def _is_list_of_values(values: object) -> bool:
+    """Return whether an entry of a grid is a list that is not empty."""
+    return isinstance(values, list) and bool(values)

@@ -1,7 +1,8 @@
-"""The experiment of behavioral learning as a table of independent runs, kept in a folder.
+"""The experiment of behavioral learning as a table of independent runs, stored in a folder.
 
-`plan.json` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished.
-So a plan can be killed and resumed, and its runs are made in any number of processes that share the folder.
+`plan.json` lists the runs and names the code they need; `results/KEY.json` appears, complete, when
+a run is finished. So a plan can be killed and resumed, and its runs are executed in any number of
+processes that share the folder. `open_task` opens the model, the suite and the data of a plan.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.behavior.learning.kinds import KINDS, Classes, IidData, Kind, kind_of
@@ -35,7 +39,7 @@ from rightreasons.core.store import (
 )
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG
-from rightreasons.datasets.suites.suite import Suite, open_suite
+from rightreasons.datasets.suites.suite import Functionality, Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
 
@@ -47,20 +51,24 @@ class LearningTask:
     """What all runs of a plan share.
 
     Attributes:
-        model: A folder or hub id of an encoder, or of a classifier of two classes (a question-answering model).
+        model: A folder or hub id of an encoder, or of a classifier of two classes (a
+            question-answering model).
         suite: The whole suite; it is split by `Suite.split`.
         train: Independent training data.
         test: Independent test data.
-        labels: A name of `KINDS`: "sentiment" (a suite of three labels for a model of two classes), "classes", or
-            "answers" (spans of a context, for a suite of reading).
+        labels: A name of `KINDS`: "sentiment" (a suite of three labels for a model of two classes),
+            "classes", or "answers" (spans of a context, for a suite of reading).
         options: Options of `train_on_behavior` for the suite's runs.
-        iid_options: The same for the training on independent data.
-        grid: Alternatives to `options`, of which each run takes the best on the suite's validation part; () for none.
-        max_length: Maximum tokens per text, or per window of a context; None takes the kind's: 128, or 384 for reading.
-        device: "cpu" to keep off a GPU.
-        iid_share: Share of the independent data that is mixed with the suite, in (0, 1]; `IID` takes all of it.
-        train_cases: Maximum training cases of each functionality, drawn by its name; None for all. So a suite can be
-            tested on many cases, which costs little, and trained on few.
+        iid_options: Options of `train_on_behavior` for the training on independent data.
+        grid: Alternatives to `options`, of which each run takes the best on the suite's validation
+            part; () for none.
+        max_length: Maximum tokens per text, or per window of a context; None for that of the kind:
+            128, or 384 for reading.
+        device: "cpu" to keep off a GPU; None for the default device.
+        iid_share: Share of the independent data that is mixed with the suite, in (0, 1]; `IID`
+            takes all of it.
+        train_cases: Maximum training cases of each functionality, selected by its name; None for
+            all. So a suite can be tested on many cases, which costs little, and trained on few.
     """
 
     model: str
@@ -78,18 +86,11 @@ class LearningTask:
 
     def __post_init__(self) -> None:
         check_one_of(self.labels, tuple(KINDS), "labels")
-        grid = {f"grid[{number}]": row for number, row in enumerate(self.grid)}
-        for where, values in {
-            "options": self.options,
-            "iid_options": self.iid_options,
-            **grid,
-        }.items():
-            try:
-                options = LearningOptions.read(values, f"`{where}`")
-                check_one_of(options.activation, self.kind.activations, "activation")
-            except (TypeError, ValueError) as error:
-                error.args = (f"{str(error).rstrip('.')} (in `{where}`).",)
-                raise
+        # A plan of days should not fail at its last configuration.
+        self._check_options(self.options, "options")
+        self._check_options(self.iid_options, "iid_options")
+        for number, row in enumerate(self.grid):
+            self._check_options(row, f"grid[{number}]")
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
         self.kind.check_data(self.train, "independent training data")
@@ -98,6 +99,15 @@ class LearningTask:
         if self.train_cases is not None:
             check_count(self.train_cases, "train_cases")
 
+    def _check_options(self, values: Mapping[str, Any], name: str) -> None:
+        """Check options of a training; an error says in which of the fields they are."""
+        try:
+            options = LearningOptions.read(values, f"`{name}`")
+            check_one_of(options.activation, self.kind.activations, "activation")
+        except (TypeError, ValueError) as error:
+            error.args = (f"{str(error).rstrip('.')} (in `{name}`).",)
+            raise
+
     @property
     def kind(self) -> Kind:
         """The kind of model and labels."""
@@ -105,31 +115,39 @@ class LearningTask:
 
     def train_suite(self) -> Suite:
         """Return the training part of the suite, of at most `train_cases` cases of each functionality."""
-        part, most = self.suite.split("train"), self.train_cases
-        if most is None:
-            return part
-        return part.choose_cases(
-            lambda f: item_rng(0, f"training cases/{f.name}").permutation(len(f.cases))[:most]
-        )
+        suite = self.suite.split("train")
+        if self.train_cases is None:
+            return suite
+
+        def select_cases(functionality: Functionality) -> NDArray[np.int64]:
+            # By name, so that a suite with further functionalities trains on the same cases.
+            rng = item_rng(0, f"training cases/{functionality.name}")
+            return rng.permutation(len(functionality.cases))[: self.train_cases]
+
+        return suite.choose_cases(select_cases)
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values for a plan."""
-        rows = [
-            json.dumps([f.name, f.test_type, dict(f.expectation)])
-            for f in self.suite.functionalities
-        ]
-        rows += [json.dumps(row) for row in self.suite.examples()]
+        functionalities = []
+        rows = []
+        for functionality in self.suite.functionalities:
+            name = functionality.name
+            test_type = functionality.test_type
+            functionalities.append([name, functionality.functionality_class, test_type])
+            rows.append(json.dumps([name, test_type, dict(functionality.expectation)]))
+        rows.extend(map(json.dumps, self.suite.examples()))
+        # Stored outcomes are letters, which only these counts assign to functionalities.
+        test_suite = self.suite.split("test")
+        n_cases = [len(functionality.cases) for functionality in test_suite.functionalities]
         return {
             "model": self.model,
-            "model digest": _model_digest(self.model),
+            "model digest": _digest_model(self.model),
             "suite": self.suite.name,
             "suite digest": fingerprint_texts(rows),
-            "functionalities": [
-                [f.name, f.functionality_class, f.test_type] for f in self.suite.functionalities
-            ],
-            "n_cases": [len(f.cases) for f in self.suite.split("test").functionalities],
-            "train digest": _data_digest(self.train),
-            "test digest": _data_digest(self.test),
+            "functionalities": functionalities,
+            "n_cases": n_cases,
+            "train digest": _digest_data(self.train),
+            "test digest": _digest_data(self.test),
             "labels": self.labels,
             "options": dict(self.options),
             "i.i.d. options": dict(self.iid_options),
@@ -140,21 +158,25 @@ class LearningTask:
         }
 
 
-def _data_digest(data: IidData) -> str:
-    return fingerprint_texts([*data.texts, *(data.text_pairs or ()), *map(str, data.labels)])
+def _digest_data(data: IidData) -> str:
+    """Digest texts and labels."""
+    labels = map(str, data.labels)
+    return fingerprint_texts([*data.texts, *(data.text_pairs or ()), *labels])
 
 
-def _model_digest(name: str) -> str:
+def _digest_model(name: str) -> str:
     """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
     folder = Path(name).expanduser()
-    files = {
-        str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)
-    }
+    files = set()
+    for pattern in _MODEL_FILES:
+        for file in folder.glob(pattern):
+            files.add(str(file.relative_to(folder)))
+    # The hub may change a model under its name, which no file here can show.
     return digest_value(digest_files(folder, files)) if files else ""
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
-    """Return what a plan keeps, as plain values with absolute paths; `open_task` reads it.
+    """Return what a plan stores, as plain values with absolute paths; `open_task` reads it.
 
     Args:
         model: Folder or hub id.
@@ -162,6 +184,7 @@ def describe_sources(model: str, suite: str, data: str, options: PlanOptions) ->
         data: Known name, hub id or folder of independent data.
         options: The options.
     """
+    # A plan may be continued from another folder.
     names = {
         "model": _absolute(model),
         "suite": _absolute(suite),
@@ -181,30 +204,27 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
         ValueError: If the data cannot be learned from, or options contradict one another.
     """
     values = dict(source)
-    model, suite_name, data = (values.pop(name) for name in ("model", "suite", "data"))
+    model = values.pop("model")
+    suite_name = values.pop("suite")
+    data = values.pop("data")
     options = PlanOptions.read(values, "a plan")
-    file = Path(data).expanduser()
-    if (
-        data not in CATALOG and file.is_file() and file.suffix not in (".yaml", ".yml")
-    ):  # a data.yaml may name a folder
-        raise ValueError(
-            f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but {data} is one "
-            "table: give a folder with one file per split, such as train.csv and validation.csv."
-        )
+    _check_has_splits(data, options)
     suite = open_suite(
         suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases
     )
+    # The labels of a suite decide what kind of model can learn from it.
     labels = kind_of(suite)
-    training = {name: getattr(options, name) for name in LearningOptions.list_names()}
-    splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
     kind = KINDS[labels]
+    train_split = options.train_split, options.train_limit
+    test_split = options.test_split, options.test_limit
     if isinstance(kind, Classes):
         names = kind.class_names(suite)
-        train, test = (
-            _open_texts(data, split, limit, options, names, suite.name) for split, limit in splits
-        )
+        train = _open_texts(data, *train_split, options, names, suite.name)
+        test = _open_texts(data, *test_split, options, names, suite.name)
     else:
-        train, test = (_open_questions(data, split, limit, options) for split, limit in splits)
+        train = _open_questions(data, *train_split, options)
+        test = _open_questions(data, *test_split, options)
+    training = {name: getattr(options, name) for name in LearningOptions.list_names()}
     return LearningTask(
         model=model,
         suite=suite,
@@ -222,6 +242,19 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     )
 
 
+def _check_has_splits(data: str, options: PlanOptions) -> None:
+    """Check that data is no single table, which has one split."""
+    file = Path(data).expanduser()
+    # A data.yaml may name a folder.
+    if data in CATALOG or not file.is_file() or file.suffix in (".yaml", ".yml"):
+        return
+    raise ValueError(
+        f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, "
+        f"but {data} is one table: give a folder with one file per split, such as train.csv and "
+        "validation.csv."
+    )
+
+
 def _absolute(name: str) -> str:
     """Return the absolute path of a file or folder; other names stay unchanged."""
     path = Path(name).expanduser()
@@ -229,6 +262,7 @@ def _absolute(name: str) -> str:
 
 
 def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
+    """Open questions with their contexts and answers."""
     rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
     return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
 
@@ -241,32 +275,35 @@ def _open_texts(
     classes: Sequence[str] | None,
     suite: str,
 ) -> IidData:
-    """Open classified texts; their labels are matched by name with those of the suite where it names them."""
+    """Open classified texts, with labels matched by name with those of the suite if it has names."""
     rows: Any = open_dataset(
         data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True
     )
     labels = rows["label"][:]
+    # An item without a label can be neither trained on nor scored.
     if min(labels) < 0:
         raise ValueError(
             f"Expected a label on every item of the split {split!r} of {data}, but some have none."
         )
     if classes is not None:
+        # The data may number the classes in another order.
         names = rows.features["label"].names
         match = match_labels(
             names, classes, used=set(labels), terms=MatchTerms(data, f"the suite {suite!r}")
         )
         labels = match.class_of[labels].tolist()
-    return IidData(
-        rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None
-    )
+    text_pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
+    return IidData(rows["text"][:], labels, text_pairs)
 
 
 NOT_ASKED = "."
-"""What stands for a case that a run was not asked, in the place of its outcome."""
+"""Letter of a case that a run did not evaluate, in place of its outcome."""
 
 FILE = "plan.json"
+"""File of a plan in its folder."""
+
 FORMAT = "rightreasons.behavior-plan 3"
-"""What the record of a plan is, with its version."""
+"""Format of the record of a plan, with its version."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,9 +313,9 @@ class PlannedRun:
     Attributes:
         configuration: One of `CONFIGURATIONS`.
         method: One of `METHODS`.
-        partition: One of `PARTITIONS`; "seen" for IID too, which holds nothing of the suite.
-        held: The functionality, class or test type that is held out; "" where there is none.
-        held_out: The functionalities that this keeps out of training.
+        partition: One of `PARTITIONS`; "seen" for IID too, which trains on nothing of the suite.
+        held: The functionality, class or test type that is held out; "" for none.
+        held_out: The functionalities that are kept out of training.
         seed: Seed of the training.
     """
 
@@ -292,19 +329,20 @@ class PlannedRun:
     @property
     def key(self) -> str:
         """A short name, unique within the plan."""
-        about = json.dumps([self.configuration, self.method, self.partition, self.held, self.seed])
-        return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
+        # `held_out` follows from the partition and what is held out.
+        values = [self.configuration, self.method, self.partition, self.held, self.seed]
+        return hashlib.blake2b(json.dumps(values).encode(), digest_size=8).hexdigest()
 
 
 def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
-    """List what is held out, one after another, in a partition of a suite.
+    """List the functionalities that are held out, one group after another, in a partition.
 
     Args:
         suite: The suite.
         name: One of `PARTITIONS`.
 
     Returns:
-        What is held out -> the names of its functionalities. "seen" holds out nothing, once.
+        Names of the functionalities by what is held out. "seen" holds out nothing, once.
     """
     check_one_of(name, PARTITIONS, "partition")
     if name == "seen":
@@ -313,7 +351,7 @@ def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
     field = {"functionality": "name", "class": "functionality_class", "type": "test_type"}[name]
     for functionality in suite.functionalities:
         groups.setdefault(getattr(functionality, field), []).append(functionality.name)
-    return {held: tuple(names) for held, names in groups.items()}
+    return {subject: tuple(names) for subject, names in groups.items()}
 
 
 def plan_runs(
@@ -326,8 +364,9 @@ def plan_runs(
 ) -> list[PlannedRun]:
     """List the runs of an experiment.
 
-    IID is one run per seed. Every other configuration is run with every method and everything that a partition holds
-    out, unless that leaves no functionality with training cases (such as the only type of a suite).
+    IID is one run per seed. Every other configuration is run with every method and everything that
+    a partition holds out, unless no functionality with training cases is left (such as without the
+    only type of a suite).
 
     Args:
         suite: The suite.
@@ -356,29 +395,38 @@ def plan_runs(
         check_one_of(value, CONFIGURATIONS, "configurations")
     for value in methods:
         check_one_of(value, tuple(METHODS), "methods")
-    if all(
-        len(functionality.cases) < 2 for functionality in suite.functionalities
-    ):  # one case alone is a test case
+    # A single case is a test case.
+    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
         raise ValueError(
-            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
-            "leaves none to train on."
+            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each "
+            "has one, which leaves none to train on."
         )
-    trained = {functionality.name for functionality in suite.split("train").functionalities}
     runs = []
-    # A training seeds numpy's global random state too.
-    for seed in (check_count(seed, "seed", minimum=0, maximum=2**32 - 1) for seed in seeds):
+    for seed in seeds:
+        # A training seeds numpy's global random state too, whose seeds have 32 bits.
+        seed = check_count(seed, "seed", minimum=0, maximum=2**32 - 1)
         for configuration in configurations:
             if configuration == "IID":
                 runs.append(PlannedRun("IID", "vanilla", "seen", "", (), seed))
                 continue
-            runs += [
-                PlannedRun(configuration, method, name, held, names, seed)
-                for method in methods
-                for name in partitions
-                for held, names in partition(suite, name).items()
-                if trained.difference(names)
-            ]
+            for method in methods:
+                for division in _list_held_out(suite, partitions):
+                    runs.append(PlannedRun(configuration, method, *division, seed))
     return list(dict.fromkeys(runs))
+
+
+def _list_held_out(
+    suite: Suite, partitions: Sequence[str]
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return the partition, what is held out, and its functionalities, of each run of a method."""
+    trained = {functionality.name for functionality in suite.split("train").functionalities}
+    held_out = []
+    for name in partitions:
+        for subject, functionalities in partition(suite, name).items():
+            # Without the only test type of a suite, nothing is left to train on.
+            if trained.difference(functionalities):
+                held_out.append((name, subject, functionalities))
+    return held_out
 
 
 def plan_code() -> str:
@@ -399,12 +447,10 @@ class Plan:
     def __init__(
         self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str
     ) -> None:
-        self.folder, self.runs, self.settings, self.code = (
-            folder.resolve(),
-            list(runs),
-            dict(settings),
-            code,
-        )
+        self.folder = folder.resolve()
+        self.runs = list(runs)
+        self.settings = dict(settings)
+        self.code = code
 
     @classmethod
     def create(
@@ -417,22 +463,22 @@ class Plan:
         """
         if not runs:
             raise ValueError("Expected at least one run in the plan, but there is none.")
-        plan = cls(Path(folder), runs, json.loads(json.dumps(dict(settings))), plan_code())
-        known = cls._read(plan.folder)
-        if known is None:
+        # Settings are compared with those of a file, in which tuples are lists.
+        plain_settings = json.loads(json.dumps(dict(settings)))
+        plan = cls(Path(folder), runs, plain_settings, plan_code())
+        stored = cls._read(plan.folder)
+        if stored is None:
             (plan.folder / "results").mkdir(parents=True, exist_ok=True)
-            rows = [dataclasses.asdict(run) for run in runs]
-            write_record(
-                plan.folder / FILE,
-                {"code": plan.code, "settings": plan.settings, "runs": rows},
-                FORMAT,
-            )
+            rows = list(map(dataclasses.asdict, runs))
+            record = {"code": plan.code, "settings": plan.settings, "runs": rows}
+            write_record(plan.folder / FILE, record, FORMAT)
             return plan
-        if known.runs != plan.runs or known.settings != plan.settings:
+        # Other code is accepted here, because its finished runs can still be collected.
+        if stored.runs != plan.runs or stored.settings != plan.settings:
             raise ValueError(
                 f"Expected {folder} to be empty or to hold this plan, but it holds another one."
             )
-        return known
+        return stored
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Plan:
@@ -453,11 +499,13 @@ class Plan:
 
     @classmethod
     def _read(cls, folder: Path) -> Plan | None:
-        """Read the plan in a folder; None where there is none, or it was damaged and is set aside."""
+        """Read the plan in a folder; None without one, or if it was damaged and is set aside."""
         record = read_record(folder / FILE, FORMAT)
         if record is None:
             return None
-        runs = [PlannedRun(**{**row, "held_out": tuple(row["held_out"])}) for row in record["runs"]]
+        runs = []
+        for row in record["runs"]:
+            runs.append(PlannedRun(**{**row, "held_out": tuple(row["held_out"])}))
         return cls(folder, runs, record["settings"], record["code"])
 
     def check_code(self) -> None:
@@ -466,11 +514,12 @@ class Plan:
         Raises:
             ValueError: If the code has changed; finished runs are kept and can still be collected.
         """
-        now = plan_code()
-        if now != self.code:
+        code = plan_code()
+        if code != self.code:
             raise ValueError(
-                f"Expected the code {self.code} that the plan in {self.folder} was made for, but got {now}: make a "
-                f"new plan in another folder; the {len(self.done())} finished runs of this one are kept."
+                f"Expected the code {self.code} that the plan in {self.folder} was made for, but "
+                f"got {code}: make a new plan in another folder; the {len(self.done())} finished "
+                "runs of this one are kept."
             )
 
     def done(self) -> set[str]:
@@ -479,22 +528,29 @@ class Plan:
 
     def pending(self) -> list[PlannedRun]:
         """Return the unfinished runs, in the plan's order."""
-        done = self.done()
-        return [run for run in self.runs if run.key not in done]
+        finished_keys = self.done()
+        return [run for run in self.runs if run.key not in finished_keys]
 
     def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
         """Write the result of a run, complete or not at all."""
+        # What identifies the run is stored with it, so that a result can be read alone.
         row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
         write_record(self._file(run), row, self.inputs(run.key))
 
-    def inputs(self, what: object) -> str:
-        """Digest what a result depends on: the code, the settings of the plan, and what it is of."""
-        return digest_value([self.code, self.settings, what])
+    def inputs(self, subject: object) -> str:
+        """Digest the inputs of a result: the code, the settings of the plan, and its subject."""
+        return digest_value([self.code, self.settings, subject])
 
     def results(self) -> list[dict[str, Any]]:
-        """Read the results of the finished runs, in the plan's order; one whose file is damaged is set aside."""
-        rows = (read_record(self._file(run), self.inputs(run.key)) for run in self.runs)
-        return [row for row in rows if row is not None]
+        """Read the results of the finished runs, in the plan's order; damaged ones are set aside."""
+        rows = []
+        for run in self.runs:
+            # A result of other code or settings is one of another plan.
+            row = read_record(self._file(run), self.inputs(run.key))
+            if row is not None:
+                rows.append(row)
+        return rows
 
     def _file(self, run: PlannedRun) -> Path:
+        """Return the file of the result of a run."""
         return self.folder / "results" / f"{run.key}.json"

@@ -274,6 +274,7 @@ def _group_parameters(
     parameters: Sequence[torch.nn.Parameter], weight_decay: float
 ) -> list[dict[str, Any]]:
     """Return the groups of an optimizer: only matrices decay, not biases or norms."""
+    # The sum of squares of a norm's weights is not what regularization is about.
     matrices = [parameter for parameter in parameters if parameter.ndim > 1]
     vectors = [parameter for parameter in parameters if parameter.ndim <= 1]
     return [
