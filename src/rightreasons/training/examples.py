@@ -206,7 +206,11 @@ def encoded_examples(
     columns["labels"] = source.labels.tolist()
 
     # A run is recognized by all that it was trained on, extra columns included.
-    tokens = {**encoded.columns, "offsets": encoded.offsets, "labels": source.labels}
+    tokens: dict[str, NDArray[Any]] = {
+        **encoded.columns,
+        "offsets": encoded.offsets,
+        "labels": source.labels,
+    }
     digests = [digest_arrays(tokens)]
     plain = dataset.with_format(None)
     for key in extra_columns:

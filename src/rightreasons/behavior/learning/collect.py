@@ -197,7 +197,7 @@ def _get_weights(result: Stored | None) -> str | None:
 
 def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str, ...]]:
     """Return all functionalities, and those whose pass rate is defined in every setting."""
-    tables = []
+    tables: list[Mapping[str, float | None]] = []
     for row in rows:
         tables.extend(row.rates.values())
     # The order is that of the suite, which a set would lose.
