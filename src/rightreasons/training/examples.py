@@ -216,6 +216,7 @@ def encoded_examples(
     for key in extra_columns:
         columns[key] = plain[key][:]
         digests.append(fingerprint_texts(map(repr, columns[key])))
+    # A batch is padded to its longest text, which may be any choice of an example.
     lengths = encoded.lengths.reshape(-1, source.n_per_example).max(axis=1)
     return Examples(
         datasets.Dataset.from_dict(columns),
