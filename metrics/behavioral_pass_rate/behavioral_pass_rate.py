@@ -33,8 +33,9 @@ Args:
 Returns:
     dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`,
     `functionalities` (one result each: pass rate, cases, filtered cases, Wilson interval), means by
-    `classes` and `test_types`, the numbers of examples and cases, and `passed`, one entry per case
-    (None if the expectation does not apply).
+    `classes` and `test_types`, the numbers of examples and cases, `passed`, one entry per case
+    (None if the expectation does not apply), and `n_repeated`, the number of cases that repeat the
+    text of another one. Intervals count every text once.
 
 Examples:
     >>> import rightreasons

@@ -122,6 +122,16 @@ def test_the_page_says_that_cases_repeat():
     assert "36 cases repeat" in note
 
 
+def test_items_of_a_report_have_the_cluster_of_their_text():
+    functionality = make_suite(["a", "b", "a"])
+    suite = Suite("s", ("text",), (functionality,))
+    tested = score_stored("m", suite, ModelAnswers(None, np.array([1, 1, 1])))
+
+    (figure,) = BEHAVIOR.by_item(BehaviorMeasurement(tested))
+
+    assert figure.clusters == ("0", "1", "0")
+
+
 def test_tables_without_clusters_are_independent():
     functionality = make_suite(["a", "a"])
     table = Suite("s", ("text",), (functionality,)).table()

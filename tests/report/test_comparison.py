@@ -216,7 +216,7 @@ def test_reports_without_a_split_in_common(tmp_path):
             compare(first, second)
 
 
-def with_items(folder, out, values, question="behavior", groups=None):
+def with_items(folder, out, values, question="behavior", groups=(), clusters=()):
     """Give a report the answer to another question, with the values of its items."""
     from rightreasons.core.store import digest_files, write_json, write_text
     from rightreasons.page.parts import ItemFigure
@@ -227,7 +227,13 @@ def with_items(folder, out, values, question="behavior", groups=None):
     record = json.loads((out / "audit.json").read_text("utf-8"))
     ids = [f"item {n}" for n in range(len(values))]
     figure = ItemFigure.of(
-        "made_up", "Made-up rate", "lower", ids, values, groups=tuple(groups or ())
+        "made_up",
+        "Made-up rate",
+        "lower",
+        ids,
+        values,
+        groups=tuple(groups),
+        clusters=tuple(clusters),
     )
     result = {
         **record["questions"][0]["result"],
@@ -287,6 +293,24 @@ def test_a_mean_over_groups_is_compared_as_one(reports, tmp_path):
         (0.5, 1.0, -0.5)
     )
     assert whole.winner == "first"
+
+
+def test_cases_with_the_same_text_are_one_unit_of_a_comparison(reports, tmp_path):
+    # 60 cases are 6 texts with 10 copies each, of which the first model passes 3 more.
+    values = [int(row % 6 < 3) for row in range(60)]
+    clusters = [str(row % 6) for row in range(60)]
+    figures = {}
+    for name, names in (("clustered", clusters), ("independent", ())):
+        options = {"groups": ["ability"] * 60, "clusters": names}
+        first = with_items(reports[0], tmp_path / f"{name}-a", values, **options)
+        second = with_items(reports[1], tmp_path / f"{name}-b", [0] * 60, **options)
+        figures[name] = compare(first, second, n_resamples=2000).figures[-1]
+
+    assert figures["clustered"].difference.value == figures["independent"].difference.value == 0.5
+    # Two of the 2^3 signs of three texts are as extreme: p = 1 / 4.
+    assert figures["clustered"].p_value == pytest.approx(0.25, abs=0.04)
+    assert figures["independent"].p_value < 0.001
+    assert figures["clustered"].first.low < figures["independent"].first.low
 
 
 def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_share(

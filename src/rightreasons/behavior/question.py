@@ -302,6 +302,7 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
     ids = []
     values = []
     groups = []
+    clusters = []
     for row, passed in enumerate(m.answers.result.passed):
         # Two models are compared on the cases that apply to both.
         if passed is None:
@@ -310,6 +311,8 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
         ids.append(f"{row}/{table.case_ids[row]}")
         values.append(passed)
         groups.append(functionality)
+        if table.case_clusters is not None:
+            clusters.append(str(table.case_clusters[row]))
     if ids:
         yield p.ItemFigure.of(
             "pass_rate",
@@ -318,6 +321,7 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
             ids,
             values,
             groups=tuple(groups),
+            clusters=tuple(clusters),
         )
 
 

@@ -355,6 +355,7 @@ class ItemFigure(Result):
         high: Largest possible value.
         groups: The group of each item where the figure is the mean over groups of their means; () where it is not.
         unit: "fraction" or "ratio".
+        clusters: The cluster of each item, such as the cases of a suite with the same text; () for independent items.
     """
 
     key: str
@@ -366,6 +367,7 @@ class ItemFigure(Result):
     high: float = 1.0
     groups: tuple[str, ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
     unit: str = "fraction"
+    clusters: tuple[str, ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
 
     @classmethod
     def of(

@@ -534,7 +534,10 @@ def _compared(
             [each * weights for each in values],
             (0.0, first.high * float(weights.max())),
         )
-    ends = {"low": bounds[0], "high": bounds[1]}
+    # Cases with the same text get the same answer from each model: they are one unit of the test.
+    ends: dict[str, Any] = {"low": bounds[0], "high": bounds[1]}
+    if first.clusters:
+        ends["clusters"] = np.array(first.clusters)[mine]
     test = compare_paired_means(*values, **ends, resampling=how)
     means = [
         make_estimate(

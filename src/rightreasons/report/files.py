@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import operator
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, 
 
 COLUMNS = ("figure", "id", "group", "value")
 
+CLUSTER = "cluster"
+"""A further column of figures whose items are not independent."""
+
 
 def items_file(question: str) -> str:
     """Return the file of a question's items, relative to the report."""
@@ -61,11 +65,18 @@ def items_table(figures: Sequence[ItemFigure]) -> str:
         pass_rate,b,,0
         <BLANKLINE>
     """
+    has_clusters = any(map(operator.attrgetter("clusters"), figures))
     rows: list[tuple[str, ...]] = [COLUMNS]
+    if has_clusters:
+        rows = [(*COLUMNS, CLUSTER)]
     for figure in figures:
-        groups = figure.groups or ("",) * len(figure.ids)
-        values = (f"{value:.17g}" for value in figure.values)
-        rows += zip([figure.key] * len(figure.ids), figure.ids, groups, values, strict=True)
+        keys = [figure.key] * len(figure.ids)
+        empty = ("",) * len(figure.ids)
+        values = map("{:.17g}".format, figure.values)
+        columns: list[Iterable[str]] = [keys, figure.ids, figure.groups or empty, values]
+        if has_clusters:
+            columns.append(figure.clusters or empty)
+        rows += zip(*columns, strict=True)
     return format_csv(rows)
 
 
@@ -86,13 +97,20 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
     if not result.get("by_item") or not file.is_file():
         return {}
     rows = pd.read_csv(
-        file, dtype={"id": str, "group": str}, keep_default_na=False, float_precision="round_trip"
+        file,
+        dtype={"id": str, "group": str, CLUSTER: str},
+        keep_default_na=False,
+        float_precision="round_trip",
     )
     found = {}
     for each in result["by_item"]:
         its = rows[rows["figure"] == each["key"]]
         about = {name: each[name] for name in ("low", "high", "unit")}
         groups = tuple(its["group"]) if any(its["group"]) else ()
+        # Figures of independent items have no such column, and reports of earlier versions neither.
+        clusters: tuple[str, ...] = ()
+        if CLUSTER in its and any(its[CLUSTER]):
+            clusters = tuple(its[CLUSTER])
         found[each["key"]] = ItemFigure.of(
             each["key"],
             each["name"],
@@ -100,6 +118,7 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
             its["id"],
             its["value"],
             groups=groups,
+            clusters=clusters,
             **about,
         )
     return found
