@@ -17,7 +17,7 @@ from rightreasons.calibration.proper_scores import (
     negative_log_likelihood,
     selective_scores,
 )
-from rightreasons.calibration.recalibration import fit_temperature
+from rightreasons.calibration.recalibrators import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core.classification import accuracy, classification_scores, label_errors
 from rightreasons.core.resampling import Resampling

@@ -24,7 +24,7 @@ import numpy as np
 from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_figures
-from rightreasons.calibration.recalibration import Temperature, fit_temperature
+from rightreasons.calibration.recalibrators import Temperature, fit_temperature
 from rightreasons.core.estimates import Estimate
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows

@@ -18,11 +18,8 @@ from rightreasons.calibration.confidences import (
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.calibration.measurement import MARGIN
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.calibration.recalibration import (
-    apply_temperature,
-    calibration_summary,
-    fit_temperature,
-)
+from rightreasons.calibration.recalibration import calibration_summary
+from rightreasons.calibration.recalibrators import apply_temperature, fit_temperature
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
 from rightreasons.core.arrays import is_ragged
 from rightreasons.core.intervals import Interval, wilson

@@ -18,6 +18,7 @@ from .calibration.errors import ece as ece
 from .calibration.errors import reliability_diagram as reliability_diagram
 from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
+from .calibration.recalibrators import load_recalibrator as load_recalibrator
 from .core.arrays import Ragged as Ragged
 from .core.classification import label_errors as label_errors
 from .core.resampling import Resampling as Resampling
@@ -72,6 +73,7 @@ __all__ = [
     "load_data",
     "load_dataset",
     "load_model",
+    "load_recalibrator",
     "models",
     "module_path",
     "pass_rates",

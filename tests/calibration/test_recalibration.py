@@ -5,12 +5,8 @@ import pytest
 from scipy import optimize
 from sklearn.isotonic import IsotonicRegression
 
-from rightreasons.calibration.recalibration import (
-    apply_temperature,
-    fit_temperature,
-    recalibrate,
-    recalibration_report,
-)
+from rightreasons.calibration.recalibration import recalibrate, recalibration_report
+from rightreasons.calibration.recalibrators import apply_temperature, fit_temperature
 from rightreasons.core.validation import softmax
 
 

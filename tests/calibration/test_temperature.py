@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from rightreasons.calibration.recalibration import (
-    apply_temperature,
-    calibration_summary,
-    fit_temperature,
-)
+from rightreasons.calibration.recalibration import calibration_summary
+from rightreasons.calibration.recalibrators import apply_temperature, fit_temperature
 
 
 def overconfident(n, k=3, temperature=2.5, seed=0):

@@ -13,7 +13,7 @@ from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_classes, measure_figures
 from rightreasons.calibration.paired import paired_test
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
-from rightreasons.calibration.recalibration import fit_temperature
+from rightreasons.calibration.recalibrators import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import bootstrap, estimates, intervals, significance
 from rightreasons.core.ordering import argsort_descending

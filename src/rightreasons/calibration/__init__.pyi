@@ -9,18 +9,24 @@ from .measure_sources import measure_confidence as measure_confidence
 from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
 from .proper_scores import selective_scores as selective_scores
-from .recalibration import fit_temperature as fit_temperature
 from .recalibration import recalibrate as recalibrate
+from .recalibrators import Recalibrator as Recalibrator
+from .recalibrators import fit_recalibrator as fit_recalibrator
+from .recalibrators import fit_temperature as fit_temperature
+from .recalibrators import load_recalibrator as load_recalibrator
 from .smooth import consistency as consistency
 from .smooth import smooth_ece as smooth_ece
 
 __all__ = [
+    "Recalibrator",
     "brier_score",
     "calibration_error",
     "compare_confidence",
     "consistency",
+    "fit_recalibrator",
     "fit_temperature",
     "human_calibration",
+    "load_recalibrator",
     "macro_ce",
     "measure_calibration",
     "measure_confidence",

@@ -1,8 +1,8 @@
-"""Recalibration: temperature scaling, vector scaling and isotonic regression.
+"""Recalibrate one split by another, and compare every figure about confidence before and after.
 
-`recalibrate` fits one of them on a split and applies it to another, `fit_temperature` only finds
-the temperature. `calibration_summary` computes every figure about confidence at once, and
-`recalibration_report` compares these figures before and after.
+`recalibrate` fits a method on a split and applies it to another; `recalibrators.fit_recalibrator`
+returns what was fitted, to be kept. `calibration_summary` computes every figure about confidence at
+once, and `recalibration_report` compares these figures before and after.
 """
 
 from __future__ import annotations
@@ -12,44 +12,35 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import optimize
 
-from rightreasons.calibration.confidences import (
-    ANSWER_KINDS,
-    TopLabel,
-    parse_top_label,
-    refuse_class_labels,
-)
+from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     compute_calibration,
     macro_ce,
 )
+from rightreasons.calibration.figures import compute_log_losses
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.paired import paired_test
 from rightreasons.calibration.proper_scores import (
     brier_score,
-    label_log_probability,
     negative_log_likelihood,
     selective_scores,
 )
+from rightreasons.calibration.recalibrators import (
+    Recalibrator,
+    fit_logits_recalibrator,
+    fit_recalibrator,
+    parse_class_logits,
+)
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core.arrays import Floats, Ragged
-from rightreasons.core.binning import Flags
-from rightreasons.core.errors import OptionError
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.validation import (
-    SCORE_KINDS,
-    check_labels,
-    check_labels_of_rows,
-    check_logits,
-    check_number,
-    check_one_of,
-    check_same_length,
-    softmax,
-)
+from rightreasons.core.significance import PairedTest
+from rightreasons.core.validation import check_labels, check_one_of, check_same_length
 
-# ------------------------------------------------------------------------ every figure about
-# confidence
+# ------------------------------------------------------------------ every figure about confidence
 
 
 def calibration_summary(
@@ -73,8 +64,7 @@ def calibration_summary(
 
     Returns:
         The figures by name, and `n_items`; the function of each figure defines it. Some need the
-        same
-        classes in all items: classwise_ece; ace, the same in bins of equal mass; and tace, of
+        same classes in all items: classwise_ece; ace, the same in bins of equal mass; and tace, of
         probabilities above 0.01. They are None for rows of different lengths and for
         kind="confidence". brier is None for rows of different lengths.
 
@@ -99,6 +89,7 @@ def calibration_summary(
 
     # Figures of the classes need the same classes in all items.
     classwise_ece = ace = tace = None
+    # A confidence alone has no classes.
     if kind == "top_label" and not is_ragged:
         by_class: dict[str, Any] = {"n_bins": n_bins, "kind": "classwise"}
         classwise_ece = _compute_ece(top, **by_class)
@@ -133,173 +124,11 @@ def _compute_ece(top: TopLabel, **options: Any) -> float:
     return compute_calibration(top, CalibrationErrorOptions(**options)).ece
 
 
-# ------------------------------------- temperature scaling: one number that softens or sharpens
-# all rows
-
-TEMPERATURE_RANGE = (0.01, 100.0)
-"""Range of the search. A model without an error on the fitting split would get 0, one without any
-knowledge infinity."""
+# ------------------------------------------------------- recalibrating one split by another
 
 
-@dataclasses.dataclass(frozen=True)
-class Temperature(Result):
-    """A fitted temperature.
-
-    Attributes:
-        temperature: Temperature T; above 1 if the model was overconfident on the fitting split.
-        nll_before: Log loss in nats of the fitting split at T = 1.
-        nll_after: Log loss in nats of the fitting split at the fitted temperature.
-        n_items: Number of items of the fitting split.
-        at_bound: Whether the best temperature lies outside the searched range, 0.01 to 100.
-    """
-
-    temperature: float
-    nll_before: float
-    nll_after: float
-    n_items: int
-    at_bound: bool
-
-
-def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits") -> Temperature:
-    r"""Fit the temperature that minimizes the log loss.
-
-    \[ \hat T = \arg\min_T -\sum_i \log \mathrm{softmax}(z_i / T)_{y_i} \]
-
-    The loss is convex in 1/T; its derivative, the mean of E_p[z] - z_y, is solved for 0.
-
-    Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
-            lengths, of a split that is separate from training and from the evaluation.
-        references: (N,) labels.
-        scores: "logits" (default), "log_probabilities" or "probabilities".
-
-    Returns:
-        A `Temperature`: temperature, log loss before and after, number of items, whether it is at
-            the
-        bound.
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If a value, a shape or a length is wrong, or if a label has probability 0, which
-            no temperature changes.
-
-    References:
-        Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, section 4.2.
-
-    Example:
-        Correct in 3 of 4 cases with a logit margin of 2 ln 3: T = 2 makes it ln 3, that is P =
-            0.75.
-
-        >>> fit = fit_temperature([[2 * np.log(3), 0.0]] * 4, [0, 0, 0, 1])
-        >>> round(fit.temperature, 6), fit.at_bound
-        (2.0, False)
-    """
-    logits = _parse_logits(predictions, scores, "predictions")
-    labels = check_labels_of_rows(references, logits)
-    # An infinite loss stays infinite at every temperature, and the mean has no minimum.
-    losses = -label_log_probability(logits, labels)
-    if np.isposinf(losses).any():
-        item = int(np.flatnonzero(np.isposinf(losses))[0])
-        raise ValueError(
-            f"Expected labels with a probability above 0, but that of item {item} has probability 0, "
-            "which no temperature mends: give logits, or probabilities with more digits."
-        )
-
-    lowest = 1.0 / TEMPERATURE_RANGE[1]
-    highest = 1.0 / TEMPERATURE_RANGE[0]
-    # The slope increases with the inverse temperature. If it has one sign in the whole range, the
-    # best temperature is at an end.
-    at_bound = True
-    if _compute_slope(logits, labels, lowest) >= 0.0:
-        inverse = lowest
-    elif _compute_slope(logits, labels, highest) <= 0.0:
-        inverse = highest
-    else:
-        at_bound = False
-        # On a logarithmic scale, temperatures of 0.1 and of 10 are equally far from 1.
-        exponent = optimize.brentq(
-            lambda x: _compute_slope(logits, labels, np.exp(x)),
-            np.log(lowest),
-            np.log(highest),
-            xtol=1e-12,
-        )
-        inverse = float(np.exp(exponent))
-    return Temperature(
-        temperature=1.0 / inverse,
-        nll_before=float(losses.mean()),
-        nll_after=float(-label_log_probability(logits, labels, inverse).mean()),
-        n_items=len(labels),
-        at_bound=at_bound,
-    )
-
-
-def apply_temperature(
-    predictions: Any, temperature: float, *, scores: str = "logits"
-) -> Floats | list[Floats]:
-    r"""Return the probabilities softmax(z / T).
-
-    Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
-            lengths.
-        temperature: Temperature T > 0.
-        scores: "logits" (default), "log_probabilities" or "probabilities" (z is then their
-            logarithm).
-
-    Returns:
-        (N, K) probabilities; a list of N rows if their lengths differ.
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If a value or a shape is wrong.
-
-    Example:
-        >>> apply_temperature([[2 * np.log(3), 0.0]], 2.0).round(6)
-        array([[0.75, 0.25]])
-    """
-    temperature = check_number(temperature, "temperature")
-    if temperature <= 0:
-        raise OptionError(
-            f"Expected `temperature` to be above 0, but got {temperature}.", option="temperature"
-        )
-    logits = _parse_logits(predictions, scores, "predictions")
-    if isinstance(logits, Ragged):
-        return list(logits.softmax(1.0 / temperature))
-    return softmax(logits / temperature)
-
-
-def _parse_logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
-    check_one_of(scores, SCORE_KINDS, "scores")
-    # Whole numbers may be logits, but hardly probabilities.
-    if scores == "probabilities":
-        refuse_class_labels(predictions)
-    return check_logits(predictions, scores=scores, name=name)
-
-
-def _compute_slope(
-    logits: Floats | Ragged, labels: NDArray[np.int64], inverse_temperature: float
-) -> float:
-    """Return the derivative of the mean log loss by the inverse temperature."""
-    if isinstance(logits, Ragged):
-        values = logits.values
-        at_labels = logits.at(labels)
-        probability = logits.softmax(inverse_temperature).values
-    else:
-        values = logits
-        at_labels = logits[np.arange(len(labels)), labels]
-        probability = softmax(logits * inverse_temperature)
-    # An impossible class has the logit minus infinity, but adds nothing to the expectation.
-    expected = np.where(probability > 0, values, 0.0) * probability
-    return float(expected.sum() / len(labels) - at_labels.mean())
-
-
-# ---------------------------------------------------------------------------------------- all
-# methods
-
-METHODS = ("temperature", "vector", "isotonic")
-
-MIN_RELATIVE_PROBABILITY = 1e-12
-"""Smallest probability for vector scaling, as a share of the largest of its row: logits are finite.
-"""
+TESTED_FIGURES = ("accuracy", "ece", "brier", "nll")
+"""Figures whose change is tested."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -312,12 +141,17 @@ class RecalibrationReport(Result):
         after: Every figure of the other split, recalibrated. Vector scaling and isotonic regression
             may change the accuracy.
         n_fit: Number of items of the fitting split.
+        tests: Figure -> paired test of its change, after minus before, with its interval: accuracy,
+            ECE, Brier score and log loss.
+        recalibrator: What was fitted, to be saved and applied to other scores.
     """
 
     method: str
     before: Mapping[str, float | None]
     after: Mapping[str, float | None]
     n_fit: int
+    tests: Mapping[str, PairedTest]
+    recalibrator: Recalibrator
 
 
 def recalibrate(
@@ -337,9 +171,8 @@ def recalibrate(
     - "isotonic": for each class, the non-decreasing function of its probability that is nearest to
       its labels by squares, linear in between. Rows are then divided by their sum (uniform if all
       are 0). For two classes, it is a function only of P(class 1). It has as many parameters as the
-      items ask
-      for: with fewer than about a thousand items of a class it overfits. Its probabilities may be
-      exactly 0, and the log loss then has no value.
+      items ask for: with fewer than about a thousand items of a class it overfits. Its probabilities
+      may be exactly 0, and the log loss then has no value.
 
     Args:
         fit_predictions: (N, K) class scores or (N,) P(class 1) of a split that is separate from
@@ -371,26 +204,21 @@ def recalibrate(
                [0.75, 0.25],
                [0.5 , 0.5 ]])
     """
-    check_one_of(method, METHODS, "method")
-    fit_logits = _parse_table(fit_predictions, scores, "fit_predictions")
-    logits = _parse_table(predictions, scores, "predictions")
-    labels = check_labels(fit_references, fit_logits.shape[1], name="fit_references")
-    check_same_length(fit_predictions=fit_logits, fit_references=labels)
+    # Both splits are read first, so that a mistake in either is told before anything is fitted.
+    fit_logits = parse_class_logits(fit_predictions, scores, "fit_predictions")
+    logits = parse_class_logits(predictions, scores, "predictions")
     if fit_logits.shape[1] != logits.shape[1]:
         raise ValueError(
             f"Expected the same classes in both splits, but got {fit_logits.shape[1]} and "
             f"{logits.shape[1]}."
         )
+    labels = check_labels(fit_references, fit_logits.shape[1], name="fit_references")
+    check_same_length(fit_predictions=fit_logits, fit_references=labels)
     # The scores are logits from here on, whatever their scale was.
-    if method == "temperature":
-        temperature = fit_temperature(fit_logits, labels).temperature
-        return np.asarray(apply_temperature(logits, temperature))
-    if method == "vector":
-        return _scale_vectors(_make_finite(fit_logits), labels, _make_finite(logits))
-    return _regress_classes(softmax(fit_logits), labels, softmax(logits))
+    return fit_logits_recalibrator(fit_logits, labels, method=method).apply_to_logits(logits)
 
 
-def recalibration_report(
+def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and labels
     fit_predictions: Any,
     fit_references: Any,
     predictions: Any,
@@ -399,6 +227,7 @@ def recalibration_report(
     method: str = "isotonic",
     n_bins: int = 15,
     scores: str = "logits",
+    resampling: Resampling = Resampling(),
 ) -> RecalibrationReport:
     """Fit a method of recalibration on one split, and give every figure of another before and after.
 
@@ -410,6 +239,7 @@ def recalibration_report(
         method: "isotonic" (default), "vector" or "temperature".
         n_bins: Number of bins of the binned figures. Default 15.
         scores: "logits" (default), "log_probabilities" or "probabilities", of both splits.
+        resampling: Level of the intervals of the changes, number of resamples, and seed.
 
     Returns:
         A `RecalibrationReport`.
@@ -424,92 +254,27 @@ def recalibration_report(
         >>> round(report.before["ece"], 4), round(report.after["ece"], 4)
         (0.0667, 0.0)
     """
-    probabilities = recalibrate(
-        fit_predictions, fit_references, predictions, method=method, scores=scores
-    )
+    recalibrator = fit_recalibrator(fit_predictions, fit_references, method=method, scores=scores)
+    probabilities = recalibrator(predictions, scores=scores)
+    # The same items before and after: what both get right says nothing about the change.
+    logits = parse_class_logits(predictions, scores, "predictions")
+    labels = check_labels(references, logits.shape[1], name="references")
+    original = JudgedItems.of(logits, labels, n_bins=n_bins)
+    # A probability of 0, which isotonic regression may give, has no logarithm.
+    with np.errstate(divide="ignore"):
+        changed = JudgedItems.of(
+            np.log(probabilities), labels, probabilities=probabilities, n_bins=n_bins
+        )
+    tests = {}
+    for key in TESTED_FIGURES:
+        is_finite = key != "nll" or bool(np.isfinite(compute_log_losses(changed)).all())
+        if is_finite:
+            tests[key] = paired_test(key, changed, original, resampling=resampling)
     return RecalibrationReport(
         method=method,
         before=calibration_summary(predictions, references, n_bins=n_bins, scores=scores),
         after=calibration_summary(probabilities, references, n_bins=n_bins),
-        n_fit=len(fit_references),
+        n_fit=recalibrator.n_fit,
+        tests=tests,
+        recalibrator=recalibrator,
     )
-
-
-def _parse_table(predictions: Any, scores: str, name: str) -> Floats:
-    logits = _parse_logits(predictions, scores, name)
-    if isinstance(logits, Ragged):
-        raise ValueError(
-            f"Expected rows of one length in `{name}`, but they differ; only a temperature fits them."
-        )
-    return logits
-
-
-# ---------------------------------------------------------------------- vector scaling and isotonic
-
-
-def _make_finite(logits: Floats) -> Floats:
-    """Return the logits, none further below the largest of its row than the smallest probability."""
-    smallest = logits.max(axis=1, keepdims=True) + np.log(MIN_RELATIVE_PROBABILITY)
-    return np.asarray(np.maximum(logits, smallest), dtype=np.float64)
-
-
-def _scale_vectors(fit_logits: Floats, labels: NDArray[np.int64], logits: Floats) -> Floats:
-    """Fit weights and biases of the classes, and return the scaled probabilities of other logits."""
-    n_items, n_classes = fit_logits.shape
-    targets = np.eye(n_classes)[labels]
-    # Weights of 1 and biases of 0 change nothing.
-    unchanged = np.repeat([1.0, 0.0], n_classes)
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        """Return the penalized log loss and its gradient."""
-        weights = parameters[:n_classes]
-        biases = parameters[n_classes:]
-        scaled = fit_logits * weights + biases
-        # The largest power becomes 1, so that none overflows.
-        scaled -= scaled.max(axis=1, keepdims=True)
-        log_p = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
-        log_loss = -log_p[np.arange(n_items), labels].mean()
-
-        errors = (np.exp(log_p) - targets) / n_items
-        gradient = np.concatenate(((errors * fit_logits).sum(axis=0), errors.sum(axis=0)))
-        change = parameters - unchanged
-        penalty_gradient = change / n_items
-        penalty = change @ penalty_gradient / 2
-        return float(log_loss + penalty), gradient + penalty_gradient
-
-    fit = optimize.minimize(
-        loss, unchanged, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-8}
-    ).x
-    return softmax(logits * fit[:n_classes] + fit[n_classes:])
-
-
-def _regress_classes(
-    fit_probabilities: Floats, labels: NDArray[np.int64], probabilities: Floats
-) -> Floats:
-    """Fit an isotonic regression for each class, and return the probabilities that it predicts."""
-    n_classes = fit_probabilities.shape[1]
-    # The probabilities of two classes are one number, and so is the function that maps them.
-    if n_classes == 2:
-        positive = _regress(fit_probabilities[:, 1], labels == 1, probabilities[:, 1])
-        return np.column_stack((1 - positive, positive))
-    columns = [
-        _regress(fit_probabilities[:, k], labels == k, probabilities[:, k])
-        for k in range(n_classes)
-    ]
-    table = np.column_stack(columns)
-    sums = table.sum(axis=1, keepdims=True)
-    # A row in which no class is left is uniform.
-    divisor = np.where(sums > 0, sums, 1.0)
-    return np.where(sums > 0, table / divisor, 1 / n_classes)
-
-
-def _regress(fit_scores: Floats, events: Flags, scores: Floats) -> Floats:
-    """Fit a non-decreasing function of scores to events, and return its values at other scores."""
-    # The arithmetic of the softmax must not tell equal scores apart.
-    distinct, inverse, counts = np.unique(
-        fit_scores.round(12), return_inverse=True, return_counts=True
-    )
-    rates = np.bincount(inverse, events) / counts
-    # Ties get their mean rate, with the weight of all of them.
-    fit = optimize.isotonic_regression(rates, weights=counts).x
-    return np.asarray(np.interp(scores, distinct, np.clip(fit, 0.0, 1.0)), dtype=np.float64)

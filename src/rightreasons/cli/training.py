@@ -243,9 +243,14 @@ def recalibrate(
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
     out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="The .json file for the recalibrator, which load_recalibrator applies to new scores."
+        ),
+    ] = None,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
-    from rightreasons.calibration.recalibration import recalibrate as recalibrated
     from rightreasons.calibration.recalibration import recalibration_report
     from rightreasons.core.store import check_file
     from rightreasons.io.predictions import read_predictions
@@ -258,12 +263,14 @@ def recalibrate(
     arrays = fitted.predictions, fitted.references, table.predictions
     with attach_options("score_columns", "label_column"):
         _check_alike(fit, fitted, file, table)
-        probabilities = recalibrated(*arrays, method=method, scores=scores)
         report = recalibration_report(*arrays, table.references, method=method, scores=scores)
+    probabilities = report.recalibrator(table.predictions, scores=scores)
     _write_predictions(out, table, probabilities)
     hand_over(report)
     _show_recalibration(report, fit, file)
     typer.echo(f"Predictions: {out}")
+    if save is not None:
+        typer.echo(f"Recalibrator: {report.recalibrator.save(save)}")
 
 
 def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
@@ -299,7 +306,7 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
     from rightreasons.calibration.figures import FIGURES
-    from rightreasons.page.prose import NONE
+    from rightreasons.page.prose import NONE, p_value
 
     typer.secho(
         f"{report.method}, fitted on {pluralize(report.n_fit, 'item')} of {fit.name}; "
@@ -309,7 +316,13 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
     rows = []
     for name in RECALIBRATED:
         values = [figures[name] for figures in (report.before, report.after)]
-        rows.append(
-            (FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values))
-        )
-    print_rows([("", "before", "after"), *rows])
+        cells = [NONE if value is None else f"{value:.4f}" for value in values]
+        test = report.tests.get(name)
+        change = p = ""
+        if test is not None:
+            change = f"{test.difference:+.4f}"
+            if test.interval is not None:
+                change += f" [{test.interval.low:+.4f}, {test.interval.high:+.4f}]"
+            p = p_value(test.p_value)
+        rows.append((FIGURES[name].name, *cells, change, p))
+    print_rows([("", "before", "after", "change", "p"), *rows])
