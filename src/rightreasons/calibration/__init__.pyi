@@ -10,6 +10,7 @@ from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
 from .proper_scores import selective_scores as selective_scores
 from .recalibration import recalibrate as recalibrate
+from .recalibration import recalibration_report as recalibration_report
 from .recalibrators import Recalibrator as Recalibrator
 from .recalibrators import fit_recalibrator as fit_recalibrator
 from .recalibrators import fit_temperature as fit_temperature
@@ -33,6 +34,7 @@ __all__ = [
     "negative_log_likelihood",
     "read_confidence",
     "recalibrate",
+    "recalibration_report",
     "reliability_diagram",
     "selective_scores",
     "smooth_ece",
