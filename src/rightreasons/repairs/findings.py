@@ -134,6 +134,7 @@ def list_features(swaps: Mapping[str, Any]) -> Iterator[NamedFeature]:
         swaps: What audit.json holds of the swaps: "tests", "pairs", and "judged".
     """
     seen = set()
+    # By name, as the report judges features.
     judged = swaps["judged"]
     # The strongest pair stands among the tests and among the pairs.
     for row in (*swaps["tests"], *swaps["pairs"]):

@@ -49,6 +49,7 @@ class RepairOptions(Options):
     @property
     def resampling(self) -> Resampling:
         """Level and seed of the intervals."""
+        # Shares have Wilson intervals, so that no number of resamples is needed.
         return Resampling(self.confidence_level, seed=self.seed)
 
     @property

@@ -38,7 +38,7 @@ def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
     Raises:
         ValueError: If it is no better, by a one-sided binomial test at .01.
     """
-    items = [words.remove(item) for item in training.items]
+    items = list(map(words.remove, training.items))
     labels = training.labels
     # At random, as the texts of a file may be sorted by label.
     order = np.random.default_rng(0).permutation(len(items))
@@ -77,29 +77,34 @@ class NaiveBayes:
     ) -> None:
         n_classes = len(training.label_names)
         self.segmenter = training.segmenter
-        self.counted = TrainingTexts(
-            list_columns(items), labels, n_classes, segmenter=self.segmenter
-        )
-        n_texts = np.bincount(self.counted.labels, minlength=n_classes)
+        columns = list_columns(items)
+        self.training = TrainingTexts(columns, labels, n_classes, segmenter=self.segmenter)
+        n_texts = np.bincount(self.training.labels, minlength=n_classes)
         # One text is added to both outcomes of each word, so that a new word does not rule out a label.
-        self.log_chances = np.log((self.counted.counts + 1) / (n_texts + 2))
+        self.log_chances = np.log((self.training.counts + 1) / (n_texts + 2))
         self.log_priors = np.log((n_texts + 1) / (n_texts.sum() + n_classes))
 
     def predict(self, items: Sequence[Text]) -> NDArray[np.int64]:
         """Return the most likely label of each text."""
         labels = np.empty(len(items), dtype=np.int64)
-        for place, item in enumerate(items):
-            keys = {token.key for token in self.segmenter.split(item)}
+        for row, item in enumerate(items):
+            rows = set()
+            for token in self.segmenter.split(item):
+                # A word that no learned text has says nothing.
+                if token.key in self.training.index:
+                    rows.add(self.training.index[token.key])
             # The order of a set differs between runs, and so would rounding.
-            rows = sorted(self.counted.index[key] for key in keys if key in self.counted.index)
-            likelihoods = self.log_chances[rows].sum(axis=0)
-            labels[place] = int((self.log_priors + likelihoods).argmax())
+            order = sorted(rows)
+            likelihoods = self.log_chances[order].sum(axis=0)
+            labels[row] = int((self.log_priors + likelihoods).argmax())
         return labels
 
 
 def enumerate_words(words: SpuriousWords) -> str:
     """Return the first words in quotation marks, and the number of the others."""
-    names = [format_value(word) for word in words.labels]
-    shown = ", ".join(names[:MAX_WORDS])
+    names = list(map(format_value, words.labels))
+    listed_names = ", ".join(names[:MAX_WORDS])
     n_hidden = len(names) - MAX_WORDS
-    return f"{shown} and {n_hidden} more" if n_hidden > 0 else shown
+    if n_hidden > 0:
+        return f"{listed_names} and {n_hidden} more"
+    return listed_names

@@ -51,8 +51,9 @@ def name_words(m: RepairResult) -> str:
 
 def lend(m: RepairResult) -> float:
     """Return the accuracy that the words lent the first model, on texts like the audited ones."""
-    before = verified(m).before
-    return (before.unchanged.value or 0.0) - (before.removed.value or 0.0)
+    # Negative if the words mislead more often than they help.
+    reading = verified(m).before
+    return (reading.unchanged.value or 0.0) - (reading.removed.value or 0.0)
 
 
 def cost(m: RepairResult) -> float:
@@ -133,13 +134,13 @@ def list_swaps(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
     original, swapped = verification.predictions[0]
     # The items whose prediction the words decided are those that the repair is about.
     decided = np.flatnonzero(original != swapped)
-    for place in decided[:N_TEXTS].tolist():
-        row = int(verification.rows[place])
+    for index in decided[:N_TEXTS].tolist():
+        row = int(verification.rows[index])
         changes = []
-        for labels in verification.predictions[:, :, place].tolist():
+        for labels in verification.predictions[:, :, index].tolist():
             changes.append(f"{names[labels[0]]} → {names[labels[1]]}")
         item = " / ".join(m.findings.items[row])
-        text = " / ".join(verification.swapped[place])
+        text = " / ".join(verification.swapped[index])
         label = names[m.findings.labels[row]]
         yield item, text, label, *changes
 
@@ -150,11 +151,12 @@ def show_pair(m: RepairResult) -> tuple[Example, ...]:
     labels = m.findings.labels[verification.rows]
     old_labels, new_labels = verification.predictions[:, 1, :]
     corrected = np.flatnonzero((old_labels != labels) & (new_labels == labels))
+    # A repair that failed corrects no item, and the page shows none.
     if not len(corrected):
         return ()
-    place = int(corrected[0])
+    index = int(corrected[0])
     names = m.findings.label_names
-    row = int(verification.rows[place])
+    row = int(verification.rows[index])
     examples = []
     for predicted, note in (
         (old_labels, "Before the repair."),
@@ -163,10 +165,10 @@ def show_pair(m: RepairResult) -> tuple[Example, ...]:
         examples.append(
             Example(
                 id=str(m.findings.ids[row]),
-                text=verification.swapped[place][0],
-                text_pair=" ".join(verification.swapped[place][1:]),
-                label=names[labels[place]],
-                prediction=names[int(predicted[place])],
+                text=verification.swapped[index][0],
+                text_pair=" ".join(verification.swapped[index][1:]),
+                label=names[labels[index]],
+                prediction=names[int(predicted[index])],
                 confidence=None,
                 note=f"With the words swapped. {note}",
             )

@@ -76,7 +76,8 @@ def make_plan(
     texts_by_word: dict[str, list[str]] = {word: [] for word in shares}
     counts = dict.fromkeys(shares, 0)
     for item in training.items:
-        words = {token.word for token in training.segmenter.split(item)}
+        tokens = training.segmenter.split(item)
+        words = {token.word for token in tokens}
         for word in words & shares.keys():
             counts[word] += 1
             if len(texts_by_word[word]) < N_TEXTS:
@@ -142,7 +143,10 @@ def read_plan(file: Path) -> dict[str, Judgment]:
 
 def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
     """Return the sentence for a report whose words nobody has judged."""
-    words = [row.word for row in rows if row.reason == "?"]
+    words = []
+    for row in rows:
+        if row.reason == "?":
+            words.append(row.word)
     # The line can be pasted, and shortened to the words that are meant.
     shown = ",".join(words[:6])
     return (

@@ -70,16 +70,19 @@ class RepairResult:
     @property
     def n_training(self) -> int:
         """Number of training texts before the edit."""
+        # The edited set may have grown by copies, or shrunk by texts that were nothing but the words.
         return len(self.originals)
 
     @property
     def train(self) -> datasets.Dataset:
         """The repaired texts as a table."""
+        # Made when it is asked for: a table takes the memory of the texts once more.
         return make_table(self.training)
 
     @property
     def repaired(self) -> bool | None:
         """Whether the retrained model meets the acceptance rule; None without one."""
+        # Texts alone are no repair, however well they are edited.
         if self.verification is None:
             return None
         return self.verification.repaired
@@ -109,4 +112,6 @@ class RepairResult:
     @property
     def n_items(self) -> int:
         """Number of audited items on which the models were compared."""
-        return 0 if self.verification is None else self.verification.n_items
+        if self.verification is None:
+            return 0
+        return self.verification.n_items

@@ -140,6 +140,7 @@ def _describe_settings(
     findings: Findings, result: RepairResult, options: RepairOptions
 ) -> dict[str, Any]:
     """Return the settings that make the repair again, for the plan."""
+    # Options that were not changed are the defaults of the version that the report names.
     changes = options.get_changes()
     return {"report": str(findings.folder), "method": result.edited.method, **changes}
 
@@ -164,11 +165,13 @@ def collect_judgments(
     for word in findings.spurious_words:
         judged[word] = "no"
     if callable(not_reasons):
+        # A function is asked about the words that the report names, and about no other.
         for feature in findings.features:
             for word in feature.words:
                 if not_reasons(word):
                     judged[word] = "no"
         return judged
+    # A text is a list of letters to Python.
     if isinstance(not_reasons, str):
         raise OptionTypeError(
             f"Expected a list of words in `not_reasons`, but got {not_reasons!r}.",
@@ -217,6 +220,7 @@ class _Repair:
             rounds=tuple(rounds),
             longer_forms=find_longer_forms(result.words, self.training.items),
         )
+        # A model that only its owner can train is verified by a later call, with `after`.
         if result.model is None:
             return result
         # Texts that an edit made are training texts, too: the repaired model may not be tested on them.
@@ -312,6 +316,7 @@ def repair_demo(
     """
     from rightreasons.report.runner import train_demo_model
 
+    # The demo is made anew from its seed, so that the report needs to hold no model.
     model, data = train_demo_model(seed, say)
     say("Editing the training texts, training again, and verifying …")
     return repair(report, data["train"], model, out=out, seed=seed)

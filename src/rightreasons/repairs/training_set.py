@@ -67,8 +67,8 @@ class TrainingSet:
         training = self.count_words()
         n_texts = np.maximum(np.bincount(self.labels, minlength=len(self.label_names)), 1)
         labels: dict[str, int] = {}
-        for given in words:
-            word = self._check_word(given)
+        for name in words:
+            word = self._check_word(name)
             # A word of either text of a pair counts for both.
             counts = np.zeros(len(self.label_names), dtype=np.int64)
             for column in range(len(self.text_columns)):
@@ -78,21 +78,21 @@ class TrainingSet:
             if not counts.any():
                 raise OptionError(
                     f"Expected words of the training texts in `not_reasons`, but none of them has "
-                    f"{format_value(given)}.",
+                    f"{format_value(name)}.",
                     option="not_reasons",
                 )
             # By the share of each label's texts, so that a frequent label has no advantage.
             labels[word] = int((counts / n_texts).argmax())
         return SpuriousWords(labels, len(self.label_names), self.segmenter)
 
-    def _check_word(self, given: str) -> str:
+    def _check_word(self, name: str) -> str:
         """Return a word in lower case; refuse what is several tokens, which no swap could exchange for one."""
-        word = given.strip().lower()
+        word = name.strip().lower()
         tokens = [token.word for token in self.segmenter.split((word,))]
         if tokens != [word]:
             pieces = " and ".join(map(format_value, tokens))
             raise OptionError(
-                f"Expected single words in `not_reasons`, but got {format_value(given)}, which is read as "
+                f"Expected single words in `not_reasons`, but got {format_value(name)}, which is read as "
                 f"{pieces or 'nothing'}.",
                 option="not_reasons",
             )
@@ -158,7 +158,11 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
     columns["label"] = select_rows(names, numbers[rows])
     row_names = list(map(str, rows.tolist()))
     columns.setdefault("id", row_names)
-    texts = [columns[name] for name in TEXT_COLUMNS if name in columns]
+    # One text, or two for pairs.
+    texts = []
+    for name in TEXT_COLUMNS:
+        if name in columns:
+            texts.append(columns[name])
     items: list[Text] = list(zip(*texts, strict=True))
     return TrainingSet(
         columns=columns,
@@ -171,7 +175,7 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
 
 def list_columns(items: Sequence[Text]) -> list[list[str]]:
     """Return the columns of items: one list of texts, or two."""
-    return [list(column) for column in zip(*items, strict=True)]
+    return list(map(list, zip(*items, strict=True)))
 
 
 def select_rows(values: Sequence[Any], rows: NDArray[np.int64]) -> list[Any]:

@@ -241,14 +241,19 @@ def verify(
     tests = {}
     for name, is_correct in new_answers.correct.items():
         tests[name] = mcnemar(is_correct, old_answers.correct[name])
+    # The order is that of the page: before, after.
     readings = old_answers.summarize(resampling), new_answers.summarize(resampling)
+    predictions = [
+        [old_answers.original, old_answers.swapped],
+        [new_answers.original, new_answers.swapped],
+    ]
     return Verification(
         readings=readings,
         tests=tests,
         criteria=list_criteria(*readings),
         rows=versions.rows,
         swapped=versions.swapped,
-        predictions=np.array([[row.original, row.swapped] for row in (old_answers, new_answers)]),
+        predictions=np.array(predictions),
     )
 
 

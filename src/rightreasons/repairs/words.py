@@ -67,7 +67,8 @@ class SpuriousWords:
 
     def find(self, item: Text) -> list[Token]:
         """Return the tokens of an item that are among the words."""
-        return [token for token in self.segmenter.split(item) if token.word in self.labels]
+        tokens = self.segmenter.split(item)
+        return [token for token in tokens if token.word in self.labels]
 
     def predict_label(self, item: Text) -> int:
         """Return the label that most of the words of an item predict, the smallest of several; -1 without words."""
@@ -90,8 +91,8 @@ class SpuriousWords:
             if label == goal or not partners:
                 continue
             # A list that is shorter begins again.
-            place = self.by_label[label].index(token.word)
-            partner = partners[place % len(partners)]
+            index = self.by_label[label].index(token.word)
+            partner = partners[index % len(partners)]
             replacements.append((token, partner))
         return replace_tokens(item, replacements)
 
@@ -158,5 +159,5 @@ def find_longer_forms(words: SpuriousWords, items: Sequence[Text]) -> dict[str, 
             if word not in words.labels and word.startswith(tuple(stems)):
                 counts[word] = counts.get(word, 0) + 1
     # The most frequent first; words of one count by the alphabet.
-    order = sorted(counts, key=lambda word: (-counts[word], word))
-    return {word: counts[word] for word in order}
+    pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return dict(pairs)
