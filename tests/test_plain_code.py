@@ -18,6 +18,7 @@ FINISHED_ROOMS = (
     "core",
     "cues",
     "evaluate_module",
+    "repairs",
     "replicate",
     "training",
 )
