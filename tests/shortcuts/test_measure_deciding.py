@@ -1,13 +1,16 @@
 """What decides is found for models of known truth, whatever was planted, and is the same on any machine."""
 
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from rightreasons.shortcuts import measure_deciding
+from rightreasons.shortcuts.experiment import Experiment
 from rightreasons.shortcuts.judging import Judge, conclude
 from rightreasons.shortcuts.measure_deciding import measure_swaps, plan_items
+from rightreasons.shortcuts.swapping.edits import NO_EDIT
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 from shortcuts.planted_models import (
     WORDS,
@@ -228,6 +231,61 @@ def test_the_clock_decides_nothing(monkeypatch):
     second = measure_rule(follow_pair, plant_pair, n_items=120)
     assert [row.to_dict() for row in first.rows] == [row.to_dict() for row in second.rows]
     assert first.n_passes == second.n_passes
+
+
+def test_the_work_grows_in_proportion_to_the_items():
+    def count_calls(n_items):
+        texts, labels = draw_texts(n_items, 1, plant_noun)
+        train, train_labels = draw_texts(300, 2, plant_noun)
+        model = RuleModel(follow_noun)
+        predictions = model.predict(texts).predicted
+        training = TrainingTexts([train], train_labels, 2)
+        n_calls = 0
+
+        def count(frame, event, argument):
+            nonlocal n_calls
+            n_calls += event in ("call", "c_call")
+
+        previous = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            measure_swaps(
+                model,
+                [texts],
+                predictions,
+                training,
+                ids=[str(row) for row in range(n_items)],
+                labels=labels,
+                limit=n_items,
+            )
+        finally:
+            sys.setprofile(previous)
+        return n_calls
+
+    # Work that does not depend on the items, such as that of the lists, makes the ratio smaller.
+    assert count_calls(400) < 2.1 * count_calls(200)
+
+
+def test_only_items_with_a_word_are_edited():
+    training = TrainingTexts([["copper film", "marble film"] * 10], np.array([0, 1] * 10), 2)
+    experiment = Experiment(
+        lambda texts: np.zeros((len(texts), 2)),
+        training,
+        items=[("a copper film",), ("a film",), ("a marble film",), ("copper and marble",)],
+        predictions=np.array([0, 0, 1, 1]),
+        ids=list("abcd"),
+    )
+    written = []
+
+    def write(row):
+        written.append(row)
+        return NO_EDIT
+
+    outcome = experiment.run(experiment.all_rows, write, keys=[(0, "copper"), (0, "unknown")])
+
+    assert written == [0, 3]
+    assert outcome.treated.tolist() == [-1] * 4
+    assert experiment.find_rows([(0, "copper"), (0, "marble")]).tolist() == [0, 2, 3]
 
 
 def test_the_budget_determines_the_number_of_items():

@@ -1,9 +1,12 @@
 """Texts of any script are split, edited, and compared."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from rightreasons.shortcuts.swapping import edits, forms, pairs
+from rightreasons.core.tokens import split_words
+from rightreasons.shortcuts.swapping import duplicates, edits, forms, pairs
 from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates, near_duplicates
 from rightreasons.shortcuts.swapping.naming import list_marks
 from rightreasons.shortcuts.swapping.segments import (
@@ -55,6 +58,15 @@ def test_words_of_scripts_without_spaces_are_learned(word, fillers):
 
     assert word in learn_pieces(texts)
     assert word in split(texts[0], Segmenter(texts))
+
+
+def test_ascii_is_split_as_any_other_text():
+    segmenter = Segmenter()
+    texts = ["x_y 3.5 9/10th it's '80s -- \t#a1 (b)...\x1c!", "_ _a a_ 1_ 1a a1 1.a 1., ' '' a'b'"]
+    texts += [chr(first) + chr(second) for first in range(128) for second in range(128)]
+    for text in texts:
+        # A character beyond ASCII, after a space, leaves the rest as it is.
+        assert segmenter.split_text(f"{text} é")[:-1] == segmenter.split_text(text)
 
 
 NEUTRAL = ("river", "garden", "window", "letter", "table", "paper", "corner", "season")
@@ -198,6 +210,40 @@ def test_marks_are_named():
     assert list_marks("a film :)", "end") == {":)"}
     assert list_marks("a\u00a0film  here", "inside") == {"no-break space", "double space"}
     assert list_marks("a\nfilm", "inside") == {"line break"}
+
+
+def list_runs(text):
+    words = split_words(text)
+    return {tuple(words[start : start + 3]) for start in range(max(len(words) - 2, 1))}
+
+
+def compare(text, training, common):
+    runs = list_runs(text) - common
+    similarities = []
+    for other in training:
+        union = runs | (list_runs(other) - common)
+        if union:
+            similarities.append(len(runs & list_runs(other)) / len(union))
+    return max(similarities, default=0.0)
+
+
+@pytest.mark.parametrize("max_holders", [1, 2, 200])
+@pytest.mark.parametrize("block", [1, 10, 1000])
+def test_near_duplicates_share_the_runs_of_the_formula(monkeypatch, max_holders, block):
+    monkeypatch.setattr(duplicates, "MAX_HOLDERS", max_holders)
+    monkeypatch.setattr(duplicates, "MAX_BLOCK_PAIRS", block)
+    rng = np.random.default_rng(max_holders)
+    for _ in range(20):
+        texts = []
+        for _ in range(20):
+            texts.append(" ".join(rng.choice(["a", "b", "É", "."], int(rng.integers(7)))))
+        holders = Counter(run for text in texts[8:] for run in list_runs(text))
+        common = {run for run, count in holders.items() if count > max_holders}
+
+        flags = near_duplicates(texts[:8], texts[8:], threshold=0.5)
+
+        expected = [compare(text, texts[8:], common) >= 0.5 for text in texts[:8]]
+        assert flags.tolist() == expected
 
 
 def test_near_duplicates_are_clustered():

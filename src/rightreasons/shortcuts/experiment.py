@@ -1,43 +1,38 @@
 """Edit the items of an audit, ask the model about the edited items, and collect what changes.
 
-`Experiment` holds the items and every answer of the model. Its methods run one kind of edit each and return an
-`Outcome`: for each item, the label that the model predicts after the edit and after its control.
+`Experiment` holds the items and every answer of the model. Its methods run one kind of edit each
+and return an `Outcome`: for each item, the label that the model predicts after the edit and after
+its control. An edit is written only for the items that have something to exchange.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.clusters import number_clusters
+from rightreasons.core.interning import intern_token_lists
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.shortcuts.swapping import edits, forms, pairs
 from rightreasons.shortcuts.swapping.edits import NO_EDIT, Edit, Pair
-from rightreasons.shortcuts.swapping.segments import Text, delete_token, get_kind
-from rightreasons.shortcuts.swapping.training import Key, TrainingTexts, WordList
+from rightreasons.shortcuts.swapping.segments import Text
+from rightreasons.shortcuts.swapping.training import TrainingTexts
+from rightreasons.shortcuts.swapping.word_lists import Key, WordList
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
 
+Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
 MAX_LEARNING_ITEMS = 200
-"""Number of items, at most half, on which the model's own list is learned. It is tested on the others."""
-
-MAX_LEFT_OUT = 40
-"""Number of tokens of an item that are left out one at a time; of a longer item, this many random ones."""
-
-MAX_PAIRS = 10
-"""Number of word pairs of each source that are swapped one at a time."""
-
-MAX_FREQUENCY_RATIO = 2.0
-"""Two words form a pair if neither is more frequent among its label's texts than the other by more than this."""
+"""Number of items, at most half, on which words are learned or selected. They are tested on the
+others."""
 
 N_INSERTED = 5
 """Number of words per label and source that compete to be inserted."""
@@ -56,18 +51,18 @@ THIRDS = ("first third", "middle third", "last third")
 ONE_TEXT = ("the first text alone", "the second text alone")
 
 
-class Removal(NamedTuple):
-    """An item without one of its tokens.
+class Aim(TypedDict):
+    """Arguments of an edit towards another label.
 
     Attributes:
-        row: Row of the item.
-        key: Column and word of the token.
-        text: The item without it.
+        label: Predicted label of the item.
+        goal: Label towards which it is edited; -1 for none.
+        rng: Generator of the choices of the edit.
     """
 
-    row: int
-    key: Key
-    text: Text
+    label: int
+    goal: int
+    rng: np.random.Generator
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -89,6 +84,11 @@ class Outcome:
     control: Labels
     goals: Labels
     words: Sequence[tuple[str, ...]]
+
+    @property
+    def is_edited(self) -> Flags:
+        """(M,) whether the model predicts a label for the edited item."""
+        return np.asarray(self.treated >= 0)
 
     def take(self, indices: Rows) -> Outcome:
         """Return the outcome of some of the edits."""
@@ -135,6 +135,7 @@ class Experiment:
         self.seed = seed
         self.answers: dict[Text, Floats] = {}
         self.n_asked = 0
+
         # The items are in random order, so that the first ones are a random sample.
         n_learning = min(len(items) // 2, MAX_LEARNING_ITEMS)
         self.all_rows = np.arange(len(items))
@@ -142,9 +143,38 @@ class Experiment:
         self.testing_rows = self.all_rows[n_learning:]
         self.rows_by_label = []
         for label in range(training.n_classes):
-            self.rows_by_label.append(np.flatnonzero(predictions == label))
-        goals = [self._draw_goal(row) for row in range(len(items))]
-        self.goals = np.array(goals, dtype=np.int64)
+            rows = np.flatnonzero(predictions == label)
+            self.rows_by_label.append(rows)
+
+        self.goals = np.empty(len(items), dtype=np.int64)
+        for row in range(len(items)):
+            self.goals[row] = self._draw_goal(row)
+        # Most words are in few items: an index finds these without a look at the others.
+        self.words = intern_token_lists(map(training.segmenter.list_keys, items))
+        self.word_index = self.words.index_rows()
+
+    def make_rng(self, name: str, row: int) -> np.random.Generator:
+        """Return the generator of one edit of one item, whatever else is edited."""
+        return item_rng(self.seed, f"{name} {self.ids[row]}")
+
+    def _draw_goal(self, row: int) -> int:
+        """Draw another label than the predicted one, by its frequency; -1 if there is no other."""
+        # A rare label is a rare goal: its texts would else be the donors of half of all edits.
+        sizes = np.array(list(map(len, self.rows_by_label)), dtype=np.float64)
+        sizes[self.predictions[row]] = 0.0
+        if not sizes.any():
+            return -1
+        rng = self.make_rng("goal", row)
+        goal = rng.choice(len(sizes), p=sizes / sizes.sum())
+        return int(goal)
+
+    def _aim(self, name: str, row: int) -> Aim:
+        """Return the label, the goal, and the generator of an edit."""
+        return {
+            "label": int(self.predictions[row]),
+            "goal": int(self.goals[row]),
+            "rng": self.make_rng(name, row),
+        }
 
     # ------------------------------------------------------------------ queries
 
@@ -157,14 +187,16 @@ class Experiment:
             if text is not None and text not in self.answers and all(map(str.strip, text)):
                 unanswered.append(text)
         if unanswered:
+            answers = self.ask(unanswered)
             self.n_asked += len(unanswered)
-            self.answers.update(zip(unanswered, self.ask(unanswered), strict=True))
+            self.answers.update(zip(unanswered, answers, strict=True))
 
     def _find_scores(self, text: Text | None) -> Floats | None:
         """Return the (K,) scores of a text; None if there is no text or no answer."""
         if text is None:
             return None
         scores = self.answers.get(text)
+        # The model may have failed on a text, or refused to answer.
         if scores is None or np.isnan(scores).any():
             return None
         return scores
@@ -182,173 +214,68 @@ class Experiment:
         competitors = np.delete(scores, label)
         return float(scores[label] - competitors.max())
 
-    def run(self, rows: Rows, write: Callable[[int], Edit]) -> Outcome:
-        """Edit items, ask the model about them and their controls, and return the predictions."""
+    def find_rows(self, keys: Collection[Key]) -> Rows:
+        """Return the items that have one of some words, in ascending order."""
+        rows = [np.empty(0, dtype=np.int32)]
+        for key in keys:
+            token_id = self.words.find_id(key)
+            if token_id is not None:
+                rows.append(self.word_index.list_rows(token_id))
+        return np.unique(np.concatenate(rows)).astype(np.intp)
+
+    def run(
+        self,
+        rows: Rows,
+        write: Callable[[int], Edit],
+        *,
+        keys: Collection[Key] | None = None,
+    ) -> Outcome:
+        """Edit items, ask the model about them and their controls, and return the predictions.
+
+        Args:
+            rows: (M,) items.
+            write: Function that edits an item, given its row.
+            keys: Words without which an item has nothing to exchange; None if any item may have.
+        """
+        has_words = np.ones(len(rows), dtype=np.bool_)
+        if keys is not None:
+            has_words = np.isin(rows, self.find_rows(keys))
+
+        written: dict[int, Edit] = {}
         queries: list[Text | None] = []
-        prepared: list[Edit] = []
-        for row in rows.tolist():
-            edit = write(row)
-            prepared.append(edit)
+        for index in np.flatnonzero(has_words).tolist():
+            edit = write(int(rows[index]))
+            written[index] = edit
             queries += [edit.treated, edit.control]
         # One batch for all items: models answer many texts much faster than one at a time.
         self.query(queries)
 
-        treated = []
-        control = []
-        for edit in prepared:
-            treated.append(self.get_label(edit.treated))
-            control.append(self.get_label(edit.control))
-        return Outcome(
-            rows=rows,
-            texts=[edit.treated for edit in prepared],
-            treated=np.array(treated, dtype=np.int64),
-            control=np.array(control, dtype=np.int64),
-            goals=np.array([edit.goal for edit in prepared], dtype=np.int64),
-            words=[edit.words for edit in prepared],
-        )
-
-    def _make_rng(self, name: str, row: int) -> np.random.Generator:
-        """Return the generator of one edit of one item, whatever else is edited."""
-        return item_rng(self.seed, f"{name} {self.ids[row]}")
-
-    def _draw_goal(self, row: int) -> int:
-        """Draw another label than the predicted one, as frequent as the model predicts it; -1 if it predicts one."""
-        # A rare label is a rare goal: its texts would else be the donors of half of all edits.
-        sizes = np.array([len(rows) for rows in self.rows_by_label], dtype=np.float64)
-        sizes[self.predictions[row]] = 0.0
-        if not sizes.any():
-            return -1
-        rng = self._make_rng("goal", row)
-        goal = rng.choice(len(sizes), p=sizes / sizes.sum())
-        return int(goal)
+        # An item without an edit keeps its prediction, which the measures read from -1.
+        n_rows = len(rows)
+        texts: list[Text | None] = [None] * n_rows
+        words: list[tuple[str, ...]] = [()] * n_rows
+        treated = np.full(n_rows, -1)
+        control = np.full(n_rows, -1)
+        goals = np.full(n_rows, -1)
+        for index, edit in written.items():
+            texts[index] = edit.treated
+            words[index] = edit.words
+            treated[index] = self.get_label(edit.treated)
+            control[index] = self.get_label(edit.control)
+            goals[index] = edit.goal
+        return Outcome(rows, texts, treated, control, goals, words)
 
     # ------------------------------------------------------------------ words
-
-    def learn_own_list(self) -> WordList:
-        """List the words whose removal lowers the score of the predicted label, on the learning items.
-
-        Every token of an item is left out once. The drops of a word are summed, so that frequent words come first; the
-        strength of a word is its mean drop, which is shrunk if the word occurs only a few times.
-        """
-        removals = self._list_removals()
-        self.query(self.items[row] for row in self.learning_rows.tolist())
-        self.query(removal.text for removal in removals)
-
-        n_classes = self.training.n_classes
-        drops: dict[Key, Floats] = {}
-        counts: Counter[Key] = Counter()
-        for removal in removals:
-            label = int(self.predictions[removal.row])
-            original = self.find_margin(self.items[removal.row], label)
-            remaining = self.find_margin(removal.text, label)
-            if original is not None and remaining is not None:
-                drop = drops.setdefault(removal.key, np.zeros(n_classes))
-                drop[label] += original - remaining
-                counts[removal.key] += 1
-
-        candidates = []
-        for key, drop in drops.items():
-            label = int(drop.argmax())
-            size = float(drop[label])
-            if size > 0:
-                # Two occurrences without a drop are added: a word met once may be strong by accident.
-                strength = size / (counts[key] + 2)
-                candidates.append((size, strength, key, label))
-        return self.training.make_list(candidates)
-
-    def _list_removals(self) -> list[Removal]:
-        """Return the learning items, each without one of its tokens at a time."""
-        removals = []
-        for row in self.learning_rows.tolist():
-            tokens = self.training.segmenter.split(self.items[row])
-            indices = np.arange(len(tokens))
-            # Long items would take most of the budget, and tell little more.
-            if len(tokens) > MAX_LEFT_OUT:
-                rng = self._make_rng("leave out", row)
-                indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])
-            for index in indices.tolist():
-                token = tokens[index]
-                text = delete_token(self.items[row], token)
-                removals.append(Removal(row, token.key, text))
-        return removals
-
-    def pair_words(self, words: WordList) -> list[Pair]:
-        """Pair the first words of a list with similar ones of other labels, or else with neutral words."""
-        suspected = self.training.suspected
-        order = sorted(words.labels, key=lambda key: key[1] not in suspected)
-        paired: set[Key] = set()
-        pairs: list[Pair] = []
-        # Words that a user suspects come first, and beyond the usual number.
-        n_suspected = 0
-        for key in order:
-            if key in paired:
-                continue
-            if len(pairs) >= MAX_PAIRS + n_suspected:
-                break
-            pair = self._make_pair(words, key, paired)
-            if pair is not None:
-                pairs.append(pair)
-                n_suspected += bool(suspected & set(pair.words))
-        return pairs
-
-    def _make_pair(
-        self,
-        words: WordList,
-        key: Key,
-        paired: set[Key],
-    ) -> Pair | None:
-        """Return the pair of a word, and note its words as paired; None if there is no partner at all."""
-        column, word = key
-        label = words.labels[key]
-        paired.add(key)
-        partner = self._find_partner(words, key, paired)
-        if partner is not None:
-            paired.add(partner)
-            return Pair(column, (word, partner[1]), (label, words.labels[partner]))
-        # The neutral partner is the same for all items, so that the pair has a name.
-        rng = item_rng(self.seed, f"neutral {word}")
-        neutral = edits.draw_similar_neutral(self.training, key, rng)
-        if neutral is None:
-            return None
-        return Pair(column, (word, neutral), (label, -1))
-
-    def _find_partner(
-        self,
-        words: WordList,
-        key: Key,
-        paired: set[Key],
-    ) -> Key | None:
-        """Return the word of another label that is most similar in coverage and strength; None if none is similar."""
-        column, word = key
-        coverage = self._get_coverage(words, key)
-        distances = []
-        for partner, label in words.labels.items():
-            is_other = label != words.labels[key] and partner not in paired
-            is_alike = partner[0] == column and get_kind(partner[1]) == get_kind(word)
-            if not is_other or not is_alike:
-                continue
-            ratio = self._get_coverage(words, partner) / coverage
-            strength = max(words.strengths[partner], 1e-9) / max(words.strengths[key], 1e-9)
-            # A frequent word in place of a rare one would make texts that nobody writes.
-            if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
-                distance = abs(np.log(ratio)) + abs(np.log(strength))
-                distances.append((distance, partner))
-        return min(distances)[1] if distances else None
-
-    def _get_coverage(self, words: WordList, key: Key) -> float:
-        """Return a word's frequency relative to that of its label: cues of a rare label are rare themselves."""
-        # In a file with one positive text in ten, a cue of positive texts is in a tenth of all.
-        prior = max(float(self.training.priors[words.labels[key]]), 1e-9)
-        return self.training.get_frequency(key) / prior
 
     def swap_pair(self, pair: Pair, rows: Rows) -> Outcome:
         """Exchange two words for each other."""
         name = f"pair {pair.column} {' '.join(pair.words)}"
+        keys = [(pair.column, word) for word in pair.predictive_words]
 
         def write(row: int) -> Edit:
-            return edits.swap_pair(self.training, pair, self.items[row], self._make_rng(name, row))
+            return edits.swap_pair(self.training, pair, self.items[row], self.make_rng(name, row))
 
-        return self.run(rows, write)
+        return self.run(rows, write, keys=keys)
 
     def swap_list(
         self,
@@ -356,12 +283,12 @@ class Experiment:
         rows: Rows,
         name: str,
     ) -> Outcome:
-        """Exchange every listed word that predicts the predicted label for one of another label."""
+        """Exchange every listed word of the predicted label for one of another label."""
 
         def write(row: int) -> Edit:
             return edits.swap_list(self.training, words, self.items[row], **self._aim(name, row))
 
-        return self.run(rows, write)
+        return self.run(rows, write, keys=words.labels)
 
     def swap_strongest(self, words: WordList, rows: Rows) -> Outcome:
         """Exchange the strongest listed word of each item for one of another label."""
@@ -370,7 +297,7 @@ class Experiment:
             aim = self._aim("strongest", row)
             return edits.swap_strongest(self.training, words, self.items[row], **aim)
 
-        return self.run(rows, write)
+        return self.run(rows, write, keys=words.labels)
 
     def swap_rare_words(self) -> Outcome:
         """Exchange words that the training texts hardly know for rare words of another label."""
@@ -381,19 +308,11 @@ class Experiment:
 
         return self.run(self.all_rows, write)
 
-    def _aim(self, name: str, row: int) -> dict[str, Any]:
-        """Return the label, the goal, and the generator of an edit."""
-        return {
-            "label": int(self.predictions[row]),
-            "goal": int(self.goals[row]),
-            "rng": self._make_rng(name, row),
-        }
-
     def replace_neutral_words(self) -> Outcome:
         """Replace one word that predicts no label by another one, which should change nothing."""
 
         def write(row: int) -> Edit:
-            rng = self._make_rng("neutral", row)
+            rng = self.make_rng("neutral", row)
             return edits.replace_neutral_word(self.training, self.items[row], rng)
 
         return self.run(self.all_rows, write)
@@ -402,15 +321,16 @@ class Experiment:
         """Replace every listed word by a neutral one of similar frequency."""
 
         def write(row: int) -> Edit:
-            rng = self._make_rng("neutralize", row)
+            rng = self.make_rng("neutralize", row)
             return edits.neutralize(self.training, words, self.items[row], rng)
 
-        return self.run(rows, write)
+        return self.run(rows, write, keys=words.labels)
 
     def insert_strongest(self, label: int, lists: Sequence[WordList]) -> tuple[Key, Outcome] | None:
         """Insert the word that makes the label most often; None if no word or no item can tell.
 
-        The word is selected on the learning items and measured on the others, whose predictions are other labels.
+        The word is selected on the learning items and measured on the others, whose predictions are
+        other labels.
         """
         candidates: list[Key] = []
         for words in lists:
@@ -418,10 +338,13 @@ class Experiment:
             # A word that is put in once counts by the strength of a single occurrence.
             keys.sort(key=lambda key: -words.strengths[key])
             candidates += keys[:N_INSERTED]
+
         # An item that has the label already cannot follow.
         is_other = self.predictions != label
-        selecting = self.learning_rows[is_other[self.learning_rows]][:N_SELECTING_ITEMS]
-        measuring = self.testing_rows[is_other[self.testing_rows]][:MAX_INSERTING_ITEMS]
+        learning = self.learning_rows[is_other[self.learning_rows]]
+        testing = self.testing_rows[is_other[self.testing_rows]]
+        selecting = learning[:N_SELECTING_ITEMS]
+        measuring = testing[:MAX_INSERTING_ITEMS]
         if not candidates or not len(selecting) or not len(measuring):
             return None
 
@@ -431,7 +354,8 @@ class Experiment:
             outcome = self._insert(key, label, selecting, has_control=False)
             rate = float((outcome.treated == label).mean())
             rates.append((rate, key))
-        # The word is selected on other items than it is measured on, or its rate would be flattered.
+        # The word is selected on other items than it is measured on, or its rate would be
+        # flattered.
         _, strongest = max(rates)
         return strongest, self._insert(strongest, label, measuring, has_control=True)
 
@@ -446,14 +370,8 @@ class Experiment:
         """Put a word into items, with or without the control."""
 
         def write(row: int) -> Edit:
-            rng = self._make_rng(f"insert {key}", row)
-            edit = edits.insert_word(
-                self.training,
-                key,
-                self.items[row],
-                goal=label,
-                rng=rng,
-            )
+            rng = self.make_rng(f"insert {key}", row)
+            edit = edits.insert_word(self.training, key, self.items[row], goal=label, rng=rng)
             if not has_control:
                 edit = dataclasses.replace(edit, control=None)
             return edit
@@ -463,22 +381,26 @@ class Experiment:
     # ------------------------------------------------------------------ everything else
 
     def _draw_donors(self, name: str, row: int) -> tuple[Text | None, Text | None]:
-        """Draw an item that the model gives the goal, and one that it gives the same label as the edited item.
+        """Draw an item that the model gives the goal, and one that it gives the same label.
 
-        Donors are chosen by the model's predictions, not by the gold labels: what the model relies on must differ
-        between them, even if the audited file balances it across the labels.
+        Donors are chosen by the model's predictions, not by the gold labels: what the model relies
+        on must differ between them, even if the audited file balances it across the labels.
         """
-        rng = self._make_rng(f"donor {name}", row)
+        rng = self.make_rng(f"donor {name}", row)
         goal = int(self.goals[row])
         donor = None
         if goal >= 0:
-            donor = self.items[int(rng.choice(self.rows_by_label[goal]))]
+            donor_row = rng.choice(self.rows_by_label[goal])
+            donor = self.items[int(donor_row)]
+
         # An item is no peer of itself: its own form would change nothing.
-        peers = self.rows_by_label[int(self.predictions[row])]
+        label = int(self.predictions[row])
+        peers = self.rows_by_label[label]
         peers = peers[peers != row]
         peer = None
         if len(peers):
-            peer = self.items[int(rng.choice(peers))]
+            peer_row = rng.choice(peers)
+            peer = self.items[int(peer_row)]
         return donor, peer
 
     def exchange(
@@ -493,16 +415,18 @@ class Experiment:
             donor, peer = self._draw_donors(name, row)
             if donor is None:
                 return NO_EDIT
-            return edits.exchange_parts(
-                exchange, self.items[row], donor, peer, goal=int(self.goals[row])
-            )
+            goal = int(self.goals[row])
+            return edits.exchange_parts(exchange, self.items[row], donor, peer, goal=goal)
 
         if rows is None:
             rows = self.all_rows
         return self.run(rows, write)
 
     def exchange_third(self, third: int) -> Outcome:
-        """Replace a third of each item by that of an item of another predicted label; reasons stay."""
+        """Replace a third of each item by that of an item of another predicted label.
+
+        Words that are called reasons stay.
+        """
         take_third = functools.partial(forms.take_third, third=third, reasons=self.training.reasons)
         return self.exchange(THIRDS[third], take_third)
 
@@ -511,17 +435,16 @@ class Experiment:
 
         def write(row: int) -> Edit:
             donor, peer = self._draw_donors("overlap", row)
+            # Without a second predicted label there is nothing to exchange for.
             if donor is None:
                 return NO_EDIT
-            rng = self._make_rng("overlap", row)
-            goal = int(self.goals[row])
             return pairs.swap_overlap(
                 self.training,
                 self.items[row],
                 donor,
                 peer,
-                goal=goal,
-                rng=rng,
+                goal=int(self.goals[row]),
+                rng=self.make_rng("overlap", row),
             )
 
         return self.run(self.all_rows, write)
@@ -530,7 +453,7 @@ class Experiment:
         """Replace one of the two texts of items by that of random items."""
 
         def write(row: int) -> Edit:
-            rng = self._make_rng(f"text {column}", row)
+            rng = self.make_rng(f"text {column}", row)
             # Any item will do, whatever its label: the question is whether the prediction stays.
             donor = self.items[pairs.draw_row(len(self.items), row, rng)]
             return pairs.exchange_text(self.items[row], column, donor)
@@ -557,7 +480,7 @@ class Experiment:
         )
 
     def measure_fixed(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
-        """Return the share of predictions that stay when the other text is exchanged, beyond chance."""
+        """Return the share of predictions that stay with another text beside it, beyond chance."""
         return fixed_share(
             self.predictions[outcome.rows],
             outcome.treated,
@@ -570,34 +493,33 @@ class Experiment:
         changes = self.is_changed(outcome).astype(np.float64)
         return changes - self.is_control_changed(outcome)
 
-    def is_changed(self, outcome: Outcome) -> NDArray[np.bool_]:
+    def is_changed(self, outcome: Outcome) -> Flags:
         """Return (M,) whether an edit changes the prediction."""
         is_changed = outcome.treated != self.predictions[outcome.rows]
-        return np.asarray((outcome.treated >= 0) & is_changed, dtype=np.bool_)
+        return np.asarray(outcome.is_edited & is_changed)
 
-    def is_control_changed(self, outcome: Outcome) -> NDArray[np.bool_]:
+    def is_control_changed(self, outcome: Outcome) -> Flags:
         """Return (M,) whether the control of an edit changes the prediction."""
         is_changed = outcome.control != self.predictions[outcome.rows]
-        return np.asarray((outcome.control >= 0) & is_changed, dtype=np.bool_)
+        return np.asarray((outcome.control >= 0) & is_changed)
 
     def name_words(self, outcome: Outcome, words: WordList) -> tuple[str, ...]:
         """Return the words that contribute most to an effect.
 
-        A word contributes where its replacement changes the prediction and the control does not. Among words that are
-        replaced together, those of large strength are the more likely cause.
+        A word contributes where its replacement changes the prediction and the control does not.
+        Among words that are replaced together, those of large strength are the more likely cause.
         """
         strengths = {word: strength for (_, word), strength in words.strengths.items()}
         contributions: dict[str, float] = {}
         is_cause = self.is_changed(outcome) & ~self.is_control_changed(outcome)
         for index in np.flatnonzero(is_cause).tolist():
             replaced = outcome.words[index]
-            total = 0.0
-            for word in replaced:
-                total += strengths[word] ** 2
+            squares = [strengths[word] ** 2 for word in replaced]
+            total = max(sum(squares), 1e-12)
             # Each change counts once, shared by the words that were replaced.
-            for word in replaced:
-                contribution = strengths[word] ** 2 / max(total, 1e-12)
-                contributions[word] = contributions.get(word, 0.0) + contribution
+            for word, square in zip(replaced, squares, strict=True):
+                share = square / total
+                contributions[word] = contributions.get(word, 0.0) + share
         ordered = sorted(contributions, key=lambda word: (-contributions[word], word))
         return tuple(ordered[:MAX_NAMED])
 

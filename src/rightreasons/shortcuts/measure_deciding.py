@@ -1,12 +1,14 @@
-"""Measure what decides a model's predictions: single words, lists of words, and everything besides words.
+"""Measure what decides a model's predictions: words, lists of words, and everything besides words.
 
-Two sources offer words: the labels of the training texts, and the model itself, which loses confidence when a word that
-it relies on is left out. Single pairs of words are swapped one at a time. Residual tests then ask whether anything else
-decides: all listed words at once, the strongest word of each text, the form, the length, a third of the text, rare
-words. Each effect is the share of predictions that change, minus the share that change under a matched control.
+Two sources offer words: the labels of the training texts, and the model itself, which loses
+confidence when a word that it relies on is left out. Single pairs of words are swapped one at a
+time. Residual tests then ask whether anything else decides: all listed words at once, the words of
+a single label if a few of them are in most texts, the strongest word of each text, the form, the
+length, a third of the text, rare words. Each effect is the share of predictions that change, minus
+the share that change under a matched control.
 
-`measure_swaps` is the entry point. The number of items follows from the data and the budget in passes alone, so that
-the same audit gives the same result on any machine.
+`measure_swaps` is the entry point. The number of items follows from the data and the budget in
+passes alone, so that the same audit gives the same result on any machine.
 """
 
 from __future__ import annotations
@@ -32,7 +34,6 @@ from rightreasons.core.store import digest_value
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.experiment import (
     MAX_LEARNING_ITEMS,
-    MAX_LEFT_OUT,
     ONE_TEXT,
     THIRDS,
     Experiment,
@@ -42,9 +43,13 @@ from rightreasons.shortcuts.experiment import (
 from rightreasons.shortcuts.swapping import forms
 from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates
 from rightreasons.shortcuts.swapping.edits import Pair
+from rightreasons.shortcuts.swapping.exclusive import list_exclusive_words
 from rightreasons.shortcuts.swapping.naming import name_form_parts
+from rightreasons.shortcuts.swapping.own_list import MAX_LEFT_OUT, learn_own_list
+from rightreasons.shortcuts.swapping.pairing import pair_words
 from rightreasons.shortcuts.swapping.segments import Text
-from rightreasons.shortcuts.swapping.training import TrainingTexts, WordList, get_item
+from rightreasons.shortcuts.swapping.training import TrainingTexts, get_item
+from rightreasons.shortcuts.swapping.word_lists import WordList
 from rightreasons.shortcuts.swaps import DecidingShare
 
 Labels = NDArray[np.int64]
@@ -65,18 +70,21 @@ MIN_BUDGET_ITEMS = 100
 """Number of items that are measured even if the budget is smaller."""
 
 N_REPEATED = 50
-"""Number of unchanged items that the model is asked about again, to see whether it answers alike."""
+"""Number of unchanged items that the model is asked about twice, to see whether it answers alike."""
 
 TEST_MARGINS: Mapping[str, Margin] = {
     "words": MARGINS["decides"],
     "declared words": MARGINS["decides"],
     "one text alone": MARGINS["decides"],
-    # A reader loses up to .08 of its predictions with one neutral word; exact repetitions and hashes lose more.
+    # A reader loses up to .08 of its predictions with one neutral word; exact repetitions and
+    # hashes lose more.
     "any word": Margin(small=0.25, large=0.15),
-    # A reader's words decide up to .48 together, and up to .32 one per text; followers of a cue that decides .6 are
-    # above .55 and .44. In between, "half" is neither shown nor ruled out.
+    # A reader's words decide up to .48 together, and up to .32 one per text; followers of a cue
+    # that decides .6 are above .55 and .44. In between, "half" is neither shown nor ruled out.
     "all listed words": Margin(small=0.5, large=0.45),
     "a word per text": Margin(small=0.4, large=0.4),
+    # A few dozen words that are in most texts and nearly determine their label are one feature.
+    "exclusive words": MARGINS["decides"],
     # Rare words carry meaning: readers reach .31.
     "rare words": Margin(small=0.5, large=0.5),
     # Readers are below .05, apart from questions, whose first word is meaning.
@@ -92,7 +100,15 @@ All but those of `MARGINS` are chosen on models of known truth; docs/shortcuts.m
 """
 
 WORD_TESTS = frozenset(
-    {"words", "declared words", "all listed words", "a word per text", "rare words", "insertion"}
+    {
+        "words",
+        "declared words",
+        "all listed words",
+        "exclusive words",
+        "a word per text",
+        "rare words",
+        "insertion",
+    }
 )
 """Tests whose features are words, which a person can accept or reject."""
 
@@ -104,8 +120,10 @@ class FeatureEffect(Result):
     Attributes:
         test: Name of the test, a key of `TEST_MARGINS`.
         name: Description of the feature.
-        words: Words that the feature consists of, the most effective first; () if it does not consist of words.
-        effect: Share of predictions that the feature decides. Its intervals hold for all tests simultaneously.
+        words: Words that the feature consists of, the most effective first; () if it does not
+            consist of words.
+        effect: Share of predictions that the feature decides. Its intervals hold for all tests
+            simultaneously.
         decision: Verdict on the share.
         level: Confidence level of the intervals over all tests.
         label: Label that an inserted word makes; -1 for other tests.
@@ -170,8 +188,8 @@ class SwapMeasurement:
         untested: Test -> reason why it could not be made.
         pairs: Effect of each pair of words, largest first.
         insertions: For each label, the effect of inserting the word that makes it most often.
-        strongest_pair: Effect of the strongest pair, selected and measured on different halves of the items; None
-            without pairs.
+        strongest_pair: Effect of the strongest pair, selected and measured on different halves of
+            the items; None without pairs.
         accuracy: Accuracy on the labeled items that were measured; None if there are none.
         most_frequent: Share of the most frequent gold label among them.
         accuracy_without: Accuracy with every word that predicts a label replaced by a neutral one.
@@ -220,7 +238,8 @@ def measure_swaps(
 ) -> SwapMeasurement:
     """Measure which features decide a model's predictions.
 
-    All effects are measured on the same items. Their intervals hold simultaneously at the level of `resampling`.
+    All effects are measured on the same items. Their intervals hold simultaneously at the level of
+    `resampling`.
 
     Args:
         source: A classifier or a class scorer.
@@ -231,8 +250,10 @@ def measure_swaps(
         labels: (N,) gold labels for the accuracies, -1 for unlabeled items; None for no labels.
         clusters: (N,) cluster of each item; None for clusters of near duplicates.
         resampling: Confidence level and seed.
-        budget: Budget in passes of one item through the model, which determines the number of items.
-        limit: Number of items, whatever the budget; None (default) for as many as the budget allows.
+        budget: Budget in passes of one item through the model, which determines the number of
+            items.
+        limit: Number of items, whatever the budget; None (default) for as many as the budget
+            allows.
         seconds: Deprecated: a budget in seconds, now read as 100 passes each.
         declared: Words that are known to be no reasons for a label; they are also swapped together.
         out: Folder that caches the model's answers, so that an interrupted run can resume.
@@ -280,8 +301,8 @@ def convert_seconds(seconds: float) -> int:
     """Return the budget in passes for the former budget in seconds, and warn."""
     budget = round(seconds * PASSES_PER_SECOND)
     warnings.warn(
-        f"`seconds` is deprecated: `budget` is a number of passes, so that results do not depend on the clock. "
-        f"Got {seconds:g} seconds, which are read as budget={budget}.",
+        f"`seconds` is deprecated: `budget` is a number of passes, so that results do not depend "
+        f"on the clock. Got {seconds:g} seconds, which are read as budget={budget}.",
         FutureWarning,
         stacklevel=3,
     )
@@ -289,12 +310,12 @@ def convert_seconds(seconds: float) -> int:
 
 
 def plan_items(columns: Sequence[Sequence[str]], training: TrainingTexts, budget: int) -> int:
-    """Return the number of items that a budget allows; it depends on the texts and the budget alone."""
-    # The length of an item is that of the first ones: enough for a plan, and the same on any machine.
-    sample = [
-        tuple(str(column[row]) for column in columns) for row in range(min(len(columns[0]), 200))
-    ]
-    lengths = [min(len(training.segmenter.split(item)), MAX_LEFT_OUT) for item in sample]
+    """Return the number of items that a budget allows, given the length of the first ones."""
+    # The first items are enough for a plan, and the same on any machine.
+    lengths = []
+    for row in range(min(len(columns[0]), N_PLANNING_ITEMS)):
+        tokens = training.segmenter.split(get_item(columns, row))
+        lengths.append(min(len(tokens), MAX_LEFT_OUT))
     mean_length = float(np.mean(lengths)) if lengths else 0.0
     # Tokens are left out one at a time on half of the items, up to a number of them.
     n_items = budget / (PASSES_PER_ITEM + mean_length / 2)
@@ -362,7 +383,7 @@ class _TestSuite:
     def __post_init__(self) -> None:
         experiment = self.experiment
         self.label_list = experiment.training.list_by_labels()
-        self.own_list = experiment.learn_own_list()
+        self.own_list = learn_own_list(experiment)
         self.outcomes: dict[str, Outcome] = {}
         self.names: dict[str, tuple[str, ...]] = {}
         self.untested: dict[str, str] = {}
@@ -381,15 +402,17 @@ class _TestSuite:
         """
         experiment = self.experiment
         self.pairs: dict[Pair, Outcome] = {}
-        for pair in experiment.pair_words(self.label_list):
+        training = experiment.training
+        for pair in pair_words(training, self.label_list, experiment.seed):
             self.pairs[pair] = experiment.swap_pair(pair, experiment.all_rows)
         tested = {frozenset(pair.predictive_words) for pair in self.pairs}
-        for pair in experiment.pair_words(self.own_list):
+        for pair in pair_words(training, self.own_list, experiment.seed):
+            # A pair of both lists is measured once, on all items.
             if frozenset(pair.predictive_words) not in tested:
                 self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
     def _swap_lists(self) -> None:
-        """Swap all listed words, the strongest word of each text, and the words that are declared no reasons."""
+        """Swap all listed words, the strongest word of each text, and the declared words."""
         experiment = self.experiment
         self._swap_list("all listed words", self.label_list)
         if len(self.own_list):
@@ -397,11 +420,17 @@ class _TestSuite:
             self._record("a word per text", outcome, experiment.name_words(outcome, self.own_list))
         else:
             self.untested["a word per text"] = "the model loses no confidence with any word"
+        exclusive_words = list_exclusive_words(experiment.training)
+        if exclusive_words is None:
+            self.untested["exclusive words"] = "no few words of a single label are in most texts"
+        else:
+            self._swap_list("exclusive words", exclusive_words)
         keys = [key for key in self.label_list.labels if key[1] in self.declared]
         if keys:
-            self._swap_list("declared words", _restrict_list(self.label_list, keys))
+            self._swap_list("declared words", self.label_list.restrict(keys))
 
     def _swap_list(self, test: str, words: WordList) -> None:
+        """Swap all words of a list at once."""
         experiment = self.experiment
         if not len(words):
             self.untested[test] = "the labeled texts offer no word that predicts a label"
@@ -415,15 +444,16 @@ class _TestSuite:
         outcome: Outcome,
         words: tuple[str, ...] = (),
     ) -> None:
+        """Note the outcome of a test, or that no item could be edited."""
         # Texts that are all of one length offer no other length, for instance.
-        if (outcome.treated >= 0).any():
+        if outcome.is_edited.any():
             self.outcomes[test] = outcome
             self.names[test] = words
         else:
             self.untested[test] = "no item has anything to exchange"
 
     def _exchange_forms(self) -> None:
-        """Exchange everything besides words: the form, the length, each third, and the rare words."""
+        """Exchange everything besides listed words: the form, the length, thirds, rare words."""
         experiment = self.experiment
         self._record("form", experiment.exchange("form", forms.take_form))
         self._record("length", experiment.exchange("length", forms.take_length))
@@ -432,7 +462,7 @@ class _TestSuite:
         self.thirds: dict[str, Outcome] = {}
         for third, name in enumerate(THIRDS):
             outcome = experiment.exchange_third(third)
-            if (outcome.treated >= 0).any():
+            if outcome.is_edited.any():
                 self.thirds[name] = outcome
         if len(self.thirds) < len(THIRDS):
             self.untested["place"] = "no item has three words"
@@ -483,10 +513,10 @@ class _TestSuite:
         return row
 
     def _measure_place(self) -> FeatureEffect:
-        """Return the effect of the most effective third beyond that of the second most effective one.
+        """Return the effect of the most effective third beyond that of the second one.
 
-        Every third of a text carries meaning, so that exchanging it changes predictions. A model that relies on what
-        stands in one place depends on one third much more than on the others.
+        Every third of a text carries meaning, so that exchanging it changes predictions. A model
+        that relies on what stands in one place depends on one third much more than on the others.
         """
         experiment = self.experiment
         differences = {}
@@ -496,6 +526,7 @@ class _TestSuite:
         largest, second = ordered[:2]
         outcome = self.thirds[largest]
         excess = differences[largest] - differences[second]
+        # The excess of an item is the difference of two differences, and so between -2 and 2.
         interval = bounded_mean_interval(
             excess,
             low=-2.0,
@@ -514,7 +545,7 @@ class _TestSuite:
         """Return the effect of each pair of words that any item has."""
         effects = []
         for pair, outcome in self.pairs.items():
-            if (outcome.treated >= 0).any():
+            if outcome.is_edited.any():
                 effects.append(self._measure_pair(pair, outcome))
         return effects
 
@@ -526,8 +557,8 @@ class _TestSuite:
     def measure_strongest_pair(self) -> FeatureEffect | None:
         """Return the effect of the strongest pair without selection bias.
 
-        Even items are measured by the pair that changes most predictions of odd ones, and vice versa. If both halves
-        agree, this is the effect of the pair on all items.
+        Even items are measured by the pair that changes most predictions of odd ones, and vice
+        versa. If both halves agree, this is the effect of the pair on all items.
         """
         testing = self.experiment.testing_rows
         if not self.pairs or len(testing) < 2:
@@ -550,7 +581,7 @@ class _TestSuite:
         return self._measure_pair(pairs[strongest], outcome)
 
     def _mix_outcomes(self, pair: Pair, partner: Pair, mask: NDArray[np.bool_]) -> Outcome:
-        """Return the outcome of a pair on the testing items, and that of another pair where a mask is set."""
+        """Return the outcome of a pair on the testing items, or of its partner if a mask is set."""
         rows = np.arange(-len(mask), 0)
         outcome = self.pairs[pair].take(rows)
         alternative = self.pairs[partner].take(rows)
@@ -565,10 +596,10 @@ class _TestSuite:
         """Return how often the inserted word of each label makes it."""
         effects = []
         for label, (word, outcome) in self.inserted.items():
-            is_edited = outcome.treated >= 0
-            if not is_edited.any():
+            # An item that has the word already cannot show what it makes.
+            edited = outcome.take(np.flatnonzero(outcome.is_edited))
+            if not len(edited.rows):
                 continue
-            edited = outcome.take(np.flatnonzero(is_edited))
             # A change to any other label than that of the word is not what the test asks for.
             predictions = self.experiment.predictions[edited.rows]
             edited = dataclasses.replace(
@@ -591,6 +622,7 @@ class _TestSuite:
     ) -> FeatureEffect:
         margin = TEST_MARGINS[test]
         n_items = len(outcome.rows)
+        # Items of one cluster are one unit, of which a decision needs enough.
         n_units = count_units(self.experiment.get_clusters(outcome.rows), n_items)
         decision = decide_above(effect.estimate, margin, n_items, n_units)
         return FeatureEffect(test, name, words, effect, decision, level=self.resampling.level)
@@ -612,6 +644,7 @@ class _TestSuite:
         pairs = _sort_by_effect(self.list_pairs())
         if not pairs:
             self.untested["words"] = "no item has a word that predicts a label"
+        # Accuracies are those of the labeled items; the model may have been asked about more.
         labeled = np.flatnonzero(gold >= 0)
         correct = experiment.predictions[labeled] == gold[labeled]
         correct_without = self._predict_neutral(labeled) == gold[labeled]
@@ -655,20 +688,25 @@ class _TestSuite:
         return int(n_unstable)
 
     def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
-        """Yield the edited items with their predictions, those of the strongest word pairs first."""
-        pairs = sorted(
-            self.pairs.items(), key=lambda item: -int(self.experiment.is_changed(item[1]).sum())
-        )
-        features = [(" / ".join(pair.words), outcome) for pair, outcome in pairs]
+        """Yield the edited items with their predictions, those of the strongest pairs first."""
+
+        def count_changes(pair: Pair) -> int:
+            return int(self.experiment.is_changed(self.pairs[pair]).sum())
+
+        features = []
+        for pair in sorted(self.pairs, key=count_changes, reverse=True):
+            features.append((" / ".join(pair.words), self.pairs[pair]))
         features += [*self.outcomes.items(), *self.thirds.items()]
         for name, outcome in features:
-            for index, row in enumerate(outcome.rows.tolist()):
+            # Most words are in few items, so that only the edited ones are visited.
+            for index in np.flatnonzero(outcome.is_edited).tolist():
                 text = outcome.texts[index]
-                if text is not None and outcome.treated[index] >= 0:
-                    yield SwappedItem(int(order[row]), name, text, int(outcome.treated[index]))
+                row = int(order[outcome.rows[index]])
+                if text is not None:
+                    yield SwappedItem(row, name, text, int(outcome.treated[index]))
 
     def _list_prediction_changes(self, order: NDArray[np.intp]) -> dict[int, bool]:
-        """Return row -> whether the pair of words that changes most predictions changes this one."""
+        """Return row -> whether the pair that changes most predictions changes this one."""
         strongest: dict[int, bool] = {}
         n_changes = -1
         for outcome in self.pairs.values():
@@ -678,15 +716,6 @@ class _TestSuite:
                 rows = order[outcome.rows].tolist()
                 strongest = dict(zip(rows, changes.tolist(), strict=True))
         return strongest
-
-
-def _restrict_list(words: WordList, keys: Sequence[tuple[int, str]]) -> WordList:
-    """Return the part of a list that holds some of its words."""
-    return WordList(
-        labels={key: words.labels[key] for key in keys},
-        strengths={key: words.strengths[key] for key in keys},
-        weights={key: words.weights[key] for key in keys},
-    )
 
 
 def _sort_by_effect(effects: Sequence[FeatureEffect]) -> list[FeatureEffect]:

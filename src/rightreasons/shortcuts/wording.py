@@ -21,12 +21,20 @@ MAX_TABLE_WORDS = 8
 GROUPS = {
     "declared words": "the words",
     "all listed words": "words",
+    "exclusive words": "words of a single label",
     "a word per text": "a single word of each text",
     "rare words": "rare words",
 }
 """Test of a list -> name of its words."""
 
-PLURAL_TESTS = ("declared words", "all listed words", "rare words", "form", "overlap")
+PLURAL_TESTS = (
+    "declared words",
+    "all listed words",
+    "exclusive words",
+    "rare words",
+    "form",
+    "overlap",
+)
 """Tests whose features are plural."""
 
 

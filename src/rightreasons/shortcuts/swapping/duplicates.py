@@ -1,20 +1,29 @@
-"""Find texts that are nearly the same: items that repeat each other, and items that repeat training texts.
+"""Find texts that are nearly the same: items that repeat each other, or repeat training texts.
 
-Two texts are near duplicates if they share most of their runs of three words. `near_duplicates` compares items with
-training texts, `cluster_duplicates` compares items with each other.
+Two texts are near duplicates if they share most of their runs of three words. `near_duplicates`
+compares items with training texts, `cluster_duplicates` compares items with each other. Both number
+the runs and count those that two texts share by a product of sparse tables, in which a text is a
+row and a run is a column.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
-from rightreasons.core.tokens import split_words
+from rightreasons.core.arrays import compute_offsets
+from rightreasons.core.interning import InternedTexts, intern_texts
+from rightreasons.core.interning.runs import iterate_blocks
 
-Run = tuple[str, ...]
+Rows = NDArray[np.intp]
+
+Table = sparse.csr_array
+"""(texts, runs) table: 1 if a text has a run, else 0."""
 
 RUN_LENGTH = 3
 """Number of words of a run."""
@@ -25,14 +34,31 @@ MAX_HOLDERS = 200
 MIN_SIMILARITY = 0.8
 """Smallest share of common runs of two near duplicates."""
 
+MAX_BLOCK_PAIRS = 4_000_000
+"""Number of pairs of texts with a common run that are compared at a time, which bounds the
+memory."""
+
+
+class SimilarTexts(NamedTuple):
+    """Pairs of near duplicates.
+
+    Attributes:
+        rows: (P,) row of a text.
+        matches: (P,) row of the text that it resembles.
+    """
+
+    rows: Rows
+    matches: Rows
+
 
 def near_duplicates(
     texts: Sequence[str], training: Sequence[str], *, threshold: float = MIN_SIMILARITY
 ) -> NDArray[np.bool_]:
     r"""Find the texts that share most of their runs of three words with one training text.
 
-    \(J(a, b) = |S_a \cap S_b| / |S_a \cup S_b|\), where \(S\) is the set of runs of three lower-case words and marks;
-    the text itself if it is shorter. Runs of more than 200 training texts are left out of both sets.
+    \(J(a, b) = |S_a \cap S_b| / |S_a \cup S_b|\), where \(S\) is the set of runs of three
+    lower-case words and marks; the text itself if it is shorter. Runs of more than 200 training
+    texts are left out of both sets.
 
     Args:
         texts: N texts.
@@ -49,85 +75,103 @@ def near_duplicates(
         The first shares five of its six runs, of seven together: 5 / 7 = 0.71.
 
         >>> training = ["it was a long and quiet film .", "the plot is thin"]
-        >>> near_duplicates(["it was a long and quiet film !", "the plot is thin"], training, threshold=0.7).tolist()
+        >>> texts = ["it was a long and quiet film !", "the plot is thin"]
+        >>> near_duplicates(texts, training, threshold=0.7).tolist()
         [True, True]
-        >>> near_duplicates(["it was a long and quiet film !", "thin"], training, threshold=0.8).tolist()
+        >>> near_duplicates(["it was a long and quiet film !", "thin"], training).tolist()
         [False, False]
     """
-    index = _RunIndex(training)
-    flags = []
-    for text in texts:
-        rows = index.find_similar(list_runs(text), threshold)
-        flags.append(bool(rows))
-    return np.array(flags, dtype=np.bool_)
+    # One table of both, so that a run has the same number in all texts.
+    runs = _tabulate_runs([*texts, *training])
+    n_texts = len(texts)
+    flags = np.zeros(n_texts, dtype=np.bool_)
+    for pairs in _iterate_similar(runs[:n_texts], runs[n_texts:], threshold):
+        flags[pairs.rows] = True
+    return flags
 
 
 def cluster_duplicates(
     texts: Sequence[str], *, threshold: float = MIN_SIMILARITY
 ) -> NDArray[np.int64]:
-    """Return (N,) the cluster of each text: near duplicates, and near duplicates of these, are in one cluster.
+    """Return (N,) the cluster of each text: that of its near duplicates, and of theirs in turn.
+
+    A cluster is named by the row of its earliest text.
 
     Example:
         >>> cluster_duplicates(["it is a film", "no", "it is a film", "it is a show"]).tolist()
         [0, 1, 0, 3]
     """
-    index = _RunIndex(texts)
-    parents = list(range(len(texts)))
+    runs = _tabulate_runs(texts)
+    n_texts = len(texts)
+    graph = sparse.csr_array((n_texts, n_texts), dtype=np.int32)
+    for pairs in _iterate_similar(runs, runs, threshold):
+        graph += _make_table(pairs.rows, pairs.matches, graph.shape)
+    _, components = csgraph.connected_components(graph, directed=False)
 
-    def find_root(row: int) -> int:
-        # Paths are halved on the way, so that chains of duplicates stay short.
-        while parents[row] != row:
-            parents[row] = parents[parents[row]]
-            row = parents[row]
-        return row
-
-    for row, text in enumerate(texts):
-        for duplicate in index.find_similar(list_runs(text), threshold):
-            root = find_root(row)
-            duplicate_root = find_root(duplicate)
-            # The earliest text names its cluster.
-            parents[max(root, duplicate_root)] = min(root, duplicate_root)
-    roots = [find_root(row) for row in range(len(texts))]
-    return np.array(roots, dtype=np.int64)
+    # The first row of each component, at the rows of all its texts.
+    _, first_rows = np.unique(components, return_index=True)
+    return np.asarray(first_rows[components], dtype=np.int64)
 
 
-class _RunIndex:
-    """The runs of three words of a collection, and the texts that hold each."""
+def _tabulate_runs(texts: Sequence[str]) -> Table:
+    """Return the table of texts and their runs of three words."""
+    words = intern_texts(list(texts))
+    runs = words.make_ngrams(RUN_LENGTH).select_distinct()
+    n_runs = len(runs.vocabulary)
+    short_rows, short_runs = _number_short_texts(words)
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.holders: dict[Run, list[int]] = defaultdict(list)
-        runs_by_row = []
-        for row, text in enumerate(texts):
-            runs = list_runs(text)
-            runs_by_row.append(runs)
-            for run in runs:
-                self.holders[run].append(row)
-        # A run of hundreds of texts would make every pair of them a candidate.
-        self.common = {run for run, rows in self.holders.items() if len(rows) > MAX_HOLDERS}
-        self.sizes = []
-        for runs in runs_by_row:
-            self.sizes.append(len(runs - self.common))
-
-    def find_similar(self, runs: set[Run], threshold: float) -> list[int]:
-        """Return the rows that share enough runs with a text."""
-        distinctive = runs - self.common
-        n_shared: Counter[int] = Counter()
-        for run in distinctive:
-            n_shared.update(self.holders.get(run, ()))
-        rows = []
-        for row, count in n_shared.items():
-            n_union = len(distinctive) + self.sizes[row] - count
-            if count / n_union >= threshold:
-                rows.append(row)
-        return rows
+    # A short text has no run of three words, and is a run by itself.
+    short_columns = n_runs + short_runs
+    rows = np.concatenate([runs.rows, short_rows])
+    columns = np.concatenate([runs.ids, short_columns])
+    shape = (len(texts), n_runs + len(short_runs))
+    return _make_table(rows, columns, shape)
 
 
-def list_runs(text: str) -> set[Run]:
-    """Return the runs of three words and marks of a text; the text itself if it is shorter."""
-    words = split_words(text)
-    # A text of fewer words is a run of its own.
-    n_runs = max(len(words) - RUN_LENGTH + 1, 1)
-    runs = set()
-    for start in range(n_runs):
-        runs.add(tuple(words[start : start + RUN_LENGTH]))
-    return runs
+def _make_table(rows: Rows, columns: Rows, shape: tuple[int, int]) -> Table:
+    """Return a sparse table that is 1 at some cells."""
+    ones = np.ones(len(rows), dtype=np.int32)
+    return sparse.csr_array((ones, (rows, columns)), shape=shape)
+
+
+def _number_short_texts(words: InternedTexts) -> tuple[Rows, Rows]:
+    """Return the rows that are shorter than a run, and a number for each, equal for equal texts."""
+    rows = np.flatnonzero(words.lengths < RUN_LENGTH)
+    numbers: dict[tuple[str, ...], int] = {}
+    columns = []
+    for row in rows.tolist():
+        text = tuple(words.get_tokens(row))
+        # Equal texts have the number of the earliest of them.
+        number = numbers.setdefault(text, len(numbers))
+        columns.append(number)
+    return rows, np.array(columns, dtype=np.intp)
+
+
+def _iterate_similar(
+    texts: Table,
+    training: Table,
+    threshold: float,
+) -> Iterator[SimilarTexts]:
+    """Yield the pairs of a text and a training text that share enough runs, block by block."""
+    n_holders = training.sum(axis=0)
+    # A run of hundreds of texts would make every pair of them a candidate.
+    distinctive = np.flatnonzero(n_holders <= MAX_HOLDERS)
+    n_holders = n_holders[distinctive]
+    texts = texts[:, distinctive]
+    training = training[:, distinctive]
+    sizes = texts.sum(axis=1)
+    training_sizes = training.sum(axis=1)
+    texts_by_run = training.T.tocsr()
+
+    # A text has at most as many pairs as its runs have holders.
+    max_pairs = texts @ n_holders
+    offsets = compute_offsets(max_pairs)
+    for start, stop in iterate_blocks(offsets, MAX_BLOCK_PAIRS):
+        block = texts[start:stop]
+        shared = (block @ texts_by_run).tocoo()
+        rows = start + shared.row
+        matches = shared.col
+        # The union has the runs of both, but for those that are counted twice.
+        n_union = sizes[rows] + training_sizes[matches] - shared.data
+        is_similar = shared.data / n_union >= threshold
+        yield SimilarTexts(rows[is_similar], matches[is_similar])

@@ -1,9 +1,9 @@
-"""Edit items: exchange something of a text for that of another label, and as a control for that of its own label.
+"""Exchange something of an item for that of another label, and as a control of its own label.
 
-Every edit has the same shape. A *treated* item has a feature of another label (the *goal*), a *control* item is
-changed in the same manner without a step towards another label. Words are exchanged within lists (`swap_pair`,
-`swap_list`, `swap_strongest`, `insert_word`), everything else comes from another text (`exchange_parts`): its form, a
-third of it, or its length.
+Every edit has the same shape. A *treated* item has a feature of another label (the *goal*), a
+*control* item is changed in the same manner without a step towards another label. Words are
+exchanged within lists (`swap_pair`, `swap_list`, `swap_strongest`, `insert_word`), everything else
+comes from another text (`exchange_parts`): its form, a third of it, or its length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from rightreasons.shortcuts.swapping.segments import Text, Token, get_kind, replace_tokens
-from rightreasons.shortcuts.swapping.training import Key, TrainingTexts, WordList
+from rightreasons.shortcuts.swapping.training import TrainingTexts
+from rightreasons.shortcuts.swapping.word_lists import Key, WordList
 
 Rng = np.random.Generator
 
@@ -120,7 +121,7 @@ def swap_strongest(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange the strongest listed word of an item, wherever it occurs, for a similar one of the goal."""
+    """Exchange the strongest listed word of an item for a similar one of the goal."""
     tokens = training.segmenter.split(item)
     keys = set()
     for token in tokens:
@@ -158,7 +159,7 @@ def _edit_words(
     *,
     excluded: Collection[Key],
 ) -> Edit:
-    """Return the edit that replaces tokens; its control replaces as many other words by neutral ones."""
+    """Return the edit that replaces tokens; its control replaces as many others by neutral ones."""
     if not replacements:
         return NO_EDIT
     # The control changes as many words, so that it breaks the text as much.
@@ -192,7 +193,8 @@ def _draw_controls(
     for token in replaced:
         if not eligible:
             break
-        # The word of the text that is about as frequent gives way: rare words matter more than frequent ones.
+        # The word of the text that is about as frequent gives way: rare words matter more than
+        # frequent ones.
         frequency = np.log(training.get_frequency(token.key))
         frequencies = np.log([training.get_frequency(control.key) for control in eligible])
         nearest = int(np.abs(frequencies - frequency).argmin())
@@ -211,13 +213,14 @@ def insert_word(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Put a word into an item that lacks it, at a random position; the control puts in a neutral word."""
+    """Put a word into an item that lacks it; the control puts in a neutral word."""
     column, word = key
     for token in training.segmenter.split(item):
         # What the text has already cannot be put in.
         if token.key == key:
             return NO_EDIT
     words = item[column].split(" ")
+    # Any position may be natural to the word, which the training texts do not say.
     index = int(rng.integers(len(words) + 1))
     neutral = draw_similar_neutral(training, key, rng)
 
@@ -252,11 +255,12 @@ def exchange_parts(
     *,
     goal: int,
 ) -> Edit:
-    """Give an item a feature of a donor of another label; the control takes it from a peer of its own label."""
+    """Give an item a feature of a donor of another label; the control takes that of a peer."""
     treated = _apply_exchange(exchange, item, donor)
     if treated is None:
         return NO_EDIT
-    # Any donor breaks a text to some extent. The peer shows how much of the effect that accounts for.
+    # Any donor breaks a text to some extent. The peer shows how much of the effect that accounts
+    # for.
     control = None if peer is None else _apply_exchange(exchange, item, peer)
     return Edit(treated, control, goal)
 

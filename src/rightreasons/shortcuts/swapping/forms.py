@@ -1,6 +1,7 @@
-"""What a text has besides its words: marks, spaces, digits, emoji, capitals, accents, length, and thirds.
+"""Exchange what a text has besides its words: marks, spaces, capitals, accents, length, thirds.
 
-Each function gives a text the feature of another one, its donor, and leaves everything else as it is.
+Digits and emoji count as marks here. Each function gives a text the feature of another one, its
+donor, and leaves everything else as it is.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ _GRAPHEME = regex.compile(r"\X")
 _MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}'’]+")
 
 MIN_ACCENT_CLASS = 200
-"""Combining marks of this canonical class or above are accents; lower ones are vowel signs and their like."""
+"""Combining marks of this canonical class or above are accents; lower ones are vowel signs and
+their like."""
 
 
 ALL_PARTS = frozenset({"start", "inside", "end", "case"})
-"""Parts of the form: before the first word, between words, after the last word, and capitals with accents."""
+"""Parts of the form: before the first word, between words, after the last word, and capitals with
+accents."""
 
 
 def split_form(text: str) -> tuple[list[str], list[str]]:
@@ -38,13 +41,15 @@ def split_form(text: str) -> tuple[list[str], list[str]]:
     # Every character is in a word or a gap, so that the parts make the text again.
     for match in _WORD.finditer(text):
         words.append(match.group())
-        gaps.append(text[end : match.start()])
+        gap = text[end : match.start()]
+        gaps.append(gap)
         end = match.end()
-    return words, [*gaps, text[end:]]
+    gaps.append(text[end:])
+    return words, gaps
 
 
 def take_form(text: str, donor: str, *, parts: frozenset[str] = ALL_PARTS) -> str | None:
-    """Give the words of a text the gaps, the capitals, and the accents of a donor; None if either lacks words.
+    """Give the words of a text the gaps, capitals, and accents of a donor; None if either has none.
 
     What the donor has between or in its words goes to the same relative position of the text.
 
@@ -59,22 +64,25 @@ def take_form(text: str, donor: str, *, parts: frozenset[str] = ALL_PARTS) -> st
     """
     words, gaps = split_form(text)
     donor_words, donor_gaps = split_form(donor)
-    if len(words) < 2 or len(donor_words) < 2:
+    n_words = len(words)
+    if n_words < 2 or len(donor_words) < 2:
         return None
     if "case" in parts:
         words = _take_cases(words, donor_words)
 
-    new_gaps = list(gaps)
+    start, *inner_gaps, end = gaps
+    donor_start, *donor_inner_gaps, donor_end = donor_gaps
     if "inside" in parts:
-        new_gaps[1:-1] = _take_inner_gaps(len(words), donor_gaps[1:-1])
+        inner_gaps = _take_inner_gaps(n_words, donor_inner_gaps)
     if "start" in parts:
-        new_gaps[0] = donor_gaps[0]
+        start = donor_start
     if "end" in parts:
-        new_gaps[-1] = donor_gaps[-1]
+        end = donor_end
 
-    pieces = [new_gaps[0]]
-    for word, gap in zip(words, new_gaps[1:], strict=True):
-        pieces += [word, gap]
+    pieces = [start]
+    for word, gap in zip(words, [*inner_gaps, end], strict=True):
+        pieces.append(word)
+        pieces.append(gap)
     return "".join(pieces)
 
 
@@ -82,29 +90,35 @@ def _scale_position(index: int, n_donor: int, n_words: int) -> int:
     """Return the position of a text that corresponds to one of a donor; never the first word."""
     # The first word of a sentence has a capital, which is no feature of any other word.
     position = round(index * n_words / n_donor)
-    return min(max(position, 1), n_words - 1)
+    position = max(position, 1)
+    return min(position, n_words - 1)
 
 
 def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
     """Return the gaps between words: single spaces, and whatever else the donor has."""
     gaps = [" "] * (n_words - 1)
-    for index, gap in enumerate(donor_gaps, start=1):
+    n_donor = len(donor_gaps) + 1
+    for index, gap in enumerate(donor_gaps):
+        # A single space is in every text, and no feature of the donor.
         if gap != " ":
-            position = _scale_position(index, len(donor_gaps) + 1, n_words)
+            position = _scale_position(index + 1, n_donor, n_words)
             gaps[position - 1] = gap
     return gaps
 
 
 def _take_cases(words: Sequence[str], donor_words: Sequence[str]) -> list[str]:
     """Return words with the capitals and the accents of a donor, and with none of their own."""
-    plain_words = [strip_form(word) for word in words]
+    plain_words = list(map(strip_form, words))
+    n_donor = len(donor_words)
     for index, donor in enumerate(donor_words):
         if donor == strip_form(donor):
             continue
+        # The capital of a first word goes to the first word.
         target = 0
         if index > 0:
-            target = _scale_position(index, len(donor_words), len(words))
-        plain_words[target] = take_capitals(plain_words[target], donor)
+            target = _scale_position(index, n_donor, len(words))
+        word = plain_words[target]
+        plain_words[target] = take_capitals(word, donor)
         add_accents(plain_words, target, donor)
     return plain_words
 
@@ -121,8 +135,8 @@ def strip_form(word: str) -> str:
     if lower.isascii():
         return lower
     decomposed = unicodedata.normalize("NFD", lower)
-    letters = [letter for letter in decomposed if not is_accent(letter)]
-    return unicodedata.normalize("NFC", "".join(letters))
+    plain = "".join([letter for letter in decomposed if not is_accent(letter)])
+    return unicodedata.normalize("NFC", plain)
 
 
 def take_capitals(word: str, donor: str) -> str:
@@ -132,6 +146,7 @@ def take_capitals(word: str, donor: str) -> str:
         >>> take_capitals("film", "MESS"), take_capitals("film", "Chat"), take_capitals("film", "a")
         ('FILM', 'Film', 'film')
     """
+    # A single capital is the beginning of a word rather than a word in capitals.
     if donor.isupper() and len(donor) > 1:
         return word.upper()
     if donor[:1].isupper():
@@ -140,7 +155,7 @@ def take_capitals(word: str, donor: str) -> str:
 
 
 def add_accents(words: list[str], target: int, donor: str) -> None:
-    """Put the accented letters of a donor in place of the same plain letters of the words nearest to a target.
+    """Put the accented letters of a donor in place of the plain ones of the nearest words.
 
     Example:
         >>> words = ["the", "first", "film"]
@@ -148,21 +163,25 @@ def add_accents(words: list[str], target: int, donor: str) -> None:
         >>> words
         ['thé', 'first', 'film']
     """
-    by_distance = sorted(range(len(words)), key=lambda index: abs(index - target))
-    letters = unicodedata.normalize("NFC", donor.lower())
+    indices = range(len(words))
+    by_distance = sorted(indices, key=lambda index: abs(index - target))
+    lower = donor.lower()
+    letters = unicodedata.normalize("NFC", lower)
     for letter in dict.fromkeys(letters):
         plain = strip_form(letter)
         if plain == letter:
             continue
-        # A model may look for one accented letter: an accent on any other letter would not be its feature.
+        # A model may look for one accented letter: an accent on any other letter would not be its
+        # feature.
         for index in by_distance:
-            if plain in words[index]:
-                words[index] = words[index].replace(plain, letter, 1)
+            word = words[index]
+            if plain in word:
+                words[index] = word.replace(plain, letter, 1)
                 break
 
 
 def split_words(text: str) -> tuple[list[str], str]:
-    """Return the words of a text and what joins them: graphemes and nothing in a script without spaces."""
+    """Return the words of a text and what joins them; in a script without spaces, graphemes."""
     # A grapheme is what a reader sees as one letter, with its vowel signs.
     if is_unspaced(text):
         return _GRAPHEME.findall(text), ""
@@ -178,7 +197,8 @@ def take_third(
 ) -> str | None:
     """Replace the first (0), middle (1), or last (2) third of a text by that of a donor.
 
-    Words that are called reasons stay, and those of the donor do not come: what else stands there is asked about.
+    Words that are called reasons stay, and those of the donor do not come: what else stands there
+    is asked about.
 
     Example:
         >>> take_third("a b c d e f", "u v w x y z", third=2)
@@ -190,26 +210,28 @@ def take_third(
     donor_words, _ = split_words(donor)
     if len(words) < 3 or len(donor_words) < 3:
         return None
-    start, stop = _find_third(len(words), third)
-    donor_start, donor_stop = _find_third(len(donor_words), third)
-    segment = donor_words[donor_start:donor_stop]
+    position = _find_third(len(words), third)
+    donor_position = _find_third(len(donor_words), third)
+    segment = donor_words[donor_position]
     if reasons:
         segment = [word for word in segment if not is_reason(word, reasons)]
-        segment += [word for word in words[start:stop] if is_reason(word, reasons)]
-    return joint.join([*words[:start], *segment, *words[stop:]])
+        segment += [word for word in words[position] if is_reason(word, reasons)]
+
+    words[position] = segment
+    return joint.join(words)
 
 
-def _find_third(n_words: int, third: int) -> tuple[int, int]:
-    """Return where a third begins and ends.
+def _find_third(n_words: int, third: int) -> slice:
+    """Return the words of a third.
 
     Example:
         >>> [_find_third(7, third) for third in range(3)]
-        [(0, 3), (2, 5), (4, 7)]
+        [slice(0, 3, None), slice(2, 5, None), slice(4, 7, None)]
     """
     # Rounded outwards, so that a cue at the border of two thirds is in either.
     start = third * n_words // 3
-    stop = math.ceil((third + 1) * n_words / 3)
-    return start, stop
+    end = (third + 1) * n_words / 3
+    return slice(start, math.ceil(end))
 
 
 def is_reason(word: str, reasons: frozenset[str]) -> bool:
@@ -222,7 +244,8 @@ def is_reason(word: str, reasons: frozenset[str]) -> bool:
     lower = word.lower()
     if lower in reasons:
         return True
-    return _MARKS.sub("", lower) in reasons
+    plain = _MARKS.sub("", lower)
+    return plain in reasons
 
 
 def take_length(text: str, donor: str) -> str | None:
@@ -235,4 +258,5 @@ def take_length(text: str, donor: str) -> str | None:
         return None
     n_repeats = math.ceil(n_words / len(words))
     repeated = words * n_repeats
-    return joint.join(repeated[:n_words])
+    shortened = repeated[:n_words]
+    return joint.join(shortened)

@@ -30,20 +30,22 @@ MAX_MARKS = 3
 """Number of marks that are named."""
 
 MIN_Z_SCORE = 3.0
-"""A mark is named if its share of a predicted label is this many standard errors above that of all items."""
+"""A mark is named if its share of a predicted label is this many standard errors above that of all
+items."""
 
 
 def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
-    """Return the part of the form that changes most predictions, and the marks in it that predict a prediction."""
+    """Return the part of the form that changes most predictions, and its most associated marks."""
     rows = experiment.all_rows[:MAX_NAMING_ITEMS]
-    effects = {}
+    effects: dict[str, float] = {}
     # Each part is exchanged by itself, and the largest effect names the form.
     for part_name in FORM_PARTS:
-        take_part = functools.partial(forms.take_form, parts=frozenset({part_name}))
+        parts = frozenset({part_name})
+        take_part = functools.partial(forms.take_form, parts=parts)
         outcome = experiment.exchange(f"form {part_name}", take_part, rows)
         differences = experiment.compute_differences(outcome)
         effects[part_name] = float(differences.mean())
-    strongest = max(effects, key=lambda name: effects[name])
+    strongest = max(effects, key=effects.__getitem__)
     # Capitals are no marks that a sentence could quote.
     marks = () if strongest == "case" else find_marks(experiment, strongest)
     return FORM_PARTS[strongest], marks
@@ -51,39 +53,52 @@ def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
 
 def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
     """Return the marks of a part of the form that are most associated with a predicted label."""
-    counts: dict[str, Counter[int]] = {}
-    for item, label in zip(experiment.items, experiment.predictions.tolist(), strict=True):
-        for text in item:
-            for mark in list_marks(text, part):
-                counts.setdefault(mark, Counter())[label] += 1
-
     n_classes = experiment.training.n_classes
     label_counts = np.bincount(experiment.predictions, minlength=n_classes)
     priors = label_counts / len(experiment.items)
     sizes = []
-    for mark, labels in counts.items():
-        n_texts = sum(labels.values())
+    for mark, labels in _count_marks(experiment, part).items():
+        n_texts = labels.total()
         for label, count in labels.items():
+            prior = priors[label]
             share = count / n_texts
-            variance = priors[label] * (1 - priors[label])
+            variance = prior * (1 - prior)
             error = np.sqrt(variance / n_texts)
             # Local mutual information ranks the marks; the standard error keeps accidents out.
-            if share - priors[label] > MIN_Z_SCORE * error > 0:
-                size = float(count * np.log(share / priors[label]))
-                sizes.append((size, mark))
+            excess = share - prior
+            if excess > MIN_Z_SCORE * error > 0:
+                size = count * np.log(share / prior)
+                sizes.append((float(size), mark))
     ordered = [mark for _, mark in sorted(sizes, reverse=True)]
     return tuple(dict.fromkeys(ordered))[:MAX_MARKS]
+
+
+def _count_marks(experiment: Experiment, part: str) -> dict[str, Counter[int]]:
+    """Return mark -> number of texts of each predicted label that have it in a part of the form."""
+    counts: dict[str, Counter[int]] = {}
+    labels = experiment.predictions.tolist()
+    for item, label in zip(experiment.items, labels, strict=True):
+        for text in item:
+            for mark in list_marks(text, part):
+                label_counts = counts.setdefault(mark, Counter())
+                label_counts[label] += 1
+    return counts
 
 
 def list_marks(text: str, part: str) -> set[str]:
     """Return the marks in a part of the form, and its spaces other than a single blank by name.
 
     Example:
-        >>> sorted(list_marks("A\u00a0film :) !!", "end")), sorted(list_marks("A\u00a0film :) !!", "inside"))
+        >>> text = "A\u00a0film :) !!"
+        >>> sorted(list_marks(text, "end")), sorted(list_marks(text, "inside"))
         (['!!', ':)'], ['no-break space'])
     """
     _, gaps = forms.split_form(text)
-    gaps_by_part = {"start": gaps[:1], "inside": gaps[1:-1], "end": gaps[-1:]}
+    gaps_by_part = {
+        "start": gaps[:1],
+        "inside": gaps[1:-1],
+        "end": gaps[-1:],
+    }
     marks: set[str] = set()
     for gap in gaps_by_part[part]:
         marks.update(gap.split())

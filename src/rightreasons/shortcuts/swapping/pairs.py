@@ -58,7 +58,7 @@ def _take_overlap(
     share: float,
     rng: Rng,
 ) -> Text | None:
-    """Replace words of the second text until it shares as many with the first; None if that cannot be."""
+    """Replace words of the second text until it shares as many with the first; None if it cannot."""
     premise, hypothesis = _split_columns(training, item)
     words = list(dict.fromkeys(token.word for token in premise))
     if not words or not hypothesis:
@@ -103,7 +103,7 @@ def _split_columns(training: TrainingTexts, item: Text) -> tuple[list[Token], li
 
 
 def exchange_text(item: Text, column: int, donor: Text) -> Edit:
-    """Replace one text of an item by that of any other item: a prediction that stays rests on the other text."""
+    """Replace one text of an item: a prediction that stays rests on the other text."""
     if donor[column] == item[column]:
         return NO_EDIT
     return Edit(replace_column(item, column, donor[column]))

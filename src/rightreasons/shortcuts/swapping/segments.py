@@ -1,13 +1,14 @@
 """Split texts of any script into words, numbers, marks, and emoji.
 
-Words follow the properties of Unicode. A script that is written without spaces (Chinese, Japanese, Thai, Lao, Khmer,
-Burmese) has no such borders: its runs are split into the longest pieces that recur in a collection of texts, which
-`Segmenter` learns. `Segmenter.split` is the entry point.
+Words follow the properties of Unicode. A script that is written without spaces (Chinese, Japanese,
+Thai, Lao, Khmer, Burmese) has no such borders: its runs are split into the longest pieces that
+recur in a collection of texts, which `Segmenter` learns. `Segmenter.split` is the entry point.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -27,7 +28,8 @@ _INNER = rf"\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d--[{UNSPACED}]"
 
 _PICTURE = r"\p{Extended_Pictographic}"
 
-# In this order: a run without spaces, a number, a word, an emoji with its modifiers, a run of marks.
+# In this order: a run without spaces, a number, a word, an emoji with its modifiers, a run of
+# marks.
 _UNIT = regex.compile(
     rf"""
     (?P<run>[{UNSPACED}][{UNSPACED}\p{{M}}]*)
@@ -37,6 +39,15 @@ _UNIT = regex.compile(
     | (?:(?!{_PICTURE})[^\p{{L}}\p{{N}}\s])+
     """,
     regex.VERSION1 | regex.VERBOSE,
+)
+# The same for texts without a character beyond ASCII.
+_ASCII_UNIT = re.compile(
+    r"""
+    [0-9]+(?:[.,:/][0-9]+)*(?![A-Za-z0-9_])
+    | [A-Za-z0-9][A-Za-z0-9_]*(?:'[A-Za-z0-9_]+)*
+    | [^A-Za-z0-9 \t\n\r\f\v]+
+    """,
+    re.VERBOSE,
 )
 _GRAPHEME = regex.compile(r"\X")
 _LETTER = regex.compile(r"\p{L}")
@@ -50,7 +61,8 @@ MAX_LEARNED = 5_000
 """Number of texts from which the pieces of runs are learned."""
 
 MIN_COHESION = 0.3
-"""A piece is a word if it is in at least this share of the texts of its parts, without the first or last grapheme."""
+"""A piece is a word if it is in at least this share of the texts of its parts, without the first or
+last grapheme."""
 
 MAX_COVERED = 0.9
 """A piece is only a part of a word if a longer one is in at least this share of its texts."""
@@ -131,8 +143,24 @@ class Segmenter:
             self._cache[item] = tokens
         return tokens
 
+    def list_keys(self, item: Text) -> list[tuple[int, str]]:
+        """Return the columns and words of an item in order; nothing is kept of it.
+
+        Example:
+            >>> Segmenter().list_keys(("A film", "Good"))
+            [(0, 'a'), (0, 'film'), (1, 'good')]
+        """
+        keys = []
+        for column, text in enumerate(item):
+            for start, end in self.split_text(text):
+                keys.append((column, text[start:end].lower()))
+        return keys
+
     def split_text(self, text: str) -> list[Span]:
         """Return the spans of the tokens of a text in order."""
+        # The properties of Unicode take four times as long, and matter beyond ASCII alone.
+        if text.isascii():
+            return [match.span() for match in _ASCII_UNIT.finditer(text)]
         spans: list[Span] = []
         for match in _UNIT.finditer(text):
             # Only a script without spaces needs the learned pieces.
@@ -156,7 +184,7 @@ class Segmenter:
         return spans
 
     def _find_piece(self, graphemes: Sequence[str], index: int) -> Sequence[str]:
-        """Return the graphemes of the longest known piece at a position; a single one if none is known."""
+        """Return the graphemes of the longest known piece at a position, or else a single one."""
         for size in range(MAX_PIECE, 1, -1):
             piece = graphemes[index : index + size]
             if "".join(piece) in self.pieces:
@@ -167,8 +195,9 @@ class Segmenter:
 def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
     """Return the pieces of two to six graphemes that recur in the runs without spaces.
 
-    A piece counts as a word if its graphemes mostly occur together, and if no longer piece accounts for nearly all of
-    its texts. So a word that is in many texts is found whole, whatever surrounds it.
+    A piece counts as a word if its graphemes mostly occur together, and if no longer piece accounts
+    for nearly all of its texts. So a word that is in many texts is found whole, whatever surrounds
+    it.
 
     Example:
         >>> sorted(learn_pieces(["我爱苹果", "苹果很好", "买苹果吧", "好苹果"]))

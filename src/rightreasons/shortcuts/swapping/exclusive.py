@@ -1,0 +1,129 @@
+r"""List words that hardly any text of another label has, if a few of them are in most texts.
+
+The words of a language are shared by all labels: of those that only one label has, no few dozens
+are in most texts. A source, a template, a style, or another language leaves such words in every
+text. They are a cue that is seen in the data before any model is asked, so that swapping all of
+them at once tests a single feature, whose margin is that of a single word. `list_exclusive_words`
+is the entry point.
+
+A word is exclusive to a label if the lower bound of \((p - p_0) / (1 - p_0)\) is at least 0.4,
+where p is the label's share of the texts with the word, and \(p_0\) that of all texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.shortcuts.swapping.training import TrainingTexts
+from rightreasons.shortcuts.swapping.word_lists import Floats, Key, WordList
+
+Rows = NDArray[np.integer[Any]]
+
+MIN_EXCESS = 0.4
+"""Smallest lower bound of the excess of a label's share, as a part of what is possible."""
+
+QUANTILE = 1.645
+"""Normal quantile of the lower bound, at 95 %."""
+
+MAX_COVERING_WORDS = 80
+"""Number of words by which the texts are covered."""
+
+MIN_COVERAGE = 0.8
+"""Share of the texts that these words must cover. In data without a cue they cover at most .70, of
+news by its section; sets of 64 nouns cover .88 or more, in 95 % agreement with the label."""
+
+
+def list_exclusive_words(training: TrainingTexts) -> WordList | None:
+    """Return the words of a single label; None unless a few of them are in most texts.
+
+    Example:
+        >>> texts = ["red film", "red play", "blue film", "blue play"] * 10
+        >>> training = TrainingTexts([texts], np.array([0, 0, 1, 1] * 10), 2)
+        >>> list_exclusive_words(training).by_label
+        {(0, 0): ['red'], (0, 1): ['blue']}
+    """
+    excess = compute_excess(training)
+    best_labels = excess.argmax(axis=1)
+    labels: dict[Key, int] = {}
+    strengths: dict[Key, float] = {}
+    weights: dict[Key, float] = {}
+    rows_by_word = []
+    is_exclusive = excess.max(axis=1) >= MIN_EXCESS
+    for index in np.flatnonzero(is_exclusive).tolist():
+        key = training.keys[index]
+        # Words that are called reasons may cover the texts: the question is what else does.
+        if key[1] in training.reasons:
+            continue
+        label = int(best_labels[index])
+        labels[key] = label
+        strengths[key] = float(excess[index, label])
+        weights[key] = float(training.n_texts[index])
+
+        # A text is covered by a word of its own label alone.
+        rows = training.list_rows(index)
+        is_label = training.labels[rows] == label
+        rows_by_word.append(rows[is_label])
+
+    n_covered = count_covered(rows_by_word, len(training))
+    if n_covered < MIN_COVERAGE * len(training):
+        return None
+    # All of them are swapped, not only the covering ones: a clause has several.
+    return WordList(labels, strengths, weights)
+
+
+def compute_excess(training: TrainingTexts) -> Floats:
+    """Return (V, K) the lower bound of how far a label's share of a word's texts exceeds its prior.
+
+    It is 0 for the share of all texts, and 1 for a word that no text of another label has.
+    """
+    shares = training.shares
+    n_texts = training.n_texts[:, None]
+    # Wilson's lower bound: three texts of one label do not show that no other text has the word.
+    squares = QUANTILE**2 / n_texts
+    variances = shares * (1 - shares) / n_texts
+    centers = shares + squares / 2
+    half_widths = np.sqrt(QUANTILE**2 * variances + squares**2 / 4)
+    bounds = (centers - half_widths) / (1 + squares)
+
+    distances = bounds - training.priors
+    # A label that all texts have leaves no room for an excess.
+    possible = np.maximum(1 - training.priors, 1e-9)
+    return np.asarray(distances / possible)
+
+
+def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
+    """Return how many texts the best 80 words cover, of which each has the texts of some rows.
+
+    Example:
+        >>> count_covered([np.array([0, 1]), np.array([1, 2, 3]), np.array([2])], 5)
+        4
+    """
+    is_uncovered = np.ones(n_texts, dtype=np.bool_)
+    gains = np.array([len(rows) for rows in rows_by_word], dtype=np.int64)
+    # Greedily, the word that covers most uncovered texts comes next.
+    for _ in range(min(MAX_COVERING_WORDS, len(gains))):
+        word = _find_best(gains, rows_by_word, is_uncovered)
+        is_uncovered[rows_by_word[word]] = False
+        gains[word] = 0
+    n_uncovered = int(is_uncovered.sum())
+    return n_texts - n_uncovered
+
+
+def _find_best(
+    gains: NDArray[np.int64],
+    rows_by_word: Sequence[Rows],
+    is_uncovered: NDArray[np.bool_],
+) -> int:
+    """Return the word that covers most uncovered texts; gains that are out of date are updated."""
+    while True:
+        word = int(gains.argmax())
+        rows = rows_by_word[word]
+        gain = int(is_uncovered[rows].sum())
+        # Gains only fall, so that the largest of all, once it is up to date, is the best.
+        if gain == gains[word]:
+            return word
+        gains[word] = gain
