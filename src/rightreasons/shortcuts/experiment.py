@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,18 @@ class Aim(TypedDict):
     label: int
     goal: int
     rng: np.random.Generator
+
+
+class Donors(NamedTuple):
+    """Items of which another one takes a feature.
+
+    Attributes:
+        donor: Item with another predicted label; None if all have the same.
+        peer: Item with the same predicted label; None if no other has it.
+    """
+
+    donor: Text | None
+    peer: Text | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -183,8 +195,10 @@ class Experiment:
         unanswered = []
         # Different edits of an item often give the same text.
         for text in dict.fromkeys(texts):
+            if text is None or text in self.answers:
+                continue
             # An edit may remove the last word of a text; the model cannot answer an empty text.
-            if text is not None and text not in self.answers and all(map(str.strip, text)):
+            if all(map(str.strip, text)):
                 unanswered.append(text)
         if unanswered:
             answers = self.ask(unanswered)
@@ -273,7 +287,8 @@ class Experiment:
         keys = [(pair.column, word) for word in pair.predictive_words]
 
         def write(row: int) -> Edit:
-            return edits.swap_pair(self.training, pair, self.items[row], self.make_rng(name, row))
+            rng = self.make_rng(name, row)
+            return edits.swap_pair(self.training, pair, self.items[row], rng)
 
         return self.run(rows, write, keys=keys)
 
@@ -286,7 +301,8 @@ class Experiment:
         """Exchange every listed word of the predicted label for one of another label."""
 
         def write(row: int) -> Edit:
-            return edits.swap_list(self.training, words, self.items[row], **self._aim(name, row))
+            aim = self._aim(name, row)
+            return edits.swap_list(self.training, words, self.items[row], **aim)
 
         return self.run(rows, write, keys=words.labels)
 
@@ -370,8 +386,9 @@ class Experiment:
         """Put a word into items, with or without the control."""
 
         def write(row: int) -> Edit:
+            item = self.items[row]
             rng = self.make_rng(f"insert {key}", row)
-            edit = edits.insert_word(self.training, key, self.items[row], goal=label, rng=rng)
+            edit = edits.insert_word(self.training, key, item, goal=label, rng=rng)
             if not has_control:
                 edit = dataclasses.replace(edit, control=None)
             return edit
@@ -380,7 +397,7 @@ class Experiment:
 
     # ------------------------------------------------------------------ everything else
 
-    def _draw_donors(self, name: str, row: int) -> tuple[Text | None, Text | None]:
+    def _draw_donors(self, name: str, row: int) -> Donors:
         """Draw an item that the model gives the goal, and one that it gives the same label.
 
         Donors are chosen by the model's predictions, not by the gold labels: what the model relies
@@ -401,7 +418,7 @@ class Experiment:
         if len(peers):
             peer_row = rng.choice(peers)
             peer = self.items[int(peer_row)]
-        return donor, peer
+        return Donors(donor, peer)
 
     def exchange(
         self,

@@ -172,6 +172,7 @@ def _iterate_similar(
         rows = start + shared.row
         matches = shared.col
         # The union has the runs of both, but for those that are counted twice.
-        n_union = sizes[rows] + training_sizes[matches] - shared.data
+        n_union = sizes[rows] + training_sizes[matches]
+        n_union -= shared.data
         is_similar = shared.data / n_union >= threshold
         yield SimilarTexts(rows[is_similar], matches[is_similar])

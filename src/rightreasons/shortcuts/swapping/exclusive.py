@@ -47,29 +47,30 @@ def list_exclusive_words(training: TrainingTexts) -> WordList | None:
         {(0, 0): ['red'], (0, 1): ['blue']}
     """
     excess = compute_excess(training)
+    largest = excess.max(axis=1)
     best_labels = excess.argmax(axis=1)
     labels: dict[Key, int] = {}
     strengths: dict[Key, float] = {}
     weights: dict[Key, float] = {}
     rows_by_word = []
-    is_exclusive = excess.max(axis=1) >= MIN_EXCESS
-    for index in np.flatnonzero(is_exclusive).tolist():
+    for index in np.flatnonzero(largest >= MIN_EXCESS).tolist():
         key = training.keys[index]
         # Words that are called reasons may cover the texts: the question is what else does.
         if key[1] in training.reasons:
             continue
         label = int(best_labels[index])
         labels[key] = label
-        strengths[key] = float(excess[index, label])
+        strengths[key] = float(largest[index])
         weights[key] = float(training.n_texts[index])
 
         # A text is covered by a word of its own label alone.
         rows = training.list_rows(index)
-        is_label = training.labels[rows] == label
-        rows_by_word.append(rows[is_label])
+        text_labels = training.labels[rows]
+        rows_by_word.append(rows[text_labels == label])
 
     n_covered = count_covered(rows_by_word, len(training))
-    if n_covered < MIN_COVERAGE * len(training):
+    min_covered = MIN_COVERAGE * len(training)
+    if n_covered < min_covered:
         return None
     # All of them are swapped, not only the covering ones: a clause has several.
     return WordList(labels, strengths, weights)
@@ -86,12 +87,14 @@ def compute_excess(training: TrainingTexts) -> Floats:
     squares = QUANTILE**2 / n_texts
     variances = shares * (1 - shares) / n_texts
     centers = shares + squares / 2
-    half_widths = np.sqrt(QUANTILE**2 * variances + squares**2 / 4)
+    squared_widths = QUANTILE**2 * variances + squares**2 / 4
+    half_widths = np.sqrt(squared_widths)
     bounds = (centers - half_widths) / (1 + squares)
 
     distances = bounds - training.priors
+    possible = 1 - training.priors
     # A label that all texts have leaves no room for an excess.
-    possible = np.maximum(1 - training.priors, 1e-9)
+    possible = np.maximum(possible, 1e-9)
     return np.asarray(distances / possible)
 
 
@@ -103,9 +106,10 @@ def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
         4
     """
     is_uncovered = np.ones(n_texts, dtype=np.bool_)
-    gains = np.array([len(rows) for rows in rows_by_word], dtype=np.int64)
+    n_words = min(len(rows_by_word), MAX_COVERING_WORDS)
+    gains = np.array(list(map(len, rows_by_word)), dtype=np.int64)
     # Greedily, the word that covers most uncovered texts comes next.
-    for _ in range(min(MAX_COVERING_WORDS, len(gains))):
+    for _ in range(n_words):
         word = _find_best(gains, rows_by_word, is_uncovered)
         is_uncovered[rows_by_word[word]] = False
         gains[word] = 0

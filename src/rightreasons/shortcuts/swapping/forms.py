@@ -80,7 +80,8 @@ def take_form(text: str, donor: str, *, parts: frozenset[str] = ALL_PARTS) -> st
         end = donor_end
 
     pieces = [start]
-    for word, gap in zip(words, [*inner_gaps, end], strict=True):
+    following_gaps = [*inner_gaps, end]
+    for word, gap in zip(words, following_gaps, strict=True):
         pieces.append(word)
         pieces.append(gap)
     return "".join(pieces)
@@ -208,7 +209,7 @@ def take_third(
     """
     words, joint = split_words(text)
     donor_words, _ = split_words(donor)
-    if len(words) < 3 or len(donor_words) < 3:
+    if min(len(words), len(donor_words)) < 3:
         return None
     position = _find_third(len(words), third)
     donor_position = _find_third(len(donor_words), third)

@@ -185,7 +185,8 @@ class NeutralWords:
 
         # A window of the words around the frequency, which is cut off at neither end.
         last_start = max(len(self.words) - N_SIMILAR, 0)
-        start = min(max(middle - N_SIMILAR // 2, 0), last_start)
+        start = max(middle - N_SIMILAR // 2, 0)
+        start = min(start, last_start)
         n_choices = min(N_SIMILAR, len(self.words))
         index = start + int(rng.integers(n_choices))
         return self.words[index]
