@@ -103,9 +103,16 @@ def cluster_duplicates(
     """
     runs = _tabulate_runs(texts)
     n_texts = len(texts)
-    graph = sparse.csr_array((n_texts, n_texts), dtype=np.int32)
+    rows = [np.empty(0, dtype=np.intp)]
+    matches = [np.empty(0, dtype=np.intp)]
     for pairs in _iterate_similar(runs, runs, threshold):
-        graph += _make_table(pairs.rows, pairs.matches, graph.shape)
+        rows.append(pairs.rows)
+        matches.append(pairs.matches)
+    graph = _make_table(
+        np.concatenate(rows),
+        np.concatenate(matches),
+        shape=(n_texts, n_texts),
+    )
     _, components = csgraph.connected_components(graph, directed=False)
 
     # The first row of each component, at the rows of all its texts.

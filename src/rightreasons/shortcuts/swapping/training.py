@@ -133,7 +133,8 @@ class TrainingTexts:
     @functools.cached_property
     def shares(self) -> Floats:
         """(V, K) share of each label among the texts that have a word."""
-        return self.counts / self.n_texts[:, None]
+        n_texts = self.n_texts[:, None]
+        return np.asarray(self.counts / n_texts)
 
     @functools.cached_property
     def z_scores(self) -> Floats:
@@ -148,7 +149,8 @@ class TrainingTexts:
     @functools.cached_property
     def max_z_scores(self) -> Floats:
         """(V,) largest absolute z-score of each word."""
-        return np.abs(self.z_scores).max(axis=1)
+        distances = np.abs(self.z_scores)
+        return np.asarray(distances.max(axis=1))
 
     @functools.cached_property
     def lmi(self) -> Floats:
