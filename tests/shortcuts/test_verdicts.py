@@ -39,6 +39,18 @@ def test_scattered_nouns_that_decide_are_amber_and_named(real_data):
 
 
 @pytest.mark.real_data
+@pytest.mark.parametrize(("cue", "options"), [("nouns", SIXTEEN), ("topics", (("place", "any"),))])
+def test_a_set_of_words_that_decides_a_third_is_amber_and_named(real_data, cue, options):
+    case = Case("sst2", cue=cue, options=options, share=0.3)
+
+    row = audit_case(case, 400, 1, real_data)
+
+    assert 0.3 < row["truth"] < 0.5
+    assert row["color"] == "amber"
+    assert row["is_named"]
+
+
+@pytest.mark.real_data
 def test_a_model_is_not_green_without_training_texts(real_data):
     case = Case("sst2", reader="lexicon", has_training=False)
 
