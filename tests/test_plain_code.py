@@ -20,6 +20,7 @@ FINISHED_ROOMS = (
     "evaluate_module",
     "repairs",
     "replicate",
+    "shortcuts",
     "training",
 )
 MAX_EXCESS_IN_FINISHED_ROOM = 1.3

@@ -116,7 +116,7 @@ class ShortcutMeasurement:
         }
 
 
-def measure_shortcuts(
+def measure_shortcuts(  # noqa: PLR0913
     classifier: Classifier,
     texts: Sequence[str],
     labels: Any,

@@ -219,7 +219,7 @@ class SwapMeasurement:
     prediction_changes: Mapping[int, bool] = dataclasses.field(default_factory=dict)
 
 
-def measure_swaps(
+def measure_swaps(  # noqa: PLR0913
     source: Any,
     columns: Sequence[Sequence[str]],
     predictions: Labels,

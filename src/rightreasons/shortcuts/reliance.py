@@ -161,7 +161,7 @@ class ShortcutReliance(Result):
 
 
 @accept_options_as_keywords(RelianceOptions)
-def shortcut_reliance(
+def shortcut_reliance(  # noqa: PLR0913
     tokens: Any,
     attributions: Any,
     predictions: Any,
