@@ -22,7 +22,8 @@ import numpy as np
 from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.datasets.builder import DATA_DIR_VARIABLE, Source, load_dataset, members
+from rightreasons.datasets.builder import DATA_DIR_VARIABLE, load_dataset
+from rightreasons.datasets.sources import Source, read_members
 
 PREDICTIONS = Source(
     "predictions.tar.bz2",
@@ -152,7 +153,7 @@ def _released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
     archive = Path(folder) / "balanced_copa" / PREDICTIONS.path
     PREDICTIONS.verify(archive)
     wanted = f"{model}_Original_COPA_DEV_predictions_test.csv"
-    (content,) = (body for name, body in members(archive) if PurePosixPath(name).name == wanted)
+    (content,) = (body for name, body in read_members(archive) if PurePosixPath(name).name == wanted)
     rows = sorted(
         csv.DictReader(io.StringIO(content.decode())),
         key=lambda row: int(row["QuestionNumber"][1:]),

@@ -256,12 +256,16 @@ def test_probabilities_are_of_the_labels_of_the_suite(names):
 @pytest.mark.real_data
 def test_stored_results_of_a_model_are_reproduced(real_data):
     """The released SQuAD suite holds one model's answers with CheckList's own verdict on every case."""
-    from rightreasons.datasets.suites.checklist import read_pickled_suite, released
+    from rightreasons.datasets.suites.checklist import make_released
+    from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
 
     path = real_data / "checklist" / "suites" / "squad_suite.jsonl.gz"
     archive = real_data / "checklist" / "release" / "squad_suite.tar.gz"
     suite = read_pickled_suite(
-        archive, name="checklist_reading", text_columns=("context", "question"), made=released
+        archive,
+        name="checklist_reading",
+        text_columns=("context", "question"),
+        make_functionality=make_released,
     ).table()
     predictions, passed = [], []
     with gzip.open(path, "rt", encoding="utf-8") as stream:

@@ -5,7 +5,8 @@ import json
 import datasets
 import pytest
 
-from rightreasons.datasets.builder import Hub, builder_class, load_dataset
+from rightreasons.datasets.builder import get_builder_class, load_dataset
+from rightreasons.datasets.sources import Hub
 from rightreasons.datasets.texts import TREC
 
 datasets.disable_progress_bars()
@@ -47,7 +48,7 @@ def cache(tmp_path_factory):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_published_files(name, real_data):
-    data = load_dataset(name, data_dir=real_data)
+    data = load_dataset(name, data_dir=real_data, known_issues=False)
     assert {split: len(part) for split, part in data.items()} == COUNTS[name]
     for split, part in data.items():
         assert list(part.features)[:3] == ["id", "text", "label"]
@@ -169,7 +170,7 @@ PINNED = "0" * 40
 
 def mirror(name, folder, rows, monkeypatch):
     monkeypatch.setattr(Hub, "address", lambda self, file: str(folder / file))
-    for files in next(iter(builder_class(name).HUB.files.values())).values():
+    for files in next(iter(get_builder_class(name).HUB.files.values())).values():
         for file in files:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,8 +183,8 @@ def mirror(name, folder, rows, monkeypatch):
 @pytest.mark.parametrize("name", HUB_ROWS)
 def test_the_layout_of_the_hub(name, tmp_path, monkeypatch):
     mirror(name, tmp_path, [HUB_ROWS[name]] * 2, monkeypatch)
-    data = load_dataset(name, revision=PINNED)
-    assert set(data) == set(next(iter(builder_class(name).HUB.files.values())))
+    data = load_dataset(name, revision=PINNED, known_issues=False)
+    assert set(data) == set(next(iter(get_builder_class(name).HUB.files.values())))
     for split, part in data.items():
         assert part.features["label"].names == LABELS[name]
         assert part[1]["id"] == f"{split}-1"
@@ -198,7 +199,7 @@ def test_the_layout_of_the_hub(name, tmp_path, monkeypatch):
 
 def test_the_fine_labels_of_the_hub(tmp_path, monkeypatch):
     mirror("trec", tmp_path, [HUB_ROWS["trec"]], monkeypatch)
-    data = load_dataset("trec", "fine", split="test", revision=PINNED)
+    data = load_dataset("trec", "fine", split="test", revision=PINNED, known_issues=False)
     assert data.features["label"].int2str(data[0]["label"]) == "HUM:desc"
     assert len(TREC.LABELS["fine"]) == 50
 
@@ -210,10 +211,8 @@ def test_an_empty_tweet_is_left_out_and_the_ids_keep_the_lines(tmp_path, monkeyp
         [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2,
         monkeypatch,
     )
-    assert load_dataset("tweeteval_hate", split="test", revision=PINNED)["id"][:] == [
-        "test-0",
-        "test-2",
-    ]
+    data = load_dataset("tweeteval_hate", split="test", revision=PINNED, known_issues=False)
+    assert data["id"][:] == ["test-0", "test-2"]
 
 
 def test_a_pair_with_an_empty_question_is_left_out(tmp_path, monkeypatch):

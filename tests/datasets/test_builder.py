@@ -11,14 +11,9 @@ import pytest
 
 from rightreasons.datasets import builder as builder_module
 from rightreasons.datasets import builder as catalog
-from rightreasons.datasets.builder import (
-    Builder,
-    Config,
-    Hub,
-    Source,
-    classification_features,
-    multiple_choice_features,
-)
+from rightreasons.datasets.builder import Builder, Config
+from rightreasons.datasets.files import classification_features, multiple_choice_features
+from rightreasons.datasets.sources import Hub, Source
 
 datasets.disable_progress_bars()
 
@@ -68,8 +63,8 @@ def alone(monkeypatch, tmp_path):
     monkeypatch.setitem(catalog.CATALOG, "toy", "toy:Toy")
     monkeypatch.setattr(
         catalog,
-        "builder_class",
-        lambda name, found=catalog.builder_class: Toy if name == "toy" else found(name),
+        "get_builder_class",
+        lambda name, found=catalog.get_builder_class: Toy if name == "toy" else found(name),
     )
 
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from rightreasons.datasets.builder import Source, members
+from rightreasons.datasets.sources import Source, read_members
 
 CONTENT = b"one\ntwo\n"
 
@@ -61,19 +61,19 @@ def test_every_kind_of_archive(tmp_path, kind):
         zipped(path, [("data/", b""), ("__MACOSX/data/._a.txt", b"shadow"), *FILES])
     else:
         tarred(path, FILES, "w" if kind == "tar" else f"w:{kind.removeprefix('tar.')}")
-    assert list(members(path)) == FILES
+    assert list(read_members(path)) == FILES
 
 
 def test_sizes_are_bounded_by_what_comes_out(tmp_path):
     bomb = zipped(tmp_path / "bomb.zip", [("zeros", bytes(1_000_000))])
     assert bomb.stat().st_size < 5_000
     with pytest.raises(ValueError, match="100000 bytes"):
-        list(members(bomb, max_bytes=100_000))
+        list(read_members(bomb, max_bytes=100_000))
 
 
 def test_what_is_no_archive_is_told(tmp_path):
     (tmp_path / "a.zip").write_bytes(b"not an archive")
     with pytest.raises(ValueError, match="Expected a whole zip or tar archive"):
-        list(members(tmp_path / "a.zip"))
+        list(read_members(tmp_path / "a.zip"))
     with pytest.raises(FileNotFoundError, match="No such file"):
-        list(members(tmp_path / "none.zip"))
+        list(read_members(tmp_path / "none.zip"))

@@ -5,8 +5,9 @@ import json
 import datasets
 import pytest
 
-from rightreasons.datasets.builder import Hub, load_dataset
-from rightreasons.datasets.texts import articles_of
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.question_answering import select_articles
+from rightreasons.datasets.sources import Hub
 from rightreasons.io.tables import open_questions
 
 datasets.disable_progress_bars()
@@ -92,8 +93,8 @@ def test_the_layout_of_the_hub(tmp_path, monkeypatch):
 
 def test_articles_do_not_depend_on_their_order():
     names = [f"article {number}" for number in range(12)]
-    assert articles_of("test", names) == articles_of("test", names[::-1])
-    assert not articles_of("test", names) & articles_of("train", names)
+    assert select_articles("test", names) == select_articles("test", names[::-1])
+    assert not select_articles("test", names) & select_articles("train", names)
 
 
 @pytest.mark.parametrize(

@@ -230,13 +230,21 @@ class Answers:
         return self.predictions
 
 
-def equal(answers: Answers, *, value: int | str | None = None, clean: str = "none") -> Results:
+def equal(
+    answers: Answers,
+    *,
+    value: int | str | None = None,
+    clean: str = "none",
+    accept: Mapping[str, Sequence[int]] | None = None,
+) -> Results:
     """Expect the label of each example, or one fixed answer; NaN for an example without a label.
 
     Args:
         answers: Answers to the examples.
         value: Expected answer to all examples; None for the label of each example.
         clean: Normalization of both texts before they are compared, as in `normalize_answer`.
+        accept: Class label, as a text -> all classes that are correct for it, such as neutral and
+            positive for "not negative"; None if only the label is correct.
     """
     labels = answers.labels
     if value is not None:
@@ -247,7 +255,8 @@ def equal(answers: Answers, *, value: int | str | None = None, clean: str = "non
         )
 
     if isinstance(answers.predictions, np.ndarray):
-        return _compare_classes(answers.predictions, labels)
+        results = _compare_classes(answers.predictions, labels)
+        return _accept_classes(results, answers.predictions, labels, accept or {})
     if isinstance(value, int):
         # A number is no text: this raises the error that says so.
         answers.get_classes()
@@ -268,6 +277,19 @@ def _compare_classes(predictions: NDArray[np.int64], labels: Any) -> Results:
     is_unlabeled = np.isnan(gold) | (gold < 0)
     is_equal = (predictions == gold).astype(np.float64)
     return np.where(is_unlabeled, np.nan, is_equal)
+
+
+def _accept_classes(
+    results: Results,
+    predictions: NDArray[np.int64],
+    labels: Any,
+    accept: Mapping[str, Sequence[int]],
+) -> Results:
+    """Return the results with a pass for each further class that is correct for a label."""
+    for label, classes in accept.items():
+        has_label = np.array([str(own_label) == label for own_label in labels])
+        results = np.where(has_label & np.isin(predictions, classes), 1.0, results)
+    return results
 
 
 def _compare_texts(predictions: Sequence[str], labels: Any, clean: str) -> Results:

@@ -344,9 +344,9 @@ def data() -> None:
 @DATA.command("list")
 def list_() -> None:
     """List the names that `rightreasons audit` and `rightreasons.load_dataset` accept."""
-    from rightreasons.datasets.builder import available_datasets, builder_class
+    from rightreasons.datasets.builder import available_datasets, get_builder_class
 
-    about = {name: builder_class(name).DESCRIPTION for name in available_datasets()}
+    about = {name: get_builder_class(name).DESCRIPTION for name in available_datasets()}
     hand_over(about)
     print_rows(about.items(), indent="", texts=(0, 1))
 
@@ -419,7 +419,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     """
     from rightreasons.audited.opening import task_of_data
     from rightreasons.audited.splits import limited
-    from rightreasons.datasets.builder import available_datasets, builder_class
+    from rightreasons.datasets.builder import available_datasets, get_builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.logs import LINKS
     from rightreasons.io.tables import choose_split
@@ -449,7 +449,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
             tasks.setdefault("items" if split == first else re.sub(r"\W+", "_", split), []).append(
                 row
             )
-    builder = builder_class(dataset) if dataset in available_datasets() else None
+    builder = get_builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
         typer.echo(f"{task}: {pluralize(len(rows), 'item')}")
@@ -545,7 +545,7 @@ def convert(
     """
     from rightreasons.core.options import parse_names
     from rightreasons.core.store import check_file
-    from rightreasons.datasets.suites.checklist import read_pickled_suite
+    from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
 
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")

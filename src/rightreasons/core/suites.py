@@ -58,6 +58,7 @@ _PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     "equal": {
         "value": (int | str | None, None),
         "clean": (Literal[NORMALIZATIONS], "none"),
+        "accept": (dict[str, Labels] | None, None),
     },
     "not_equal": {"value": (int | str, ...)},
     "invariant": {"tolerance": (Tolerance, TOLERANCE)},

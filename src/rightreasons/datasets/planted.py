@@ -17,7 +17,8 @@ import numpy as np
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_seed
-from rightreasons.datasets.builder import Builder, Config, classification_features
+from rightreasons.datasets.builder import Builder, Config
+from rightreasons.datasets.files import classification_features
 from rightreasons.datasets.perturbing.edits import WORDS
 
 CUES: dict[str, tuple[str, ...]] = {

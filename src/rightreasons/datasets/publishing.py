@@ -16,7 +16,7 @@ from huggingface_hub import DatasetCardData
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.datasets.builder import Builder, builder_class, load_builder
+from rightreasons.datasets.builder import Builder, get_builder_class, load_builder
 
 _HUB_LICENSES = {
     "Apache-2.0": "apache-2.0",
@@ -62,7 +62,7 @@ def publish(
         ...     datasets.load_dataset(str(written), "function", split="test_absent", cache_dir=folder + "/c").num_rows
         4
     """
-    builder_type = builder_class(name)
+    builder_type = get_builder_class(name)
     root = _empty(folder)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(

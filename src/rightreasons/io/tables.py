@@ -45,7 +45,7 @@ from rightreasons.core.validation import (
     check_same_length,
     check_seed,
 )
-from rightreasons.datasets.texts import question_features, questions_in
+from rightreasons.datasets.question_answering import question_features, read_questions
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
 from rightreasons.io.options import (
@@ -676,7 +676,7 @@ def open_questions(
         rows = tables[choose_split(tables, split, where=name, others=True)]
     if "paragraphs" in rows.column_names:
         rows = datasets.Dataset.from_list(
-            list(questions_in(rows, name)), features=question_features()
+            list(read_questions(rows, name)), features=question_features()
         )
     check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     ids = check_ids(columns.values_of(rows, "id"), f"id of {name}")

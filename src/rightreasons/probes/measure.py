@@ -294,13 +294,24 @@ def probe_tables(
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
     tables = {name: perturb(labeled, name, **options) for name in WITHOUT_ANSWER}
     tables |= {extra_choices_name(k): perturb(labeled, "extra_choices", k=k, **options) for k in ks}
-    sources = set(tables["no_question"]["source_id"][:])
-    original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
+    # All tables need the same items: a probe leaves out those that have too few choices to borrow.
+    sources = set.intersection(*(set(table["source_id"][:]) for table in tables.values()))
+    tables = {name: _select_items(table, "source_id", sources) for name, table in tables.items()}
+    original = _select_items(labeled, "id", sources)
     if len(original) == 0:
-        raise ValueError("Expected items whose choices differ, but each has two that are equal.")
+        raise ValueError(
+            "Expected items whose choices differ, and choices of other prompts to borrow, but each "
+            "item has two equal choices, or the prompt of all others."
+        )
     return ProbeTables(
         {ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original), groups_column
     )
+
+
+def _select_items(table: datasets.Dataset, column: str, ids: set[str]) -> datasets.Dataset:
+    """Return the rows of a table whose id in a column is one of some ids."""
+    rows = [row for row, item in enumerate(table[column][:]) if str(item) in ids]
+    return table if len(rows) == len(table) else table.select(rows)
 
 
 def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()) -> ProbeFigures:

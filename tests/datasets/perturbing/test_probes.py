@@ -194,7 +194,9 @@ def test_dropped_duplicates():
     ],
 )
 def test_real_counts(real_data, tmp_path, name, split, count):
-    data = load_dataset(name, split=split, data_dir=real_data, cache_dir=tmp_path)
+    data = load_dataset(
+        name, split=split, data_dir=real_data, cache_dir=tmp_path, known_issues=False
+    )
     labels = [row["label"] for row in data]
     assert len(labels) == count
     expected = (
@@ -213,7 +215,13 @@ def test_real_perturbed_sets(real_data, tmp_path):
         ("perturbed_socialiqa", 1949),
     ):
         data = load_dataset(
-            name, "extra_choices", split="validation", data_dir=real_data, cache_dir=tmp_path, k=2
+            name,
+            "extra_choices",
+            split="validation",
+            data_dir=real_data,
+            cache_dir=tmp_path,
+            k=2,
+            known_issues=False,
         )
         assert len(data) == count  # five items of SocialIQA have two equal choices and are left out
         assert all(label >= 0 for label in data["label"])
@@ -242,3 +250,46 @@ def test_what_an_item_lacks_is_told(change, message):
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         perturb(datasets.Dataset.from_list([row], features=features), "extra_choices", k=1)
+
+
+TRUE_STATEMENTS = [
+    {
+        "id": str(number),
+        "prompt": "Which of the following statements is true?",
+        "choices": [f"{number} is less than {number + 1}.", f"{number} is more than {number + 1}."],
+        "label": 0,
+    }
+    for number in range(20)
+]
+
+
+@pytest.mark.parametrize("probe", ["no_right_answer", "extra_choices"])
+def test_a_choice_of_an_item_with_the_same_prompt_is_never_borrowed(probe):
+    # The correct statement of any of the 20 items answers the prompt of all of them.
+    items = datasets.Dataset.from_list([*TRUE_STATEMENTS, *ITEMS])
+    statements = {text for row in TRUE_STATEMENTS for text in row["choices"]}
+
+    perturbed = perturb(items, probe)
+
+    assert len(perturbed) == 50
+    for row in perturbed:
+        if row["prompt"].startswith("Which of the following"):
+            borrowed = [
+                text
+                for text, source in zip(row["choices"], row["choice_sources"], strict=True)
+                if source != row["source_id"]
+            ]
+            assert borrowed
+            assert not statements & set(borrowed)
+
+
+@pytest.mark.parametrize("probe", ["no_right_answer", "extra_choices"])
+def test_items_that_can_only_borrow_from_their_own_prompt_are_left_out_and_counted(probe):
+    items = datasets.Dataset.from_list([*TRUE_STATEMENTS, ITEMS[0]])
+
+    # The 20 items need up to two choices, which the item with another prompt has.
+    assert len(perturb(items, probe)) == 21
+
+    with pytest.warns(UserWarning, match="Left out 20 of 20 items"):
+        perturbed = perturb(items.select(range(20)), probe)
+    assert len(perturbed) == 0

@@ -16,12 +16,9 @@ import pytest
 
 from command_line import run
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.datasets.suites.checklist import (
-    EXPECTATIONS,
-    load_plain,
-    read_pickled_suite,
-    released,
-)
+from rightreasons.datasets.suites.checklist import EXPECTATIONS, make_released
+from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
+from rightreasons.datasets.suites.pickles import load_plain
 from rightreasons.datasets.suites.suite import Suite, open_suite
 
 # Functions that are built as CheckList's are: the same names, around the same variables. They do nothing.
@@ -324,7 +321,7 @@ def test_a_sentence_does_not_hold_a_name_of_a_million_letters(tmp_path):
 
 
 def test_pickles_that_ask_for_too_much_are_refused(monkeypatch):
-    monkeypatch.setattr("rightreasons.datasets.suites.checklist.MAX_INSTRUCTIONS", 1_000_000)
+    monkeypatch.setattr("rightreasons.datasets.suites.pickles.MAX_INSTRUCTIONS", 1_000_000)
     for content in (
         b"\x80\x04](" + (value * 999 + b"e(") * 2000 + b"e." for value in (b"]", b"}", b"\x8f")
     ):
@@ -353,7 +350,7 @@ def test_the_stored_results_of_the_reading_suite(real_data):
         real_data / "checklist" / "release" / "squad_suite.tar.gz",
         name="x",
         text_columns=("context", "question"),
-        made=released,
+        make_functionality=make_released,
     )
     answers, passed = [], []
     with gzip.open(

@@ -17,14 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from rightreasons.datasets.builder import builder_class, load_dataset
-from rightreasons.datasets.suites.checklist import (
-    PAPER_LABELS,
-    CheckListSentiment,
-    load_plain,
-    read_pickled_suite,
-    released,
-)
+from rightreasons.datasets.builder import get_builder_class, load_dataset
+from rightreasons.datasets.suites.checklist import CheckListSentiment, make_released
+from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
+from rightreasons.datasets.suites.pickles import load_plain
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
@@ -363,9 +359,11 @@ SOME = {  # functionality -> cases, examples (Appendix A)
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", list(COUNTS))
 def test_released_counts(real_data, name):
-    builder = builder_class(name)
+    builder = get_builder_class(name)
     archive = real_data / "checklist" / builder.SOURCES[0].path
-    suite = read_pickled_suite(archive, name=name, text_columns=builder.TEXT_COLUMNS, made=released)
+    suite = read_pickled_suite(
+        archive, name=name, text_columns=builder.TEXT_COLUMNS, make_functionality=make_released
+    )
     functionalities, cases, examples, n_mft = COUNTS[name]
     assert len(suite.functionalities) == functionalities
     found = Counter()
@@ -388,14 +386,6 @@ def test_as_a_dataset(real_data, tmp_path):
     assert {"context", "question", "answer", "functionality", "test_type", "case_id"} <= set(
         data.column_names
     )
-    suite = builder_class("checklist_paraphrase")(
-        data_dir=real_data, cache_dir=tmp_path, paper_labels=True
-    ).suite()
-    mended = {part.name: part for part in suite.functionalities if part.name in PAPER_LABELS}
-    assert {part.test_type for part in mended.values()} == {"MFT"}
-    assert {name: set(part.cases[0].labels) for name, part in mended.items()} == {
-        name: {label} for name, label in PAPER_LABELS.items()
-    }
 
 
 # ---------------------------------------------------------------------------------------------------- hostile pickles
@@ -480,7 +470,12 @@ def write_archive(path, held):
 def test_an_archive_with_something_else(tmp_path):
     path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"not": "a suite"})
     with pytest.raises(ValueError, match="its pickle holds something else"):
-        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
+        read_pickled_suite(
+            path,
+            name="checklist_sentiment",
+            text_columns=("text",),
+            make_functionality=make_released,
+        )
 
 
 class Stub:
@@ -509,14 +504,24 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
     with pytest.raises(
         ValueError, match=r"they repeat one another|with texts as name and capability"
     ):
-        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
+        read_pickled_suite(
+            path,
+            name="checklist_sentiment",
+            text_columns=("text",),
+            make_functionality=make_released,
+        )
 
 
 @pytest.mark.parametrize("label", [float("inf"), 10**40, {}])
 def test_labels_of_a_pickle(tmp_path, monkeypatch, label):
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, labels=label)
     with pytest.raises((TypeError, ValueError), match="Expected (labels|a test of CheckList)"):
-        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
+        read_pickled_suite(
+            path,
+            name="checklist_sentiment",
+            text_columns=("text",),
+            make_functionality=make_released,
+        )
 
 
 def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
@@ -557,7 +562,10 @@ def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
     try:
         if kind == "tar.gz":
             read_pickled_suite(
-                path, name="checklist_sentiment", text_columns=("text",), made=released
+                path,
+                name="checklist_sentiment",
+                text_columns=("text",),
+                make_functionality=make_released,
             )
         else:
             Suite.read(path)

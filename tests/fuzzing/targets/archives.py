@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema, zipped
-from rightreasons.datasets.multiple_choice import (
-    balanced_items,
-    cause_effect_items,
-    copa_test,
-    easy_ids,
+from rightreasons.datasets.copa import (
+    read_balanced_items,
+    read_cause_effect_items,
+    read_easy_ids,
     read_items,
+    read_test_items,
 )
-from rightreasons.datasets.suites.checklist import load_plain, read_pickled_suite, released
+from rightreasons.datasets.suites.checklist import make_released
+from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
+from rightreasons.datasets.suites.pickles import load_plain
 from rightreasons.io.tables import open_splits
 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>
@@ -54,10 +56,10 @@ COPA = [
 ]
 READERS = {
     "items": lambda path: read_items(path, "copa.xml"),
-    "balanced": balanced_items,
-    "test": copa_test,
-    "cause-effect": cause_effect_items,
-    "easy": easy_ids,
+    "balanced": read_balanced_items,
+    "test": read_test_items,
+    "cause-effect": read_cause_effect_items,
+    "easy": read_easy_ids,
 }
 
 
@@ -147,7 +149,9 @@ def check_checklist(value, folder):
     suffix, content = value
     path = folder / f"suite{suffix}"
     path.write_bytes(content)
-    read_pickled_suite(path, name="suite", text_columns=("text",), made=released).table()
+    read_pickled_suite(
+        path, name="suite", text_columns=("text",), make_functionality=make_released
+    ).table()
 
 
 def check_pickle(value, folder):

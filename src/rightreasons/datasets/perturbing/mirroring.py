@@ -1,4 +1,8 @@
-"""Mirrored items: a two-choice data set that is balanced, so that no cue in the choices tells the right one."""
+"""Mirrored items: a two-choice data set that is balanced, so that no cue in the choices helps.
+
+`mirror_dataset` adds the mirrors of a user's own items, and `check_mirrored` verifies any set of
+pairs, among them those of Balanced COPA.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,27 @@ Row = Mapping[str, Any]
 
 
 def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> datasets.Dataset:
-    """Balance a two-choice data set: add to each item a mirrored one, whose new prompt makes the other choice right.
+    """Balance a two-choice data set: add to each item a mirror whose new prompt has the other answer.
 
-    Then every choice is right once and wrong once, so every cue in the choices has a productivity of exactly 0.5: a
-    model must read the prompt. The user writes the prompts; this function verifies that the result is balanced.
+    Then every choice is right once and wrong once, so every cue in the choices has a productivity of
+    exactly 0.5: a model must read the prompt. The user writes the prompts; this function verifies
+    that the result is balanced.
 
     Args:
-        dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or `premise`,
-            `choice1` and `choice2` as in COPA. Further columns are copied to the mirrored item.
-        prompts: The id of each item -> its new prompt. Items without one are left out, so that the result is balanced.
+        dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or
+            `premise`, `choice1` and `choice2` as in COPA. Further columns are copied to the mirror.
+        prompts: The id of each item -> its new prompt. Items without one are left out, so that the
+            result is balanced.
 
     Returns:
-        Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id of the original.
-        A mirror's id is its original's plus a power of ten above all ids (as Balanced COPA has id + 1000), or the
-        original's with "-mirrored" where ids are texts.
+        Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id
+        of the original. A mirror's id is its original's plus a power of ten above all ids (as
+        Balanced COPA has id + 1000), or the original's with "-mirrored" if ids are texts.
 
     Raises:
         TypeError: If a prompt is not a text.
-        ValueError: If an item does not have two different choices and a label of 0 or 1, a prompt is missing, empty or
-            the old one, or an id occurs twice.
+        ValueError: If an item does not have two different choices and a label of 0 or 1, a prompt is
+            missing, empty or the old one, or an id occurs twice.
 
     References:
         Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3.
@@ -52,77 +58,102 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     column = "prompt" if "prompt" in dataset.column_names else "premise"
     check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
     items = [dict(row) for row in dataset]
-    check_ids((row["id"] for row in items), "id")
-    check_kind(prompts, "prompts", Mapping)
-    if unknown := prompts.keys() - {row["id"] for row in items}:
-        raise ValueError(
-            f"Expected prompts for ids of the data set, but it has no item {min(unknown, key=repr)!r}."
-        )
-    check_texts(list(prompts.values()), "prompts")
-    # Numbers go on above the next power of ten.
-    numbers = all(isinstance(row["id"], int) for row in items)
-    offset = 10 ** len(str(max(row["id"] for row in items))) if numbers else None
-    rows = []
+    ids = [row["id"] for row in items]
+    check_ids(ids, "id")
+    _check_prompts(prompts, ids)
+
+    rows: list[dict[str, Any]] = []
+    offset = _choose_offset(ids)
     for row in items:
         if row["id"] not in prompts:
             continue
-        same = prompts[row["id"]].strip() == str(row[column]).strip()
-        if (
-            same
-            or row["label"] not in (0, 1)
-            or len(choices_of(row)) != 2
-            or len(set(choices_of(row))) != 2
-        ):
-            raise ValueError(
-                f"Expected two different choices, a label of 0 or 1 and a new prompt for item {row['id']!r}, but got "
-                f"{format_value(row)}, and {'the old' if same else 'a new'} prompt."
-            )
-        mirror_id = row["id"] + offset if offset is not None else f"{row['id']}-mirrored"
-        mirrored = {**row, "id": mirror_id, column: prompts[row["id"]], "label": 1 - row["label"]}
-        rows += [
-            {**row, "mirrored": False, "source_id": row["id"]},
-            {**mirrored, "mirrored": True, "source_id": row["id"]},
-        ]
+        prompt = prompts[row["id"]]
+        _check_item(row, prompt, column)
+        mirror_id = f"{row['id']}-mirrored" if offset is None else row["id"] + offset
+        mirror = {**row, "id": mirror_id, column: prompt, "label": 1 - row["label"]}
+        rows.append({**row, "mirrored": False, "source_id": row["id"]})
+        rows.append({**mirror, "mirrored": True, "source_id": row["id"]})
     check_ids((row["id"] for row in rows), "id")
     check_mirrored(rows)
+
     added = {"mirrored": hf.Value("bool"), "source_id": dataset.features["id"]}
     features = hf.Features({**dataset.features, **added})
     return hf.Dataset.from_list(rows, features=features)
 
 
+def _check_prompts(prompts: Mapping[Any, str], ids: Sequence[Any]) -> None:
+    check_kind(prompts, "prompts", Mapping)
+    unknown = prompts.keys() - set(ids)
+    if unknown:
+        raise ValueError(
+            f"Expected prompts for ids of the data set, but it has no item "
+            f"{min(unknown, key=repr)!r}."
+        )
+    check_texts(list(prompts.values()), "prompts")
+
+
+def _choose_offset(ids: Sequence[Any]) -> int | None:
+    """Return the power of ten above all ids, None if they are no numbers."""
+    if not all(isinstance(key, int) for key in ids):
+        return None
+    return int(10 ** len(str(max(ids))))
+
+
+def _check_item(row: Row, prompt: str, column: str) -> None:
+    """Check that an item has two different choices, a label of 0 or 1, and a new prompt."""
+    is_old_prompt = prompt.strip() == str(row[column]).strip()
+    choices = choices_of(row)
+    has_two_choices = len(choices) == 2 and choices[0] != choices[1]
+    if is_old_prompt or row["label"] not in (0, 1) or not has_two_choices:
+        prompt_kind = "the old" if is_old_prompt else "a new"
+        raise ValueError(
+            f"Expected two different choices, a label of 0 or 1 and a new prompt for item "
+            f"{row['id']!r}, but got {format_value(row)}, and {prompt_kind} prompt."
+        )
+
+
 def check_mirrored(rows: Sequence[Row]) -> None:
-    """Check that items come in mirrored pairs: the same two choices and question, the other choice right.
+    """Check that items come in mirrored pairs: equal choices and question, the other choice correct.
 
     Choices are compared by text, never by position: Balanced COPA swaps them in half of its pairs.
 
     Args:
-        rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the formats of `mirror_dataset`.
+        rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the formats of
+            `mirror_dataset`.
 
     Raises:
-        ValueError: If an item has no partner or a pair is not balanced; both ids are named.
+        ValueError: If an item has no partner or a pair is not balanced. Both ids are named.
     """
     originals = {row["id"]: row for row in rows if not row["mirrored"]}
     mirrors = {row["source_id"]: row for row in rows if row["mirrored"]}
-    for key in (*originals, *mirrors):
-        if key not in originals or key not in mirrors:
-            there, lacking = (
-                ("original", "mirrored") if key in originals else ("mirrored", "original")
-            )
-            raise ValueError(
-                f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none."
-            )
+    for key in originals:
+        if key not in mirrors:
+            raise _make_partner_error("mirrored", "original", key)
+    for key in mirrors:
+        if key not in originals:
+            raise _make_partner_error("original", "mirrored", key)
+
     for key, original in originals.items():
         mirror = mirrors[key]
-        answers = {choices_of(row)[row["label"]] for row in (original, mirror)}
-        if (
-            original.get("question") != mirror.get("question")
-            or sorted(choices_of(original)) != sorted(choices_of(mirror))
-            or len(answers) != 2
-        ):
+        if not _is_balanced(original, mirror):
             raise ValueError(
-                f"Expected item {mirror['id']!r} and its original {key!r} to have the same question and alternatives, "
-                f"but opposite answers; they are {format_value(mirror, 300)} and {format_value(original, 300)}."
+                f"Expected item {mirror['id']!r} and its original {key!r} to have the same question "
+                f"and alternatives, but opposite answers; they are {format_value(mirror, 300)} and "
+                f"{format_value(original, 300)}."
             )
+
+
+def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
+    return ValueError(
+        f"Expected a {missing} item for the {present} one of source {key!r}, but there is none."
+    )
+
+
+def _is_balanced(original: Row, mirror: Row) -> bool:
+    has_one_question = original.get("question") == mirror.get("question")
+    has_equal_choices = sorted(choices_of(original)) == sorted(choices_of(mirror))
+    answers = {choices_of(row)[row["label"]] for row in (original, mirror)}
+    return has_one_question and has_equal_choices and len(answers) == 2
 
 
 def choices_of(row: Row) -> list[str]:

@@ -1,20 +1,23 @@
-"""The four confusion probes: multiple-choice items perturbed so that a sound model should change its mind.
+"""The four confusion probes: multiple-choice items perturbed so that a sound model changes its mind.
 
-| probe | change | right choice afterwards |
+| probe | change | correct choice afterwards |
 |---|---|---|
 | no_question | removes the prompt | none; the old one is pseudo-correct |
 | wrong_question | replaces the prompt with that of another item | none; the old one is pseudo-correct |
-| no_right_answer | replaces the right choice with a choice of another item | none |
-| extra_choices | adds choices of other items | the same one, at a random position |
+| no_right_answer | replaces the correct choice with a choice of another item | none |
+| extra_choices | adds choices of other items | the old one, at a random position |
 
-Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So another order, a
-subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
+Choices are borrowed only from items with another prompt: a choice of an item with the same prompt
+may answer it. If there are too few, the item is left out, and `perturb` says how many were.
+
+Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So
+another order, a subset (with the whole set as its pool), or another number of workers gives the same
+perturbed item.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +26,12 @@ from typing import Any
 import datasets
 
 from rightreasons.core.validation import check_count, check_ids, check_one_of, check_seed
-from rightreasons.datasets.builder import multiple_choice_features
+from rightreasons.datasets.files import multiple_choice_features
 
 ORIGINAL = "original"
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
-"""The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
+"""Names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
 
 AUTO = "auto"
 """`duplicates`: leave out the items with equal choices that the probe cannot use."""
@@ -44,15 +47,16 @@ FEATURES = multiple_choice_features(
     choice_sources=datasets.List(datasets.Value("string")),
     original_positions=datasets.List(datasets.Value("int64")),
 )
-"""The columns of a perturbed item.
+"""Columns of a perturbed item.
 
-`label` is -1 where no choice is right; `pseudo_label` is the position of the choice that used to be right, -1 where it
-is gone or still right. `prompt_source` and `choice_sources` are the ids of the items that the prompt and each choice
-come from (the prompt's is empty where there is none). `original_positions` has the new position of each of the item's
-own choices, -1 for one that was replaced.
+`label` is -1 if no choice is correct. `pseudo_label` is the position of the choice that used to be
+correct, -1 if it is gone or still correct. `prompt_source` and `choice_sources` are the ids of the
+items that the prompt and each choice come from (`prompt_source` is empty without a prompt).
+`original_positions` has the new position of each of the item's own choices, -1 for a replaced one.
 """
 
-_TRIES = 64  # random draws before the pool is searched in order
+N_RANDOM_TRIES = 64
+"""Number of random draws before the pool is searched in order."""
 
 Row = dict[str, Any]
 
@@ -70,19 +74,17 @@ class Pool:
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
         if isinstance(items, datasets.Dataset):
             items = items.select_columns(["id", "prompt", "choices"])
-        rows = sorted(
-            ((row["id"], row["prompt"], row["choices"]) for row in items),
-            key=operator.itemgetter(0),
-        )
+        rows = [(row["id"], row["prompt"], row["choices"]) for row in items]
+        rows.sort(key=operator.itemgetter(0))
         if not rows:
             raise ValueError(
                 "Expected at least one item in the pool to borrow from, but it is empty."
             )
-        check_ids(key for key, *_ in rows)
-        self.ids, self.prompts, self.choices = (
-            [str(row[0]) for row in rows],
-            *zip(*(row[1:] for row in rows), strict=True),
-        )
+        check_ids(key for key, _, _ in rows)
+        self.ids = [str(key) for key, _, _ in rows]
+        self.prompts = [prompt for _, prompt, _ in rows]
+        self.choices = [choices for _, _, choices in rows]
+        self.prompt_keys = [_fold(prompt or "") for prompt in self.prompts]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -102,24 +104,27 @@ def perturb(
     Args:
         dataset: Items with the columns id, prompt, choices and label (0-based).
         probe: One of `PROBES`.
-        k: For extra_choices, how many choices to add, or "double" (default) for as many as the item has.
-        pool: The items to borrow from; None (default) for the dataset itself. Where `dataset` is part of a set, pass
-            the whole set: each item is then perturbed as in it.
+        k: For extra_choices, how many choices to add, or "double" (default) for as many as the item
+            has.
+        pool: The items to borrow from. None (default) for the dataset. If `dataset` is part of a
+            set, pass the whole set: each item is then perturbed as in it.
         seed: Seed of the draws; default 0.
-        duplicates: What to do with an item that has the same choice twice: "drop" (leave it out), "error", or "auto"
-            (default): drop it, except for no_question, which such an item does not disturb, and warn of how many items
-            of a dataset were left out.
+        duplicates: What to do with an item that has the same choice twice: "drop" (leave it out),
+            "error", or "auto" (default): drop it, except for no_question, which such an item does
+            not disturb. "auto" warns of how many items of a dataset were left out.
 
     Returns:
-        The perturbed items, with the columns of `FEATURES`.
+        The perturbed items, with the columns of `FEATURES`. Items without enough choices of other
+        prompts to borrow are left out too.
 
     Raises:
-        ValueError: If an item has fewer than two choices, an empty prompt or a label outside its choices, or equal
-            choices with `duplicates="error"`, the pool is too small to borrow from, or an option is wrong.
+        ValueError: If an item has fewer than two choices, an empty prompt or a label outside its
+            choices, or equal choices with `duplicates="error"`, the pool is too small to borrow
+            from, or an option is wrong.
 
     References:
-        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
-        Representation Models through Four Experimental Probes", section 3.
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based
+        Language Representation Models through Four Experimental Probes", section 3.
 
     Example:
         >>> items = [
@@ -131,31 +136,55 @@ def perturb(
         ('', -1, 0)
     """
     check_one_of(probe, PROBES, "probe")
-    perturber = Perturber(
-        probe,
-        k=k,
-        pool=pool if isinstance(pool, Pool) else Pool(dataset if pool is None else pool),
-        seed=seed,
-        duplicates=duplicates,
-    )
+    if not isinstance(pool, Pool):
+        pool = Pool(dataset if pool is None else pool)
+    perturber = Perturber(probe, k=k, pool=pool, seed=seed, duplicates=duplicates)
     check_ids(dataset["id"])
-    how = {
-        "batched": True,
-        "features": FEATURES,
-        "remove_columns": dataset.column_names,
-        "desc": probe,
-    }
-    perturbed = dataset.map(perturber.batch, **how)
-    if duplicates == AUTO and len(perturbed) < len(dataset):
-        warnings.warn(
-            f"Left out {len(dataset) - len(perturbed):,} of {len(dataset):,} items, which have the same choice twice.",
-            stacklevel=2,
-        )
+    perturbed = dataset.map(
+        perturber.batch,
+        batched=True,
+        features=FEATURES,
+        remove_columns=dataset.column_names,
+        desc=probe,
+    )
+    if duplicates == AUTO:
+        _warn_of_excluded_items(dataset, perturbed, probe)
     return perturbed
 
 
+def _warn_of_excluded_items(
+    dataset: datasets.Dataset, perturbed: datasets.Dataset, probe: str
+) -> None:
+    """Warn of the items that were left out, by reason."""
+    n_excluded = len(dataset) - len(perturbed)
+    if n_excluded == 0:
+        return
+    n_equal = 0
+    if probe != "no_question":
+        n_equal = sum(_has_equal_choices(choices) for choices in dataset["choices"])
+    reasons = []
+    if n_equal:
+        reasons.append(
+            f"Left out {n_equal:,} of {len(dataset):,} items, which have the same choice twice."
+        )
+    if n_excluded > n_equal:
+        reasons.append(
+            f"Left out {n_excluded - n_equal:,} of {len(dataset):,} items, as the pool has too few "
+            "choices of items with another prompt to borrow."
+        )
+    warnings.warn(" ".join(reasons), stacklevel=3)
+
+
 class Perturber:
-    """One probe with its options, applied item by item; see `perturb`."""
+    """One probe with its options, applied item by item.
+
+    Args:
+        probe: One of `PROBES`.
+        k: Number of choices that extra_choices adds.
+        pool: The items to borrow from.
+        seed: Seed of the draws.
+        duplicates: As in `perturb`.
+    """
 
     def __init__(
         self,
@@ -174,81 +203,124 @@ class Perturber:
 
     def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """Perturb a batch of columns."""
+        rows: list[Row] = []
         items = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
-        rows = [row for item in items for row in self.rows(*item)]
+        for item in items:
+            rows.extend(self.rows(*item))
         return {name: [row[name] for row in rows] for name in FEATURES}
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
-        """Perturb one item; yields nothing for an item that is dropped."""
+        """Perturb one item. Yields nothing for an item that is left out.
+
+        Raises:
+            ValueError: If the item is malformed, or the pool is too small.
+        """
         if choices is None or any(choice is None for choice in choices):
             raise ValueError(
                 f"Expected texts as the choices of item {item_id!r}, but one is missing."
             )
-        if len({*map(_key, choices)}) < len(choices):
+        if _has_equal_choices(choices):
             if self.duplicates == "error":
                 raise ValueError(
-                    f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}."
+                    f"Expected the choices of item {item_id!r} to differ, "
+                    f"but they are {list(choices)}."
                 )
             if self.duplicates == "drop" or self.probe != "no_question":
                 return
+        self._check_item(item_id, prompt, choices, label)
+        perturb_item = getattr(self, f"_{self.probe}")
+        row = perturb_item(str(item_id), prompt, list(choices), label)
+        if row is not None:
+            yield row
+
+    def _check_item(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> None:
         if len(choices) < 2:
             raise ValueError(
                 f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}."
             )
         if not prompt or not prompt.strip():
             raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
-        needs_label = self.probe not in ("no_question", "wrong_question")
-        if label is None or not (0 if needs_label else -1) <= label < len(choices):
+        # The first two probes work without a label, as in a test split.
+        lowest = -1 if self.probe in ("no_question", "wrong_question") else 0
+        if label is None or not lowest <= label < len(choices):
             raise ValueError(
-                f"Expected the label of item {item_id!r} to be a choice (0 to {len(choices) - 1}), but it is {label}."
+                f"Expected the label of item {item_id!r} to be a choice "
+                f"(0 to {len(choices) - 1}), but it is {label}."
             )
-        yield getattr(self, f"_{self.probe}")(str(item_id), prompt, list(choices), label)
 
-    # ------------------------------------------------------------------------------------------------------ the probes
+    # ------------------------------------------------------------------------------ the probes
 
     def _no_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
+        return self._make_row(item_id, "", choices, prompt_source="", pseudo_label=label)
 
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        pool, key = self.pool, _key(prompt)
-        for item, _ in self._candidates(item_id):
-            other = pool.prompts[item] or ""
-            if pool.ids[item] != item_id and _key(other) != key and other.strip():
-                return self._row(
-                    item_id, other, choices, prompt_source=pool.ids[item], pseudo_label=label
+        pool = self.pool
+        key = _fold(prompt)
+        for index, _ in self._draw_candidates(item_id):
+            candidate_key = pool.prompt_keys[index]
+            if pool.ids[index] != item_id and candidate_key not in (key, ""):
+                return self._make_row(
+                    item_id,
+                    pool.prompts[index],
+                    choices,
+                    prompt_source=pool.ids[index],
+                    pseudo_label=label,
                 )
         raise ValueError(
-            f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."
+            f"Expected another prompt to borrow for item {item_id!r}, "
+            f"but no item of the pool of {len(pool)} has one."
         )
 
-    def _no_right_answer(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        (borrowed,) = self._borrow(item_id, choices, 1)
+    def _no_right_answer(
+        self, item_id: str, prompt: str, choices: list[str], label: int
+    ) -> Row | None:
+        borrowed = self._borrow(item_id, prompt, choices, 1)
+        if borrowed is None:
+            return None
         sources = [item_id] * len(choices)
-        choices[label], sources[label] = borrowed
-        positions = [-1 if place == label else place for place in range(len(choices))]
-        return self._row(
+        positions = list(range(len(choices)))
+        ((choices[label], sources[label]),) = borrowed
+        positions[label] = -1
+        return self._make_row(
             item_id, prompt, choices, choice_sources=sources, original_positions=positions
         )
 
-    def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+    def _extra_choices(
+        self, item_id: str, prompt: str, choices: list[str], label: int
+    ) -> Row | None:
         k = len(choices) if self.k == DOUBLE else int(self.k)
-        extra = self._borrow(item_id, choices, k)
-        place = _Draws(self.seed, "extra_choices", item_id, "place").next() % (len(choices) + k)
-        # The wrong choices first, in their order, then the borrowed ones; the right one goes to its new position.
-        texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
-        texts.insert(place, (choices[label], item_id))
-        rank = [index - (index > label) for index in range(len(choices))]
-        positions = [place if index == label else r + (r >= place) for index, r in enumerate(rank)]
-        changed = {
-            "choice_sources": [source for _, source in texts],
-            "original_positions": positions,
-        }
-        return self._row(item_id, prompt, [text for text, _ in texts], label=place, **changed)
+        borrowed = self._borrow(item_id, prompt, choices, k)
+        if borrowed is None:
+            return None
+        draws = _Draws(self.seed, "extra_choices", item_id, "place")
+        new_label = draws.next() % (len(choices) + k)
 
-    # --------------------------------------------------------------------------------------------------------- private
+        # The incorrect choices come first, in their order, then the borrowed ones. The correct one is
+        # inserted at its new position.
+        texts = []
+        positions = []
+        for index, choice in enumerate(choices):
+            if index == label:
+                positions.append(new_label)
+                continue
+            rank = len(texts)
+            positions.append(rank + 1 if rank >= new_label else rank)
+            texts.append((choice, item_id))
+        texts.extend(borrowed)
+        texts.insert(new_label, (choices[label], item_id))
+        return self._make_row(
+            item_id,
+            prompt,
+            [text for text, _ in texts],
+            label=new_label,
+            choice_sources=[source for _, source in texts],
+            original_positions=positions,
+        )
 
-    def _row(self, item_id: str, prompt: str, choices: list[str], **columns: Any) -> Row:
-        """Return an item with its own prompt and choices, and no right one, but for what `columns` say."""
+    # --------------------------------------------------------------------------------- private
+
+    def _make_row(self, item_id: str, prompt: str, choices: list[str], **columns: Any) -> Row:
+        """Return an item with its own prompt and choices and no correct one, unless `columns` differ."""
         return {
             "id": f"{item_id}/{self.probe}",
             "prompt": prompt,
@@ -263,52 +335,88 @@ class Perturber:
             **columns,
         }
 
-    def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
-        """Yield items of the pool to try, each with a number to choose by: first at random, then all in order."""
-        draws, size = _Draws(self.seed, self.probe, item_id), len(self.pool)
-        last = 0
-        for _ in range(_TRIES):
-            last = draws.next() % size
-            yield last, draws.next()
+    def _draw_candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
+        """Yield items of the pool, each with a number to choose by: at random, then all in order."""
+        draws = _Draws(self.seed, self.probe, item_id)
+        size = len(self.pool)
+        index = 0
+        for _ in range(N_RANDOM_TRIES):
+            index = draws.next() % size
+            yield index, draws.next()
         for step in range(1, size + 1):
-            yield (last + step) % size, draws.next()
+            yield (index + step) % size, draws.next()
 
-    def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
-        """Draw k choices of other items, each different from the item's own choices and from one another."""
+    def _draw_choices(self, item_id: str) -> Iterator[tuple[int, str]]:
+        """Yield choices of the pool with the index of their item."""
         pool = self.pool
-        taken = {_key(choice) for choice in choices}
+        for index, draw in self._draw_candidates(item_id):
+            texts = pool.choices[index]
+            yield index, texts[draw % len(texts)]
+        # A small pool may need all choices of an item.
+        for index, texts in enumerate(pool.choices):
+            for text in texts:
+                yield index, text
+
+    def _borrow(
+        self, item_id: str, prompt: str, choices: Sequence[str], k: int
+    ) -> list[tuple[str, str]] | None:
+        """Draw k choices of other items, different from the item's own and from one another.
+
+        Returns:
+            The choices with the ids of their items, or None if only items with the same prompt have
+            further ones: these may answer the prompt.
+
+        Raises:
+            ValueError: If the pool has too few choices of any item.
+        """
+        pool = self.pool
+        prompt_key = _fold(prompt)
+        used = {_fold(choice) for choice in choices}
+        excluded = set()
         borrowed: list[tuple[str, str]] = []
-        candidates = ((item, pool.choices[item], draw) for item, draw in self._candidates(item_id))
-        drawn = ((item, texts[draw % len(texts)]) for item, texts, draw in candidates)
-        every = (
-            (item, text) for item in range(len(pool)) for text in pool.choices[item]
-        )  # where the pool is small
-        for item, text in itertools.chain(drawn, every):
-            if _key(text) not in taken and pool.ids[item] != item_id:
-                taken.add(_key(text))
-                borrowed.append((text, pool.ids[item]))
-                if len(borrowed) == k:
-                    return borrowed
+        for index, text in self._draw_choices(item_id):
+            key = _fold(text)
+            if key in used or pool.ids[index] == item_id:
+                continue
+            if pool.prompt_keys[index] == prompt_key:
+                excluded.add(key)
+                continue
+            used.add(key)
+            borrowed.append((text, pool.ids[index]))
+            if len(borrowed) == k:
+                return borrowed
+        if len(borrowed) + len(excluded - used) >= k:
+            return None
         raise ValueError(
-            f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of {len(pool)} items "
-            f"has only {len(borrowed)} that differ."
+            f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of "
+            f"{len(pool)} items has only {len(borrowed)} that differ."
         )
 
 
 class _Draws:
-    """A stream of 64-bit numbers that depends on its parts alone; much faster to create than a numpy generator."""
+    """A stream of 64-bit numbers that depends only on its parts.
+
+    It is much faster to create than a generator of numpy, and one is needed per item.
+    """
 
     def __init__(self, *parts: object) -> None:
         self._hash = hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=64)
-        self._words: list[int] = []
+        self._numbers: list[int] = []
 
     def next(self) -> int:
-        if not self._words:
+        """Return the next number."""
+        if not self._numbers:
             block = self._hash.digest()
-            self._words = [int.from_bytes(block[i : i + 8], "little") for i in range(56, -1, -8)]
+            for start in range(56, -1, -8):
+                self._numbers.append(int.from_bytes(block[start : start + 8], "little"))
             self._hash.update(b"\x1f")
-        return self._words.pop()
+        return self._numbers.pop()
 
 
-def _key(text: str) -> str:
+def _has_equal_choices(choices: Sequence[str]) -> bool:
+    """Return whether two choices are the same text but for case and outer spaces."""
+    return len({_fold(choice) for choice in choices}) < len(choices)
+
+
+def _fold(text: str) -> str:
     return text.strip().casefold()

@@ -1,4 +1,4 @@
-"""A behavioral suite: functionalities, their cases and what is expected of them, and the files that hold one.
+"""A behavioral suite: functionalities, their cases and what is expected of them, and suite files.
 
 A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line is a header:
 
@@ -11,9 +11,10 @@ and every other line is one functionality:
      "expectation": {"name": "equal"},
      "cases": [{"examples": ["This is not good."], "labels": [0]}, …]}
 
-An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer per
-example; a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null per example.
-`label_names` names the labels 0, 1, ….
+An example is a text, or a list of texts if there are several columns. `labels` holds one expected
+answer per example. A case may have an `id` (by default its number) and `meta`, one (old, new)
+replacement or null per example. `label_names` names the labels 0, 1, …. `excluded` has the positions
+of cases that known issues left out, so that a published split stays that of the whole suite.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Annotated, Any, ClassVar
 
 import datasets
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from rightreasons.core.arrays import compute_offsets, describe_kind
@@ -42,16 +44,39 @@ from rightreasons.core.store import format_json_lines, write_bytes
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, is_original_first
 from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of
 from rightreasons.datasets.builder import available_datasets, load_builder
+from rightreasons.datasets.issues.correcting import IssueCount
+from rightreasons.datasets.issues.table import KnownIssues, select_issues
+from rightreasons.datasets.suites.correcting import correct_suite
+
+FORMAT = "rightreasons.suite"
+VERSION = 1
+
+SPLITS = ("train", "validation", "test")
+
+RESERVED_COLUMNS = (
+    "id",
+    "functionality",
+    "functionality_class",
+    "test_type",
+    "case_id",
+    "label",
+    "answer",
+)
+"""Columns of a suite as a dataset, next to its texts."""
 
 MAX_LABEL = 2**31 - 1
-"""The largest numeric label."""
+"""Largest numeric label."""
+
+_HEADER_FIELDS = ("format", "version", "name", "text_columns", "label_names")
+
+
+def _make_texts(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
 
 Text = Annotated[str, Field(pattern=r"\S")]
-Texts = Annotated[
-    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
-]
-"""The texts of an example; a file may have a single one as it is."""
+Texts = Annotated[tuple[str, ...], BeforeValidator(_make_texts)]
+"""Texts of an example. A file may have a single one without a list."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,10 +84,11 @@ class Case:
     """One test case, whose examples pass or fail together.
 
     Attributes:
-        id: Unique in its functionality.
+        id: Id, unique in its functionality.
         examples: One tuple of texts per example.
-        labels: One expected answer per example, None where there is none; None for cases without labels.
-        meta: One replaced pair (old, new) or None per example; None where nothing was replaced.
+        labels: One expected answer per example, None for an example without one. None for cases
+            without labels.
+        meta: One replaced pair (old, new) or None per example. None if nothing was replaced.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -78,11 +104,12 @@ class Functionality:
     """One functionality with its cases.
 
     Attributes:
-        name: Unique in the suite.
+        name: Name, unique in the suite.
         functionality_class: The capability that it tests.
         test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters; see `rightreasons.core.suites`.
+        expectation: `name` and parameters. See `rightreasons.core.suites`.
         cases: Its cases.
+        excluded: Positions of the released cases that known issues left out, in ascending order.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -92,14 +119,24 @@ class Functionality:
     test_type: Text
     expectation: Mapping[str, Any]
     cases: tuple[Case, ...]
+    excluded: tuple[int, ...] = ()
 
     @property
     def n_examples(self) -> int:
-        """The number of examples of its cases."""
+        """Number of examples of its cases."""
         return sum(len(case.examples) for case in self.cases)
 
+    @property
+    def released_positions(self) -> NDArray[np.int64]:
+        """(C,) positions of the cases in the functionality as it was released."""
+        n_released = len(self.cases) + len(self.excluded)
+        return np.setdiff1d(np.arange(n_released), np.array(self.excluded, dtype=np.int64))
 
-def check_name(name: object, of: str) -> None:
+
+# ---------------------------------------------------------------------------------------- checks
+
+
+def check_name(name: object, owner: str) -> None:
     """Check that the name of a part of a suite is a text with characters in it.
 
     Example:
@@ -109,9 +146,11 @@ def check_name(name: object, of: str) -> None:
         TypeError: Expected the name of a functionality to be a text, but got None.
     """
     if not isinstance(name, str):
-        raise TypeError(f"Expected the name of a {of} to be a text, but got {describe_kind(name)}.")
+        raise TypeError(
+            f"Expected the name of a {owner} to be a text, but got {describe_kind(name)}."
+        )
     if not name.strip():
-        raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
+        raise ValueError(f"Expected the name of a {owner} to hold characters, but got {name!r}.")
 
 
 def check_functionality(
@@ -122,115 +161,127 @@ def check_functionality(
     Args:
         functionality: The functionality.
         n_texts: The number of texts per example.
-        label_names: The names of the suite's labels; None where they have none.
+        label_names: The names of the suite's labels. None if they have none.
 
     Raises:
-        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option of the expectation
-            has the wrong type.
+        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option
+            of the expectation has the wrong type.
         ValueError: If a value is missing, unknown, or does not match another.
     """
     check_name(functionality.name, "functionality")
-    where = f"the functionality {functionality.name!r}"
-    check_name(functionality.functionality_class, f"class of {where}")
-    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
+    location = f"the functionality {functionality.name!r}"
+    check_name(functionality.functionality_class, f"class of {location}")
+    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {location}")
     if not functionality.cases:
-        raise ValueError(f"Expected at least one case in {where}, but it has none.")
-    check_ids([case.id for case in functionality.cases], f"case of {where}")
-    if (
-        not isinstance(functionality.expectation, Mapping)
-        or "name" not in functionality.expectation
-    ):
-        raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
-    try:
-        check_expectation(functionality.expectation)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} ({where})") from error
-    for case in functionality.cases:
-        _check_case(case, where, n_texts, label_names)
+        raise ValueError(f"Expected at least one case in {location}, but it has none.")
+    check_ids([case.id for case in functionality.cases], f"case of {location}")
+
     spec = functionality.expectation
-    # Nothing is asked of a single case of one example, which would be compared with itself.
-    if is_original_first(spec) and max(len(case.examples) for case in functionality.cases) < 2:
+    if not isinstance(spec, Mapping) or "name" not in spec:
+        raise ValueError(f"Expected the expectation of {location} to have a name, but it has none.")
+    try:
+        check_expectation(spec)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({location})") from error
+    for case in functionality.cases:
+        _check_case(case, f"case {case.id!r} of {location}", n_texts, label_names)
+    _check_cases_suit(functionality, location)
+
+
+def _check_cases_suit(functionality: Functionality, location: str) -> None:
+    """Check that the cases have the examples and labels that the expectation needs."""
+    spec = functionality.expectation
+    max_examples = max(len(case.examples) for case in functionality.cases)
+    # A single case of one example would be compared with itself, so nothing would be asked of it.
+    if is_original_first(spec) and max_examples < 2:
         raise ValueError(
-            f"Expected at least 2 examples in a case of {where} ({functionality.test_type}), whose first is compared "
-            "with the others, but each has 1."
+            f"Expected at least 2 examples in a case of {location} ({functionality.test_type}), "
+            "whose first is compared with the others, but each has 1."
         )
-    labels = (label for case in functionality.cases for label in case.labels or ())
-    asks_for_labels = (
-        functionality.test_type == "MFT" and spec["name"] == "equal" and spec.get("value") is None
-    )
-    if asks_for_labels and all(label is None for label in labels):
+    needs_labels = functionality.test_type == "MFT" and spec["name"] == "equal"
+    if needs_labels and spec.get("value") is None and not _has_labels(functionality.cases):
         raise ValueError(
-            f"Expected labels in {where}, or a `value` in its expectation 'equal', but there is neither."
+            f"Expected labels in {location}, or a `value` in its expectation 'equal', "
+            "but there is neither."
         )
 
 
-def _check_case(case: Case, where: str, n_texts: int, label_names: Sequence[str] | None) -> None:
-    where = f"case {case.id!r} of {where}"
-    sizes = {
-        len(column) for column in (case.examples, case.labels, case.meta) if column is not None
-    }
-    if (
-        sizes != {len(case.examples)}
-        or 0 in sizes
-        or any(len(texts) != n_texts for texts in case.examples)
-    ):
+def _has_labels(cases: Sequence[Case]) -> bool:
+    """Return whether any example has a label."""
+    labels: list[Any] = []
+    for case in cases:
+        labels.extend(case.labels or ())
+    return any(label is not None for label in labels)
+
+
+def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[str] | None) -> None:
+    columns = (case.examples, case.labels, case.meta)
+    sizes = {len(column) for column in columns if column is not None}
+    is_aligned = sizes == {len(case.examples)} and 0 not in sizes
+    if not is_aligned or any(len(texts) != n_texts for texts in case.examples):
         raise ValueError(
-            f"Expected examples of {n_texts} texts in {where}, each with one entry in `labels` and in `meta` where "
-            f"there are any, but got {format_value(case)}."
+            f"Expected examples of {n_texts} texts in {location}, each with one entry in `labels` "
+            f"and in `meta` where there are any, but got {format_value(case)}."
         )
     for label in case.labels or ():
-        if label is not None and (not isinstance(label, (int, str)) or isinstance(label, bool)):
-            raise TypeError(
-                f"Expected whole numbers or texts as labels, but {where} has {format_value(label)}."
-            )
-        if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
-            raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
-        if (
-            label_names is not None
-            and label is not None
-            and not (isinstance(label, int) and label < len(label_names))
-        ):
-            raise ValueError(
-                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but {where} has "
-                f"{label!r}."
-            )
+        if label is not None:
+            _check_label(label, location, label_names)
 
 
-FORMAT = "rightreasons.suite"
-VERSION = 1
+def _check_label(label: object, location: str, label_names: Sequence[str] | None) -> None:
+    if not isinstance(label, (int, str)) or isinstance(label, bool):
+        raise TypeError(
+            f"Expected whole numbers or texts as labels, but {location} has {format_value(label)}."
+        )
+    if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
+        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {location} has one beyond.")
+    if label_names is None:
+        return
+    if not isinstance(label, int) or label >= len(label_names):
+        raise ValueError(
+            f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, "
+            f"but {location} has {label!r}."
+        )
 
-_HEADER = ("format", "version", "name", "text_columns", "label_names")
+
+# ----------------------------------------------------------------------------------------- files
+
 
 _READER = TypeAdapter(Functionality)
 
 
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
+def _read_json_lines(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the values of the lines that are not blank, each with its location."""
     try:
+        open_text: Any = gzip.open if file.suffix == ".gz" else open
         # Editors may write a mark before the first line.
-        opened: Any = gzip.open if file.suffix == ".gz" else open
-        with opened(file, "rt", encoding="utf-8-sig") as stream:
+        with open_text(file, "rt", encoding="utf-8-sig") as stream:
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
         kind = "compressed text" if file.suffix == ".gz" else "text"
         raise ValueError(
-            f"Expected {kind} in UTF-8 in {file}, but it holds other bytes (`rightreasons suite convert` reads what "
-            "CheckList has saved)."
+            f"Expected {kind} in UTF-8 in {file}, but it holds other bytes "
+            "(`rightreasons suite convert` reads what CheckList has saved)."
         ) from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield f"line {number}", parse_json(line, str(file), line=number)
+            yield f"line {number} of {file}", parse_json(line, str(file), line=number)
 
 
-def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
-    said = (header.get("format"), repr(header.get("version"))) if isinstance(header, dict) else None
-    if said != (FORMAT, repr(VERSION)):
+def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
+    """Return the name, the text columns and the label names of a suite."""
+    is_suite = (
+        isinstance(header, dict)
+        and header.get("format") == FORMAT
+        # True would be equal to 1.
+        and repr(header.get("version")) == repr(VERSION)
+    )
+    if not is_suite:
         raise ValueError(
-            f'Expected the first line of {file} to say "format": "{FORMAT}", "version": {VERSION}, but it does not.'
+            f'Expected the first line of {file} to say "format": "{FORMAT}", "version": {VERSION}, '
+            "but it does not."
         )
-    check_options(header, _HEADER, f"the first line of {file}")
+    check_options(header, _HEADER_FIELDS, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list):
         raise ValueError(
@@ -239,57 +290,55 @@ def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
     return header.get("name", file.stem), tuple(columns), header.get("label_names")
 
 
-def _functionality(row: Any, where: str) -> Functionality:
+def _parse_functionality(row: Any, location: str) -> Functionality:
     entry = "cases"
     try:
         cases = [{"id": str(number), **case} for number, case in enumerate(row["cases"])]
-        named = {"name" if key == "functionality" else key: value for key, value in row.items()}
-        return _READER.validate_python({**named, "cases": cases})
+        fields: dict[str, Any] = {}
+        for key, value in row.items():
+            field = "name" if key == "functionality" else key
+            fields[field] = value
+        return _READER.validate_python({**fields, "cases": cases})
     except ValidationError as error:
-        entry = ".".join(
-            "functionality" if part == "name" else str(part) for part in error.errors()[-1]["loc"]
-        )
+        # A file has the name of the functionality under another key.
+        parts = [str(part) for part in error.errors()[-1]["loc"]]
+        if parts[0] == "name":
+            parts[0] = "functionality"
+        entry = ".".join(parts)
     except (LookupError, TypeError, AttributeError):
         pass
     raise ValueError(
-        f"Expected a functionality in {where}, but {entry!r} is missing, wrong or unknown."
+        f"Expected a functionality in {location}, but {entry!r} is missing, wrong or unknown."
     )
 
 
-def _row(functionality: Functionality) -> dict[str, Any]:
-    cases = [
-        {
-            "id": case.id,
-            "examples": [texts[0] if len(texts) == 1 else texts for texts in case.examples],
-            **{
-                name: held
-                for name, held in (("labels", case.labels), ("meta", case.meta))
-                if held is not None
-            },
-        }
-        for case in functionality.cases
-    ]
-    return {
+def _make_row(functionality: Functionality) -> dict[str, Any]:
+    """Return a functionality as a line of a file."""
+    row: dict[str, Any] = {
         "functionality": functionality.name,
         "functionality_class": functionality.functionality_class,
         "test_type": functionality.test_type,
         "expectation": dict(functionality.expectation),
-        "cases": cases,
+        "cases": [_make_case_row(case) for case in functionality.cases],
     }
+    if functionality.excluded:
+        row["excluded"] = list(functionality.excluded)
+    return row
 
 
-SPLITS = ("train", "validation", "test")
+def _make_case_row(case: Case) -> dict[str, Any]:
+    examples: list[Any] = []
+    for texts in case.examples:
+        examples.append(texts[0] if len(texts) == 1 else texts)
+    row: dict[str, Any] = {"id": case.id, "examples": examples}
+    if case.labels is not None:
+        row["labels"] = case.labels
+    if case.meta is not None:
+        row["meta"] = case.meta
+    return row
 
-RESERVED_COLUMNS = (
-    "id",
-    "functionality",
-    "functionality_class",
-    "test_type",
-    "case_id",
-    "label",
-    "answer",
-)
-"""The columns of a suite as a dataset beside its texts."""
+
+# ----------------------------------------------------------------------------------------- suite
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,16 +347,18 @@ class Suite:
 
     Args:
         name: Its name.
-        text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
+        text_columns: The names of the texts of an example, such as ("text",) or ("question",
+            "context").
         functionalities: The functionalities.
-        label_names: The names of the labels 0, 1, …, by which the answers of models and files are matched; None where
-            the labels have none, or are texts.
+        label_names: The names of the labels 0, 1, …, by which the answers of models and files are
+            matched. None if the labels have none, or are texts.
+        changes: What known issues changed in the released suite; empty for other suites.
 
     Raises:
         TypeError: If a name is not a text, or a label is neither a whole number nor a text.
-        ValueError: If a functionality has no cases, a case has no examples (or only one where they are compared with
-            the first), an example has the wrong number of texts, labels do not match examples or are out of range, or
-            a label has no name.
+        ValueError: If a functionality has no cases, a case has no examples (or only one if they are
+            compared with the first), an example has the wrong number of texts, labels do not match
+            examples or are out of range, or a label has no name.
 
     Example:
         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
@@ -321,69 +372,74 @@ class Suite:
     text_columns: tuple[str, ...]
     functionalities: tuple[Functionality, ...]
     label_names: tuple[str, ...] | None = None
+    changes: tuple[IssueCount, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name, "suite")
         if not self.functionalities or not self.text_columns:
             raise ValueError(
-                f"Expected a functionality and a text column in the suite {self.name!r}, but got none."
+                f"Expected a functionality and a text column in the suite {self.name!r}, "
+                "but got none."
             )
         for column in self.text_columns:
             check_name(column, "text column")
             if column in RESERVED_COLUMNS:
                 raise ValueError(
-                    f"Expected text columns other than {', '.join(RESERVED_COLUMNS)} in the suite {self.name!r}, which "
-                    f"its dataset has already, but got {column!r}."
+                    f"Expected text columns other than {', '.join(RESERVED_COLUMNS)} in the suite "
+                    f"{self.name!r}, which its dataset has already, but got {column!r}."
                 )
         check_ids(self.text_columns, "text column")
         if self.label_names is not None:
-            names = check_label_names(self.label_names)
-            if len(names) < 2 or len({*map(fold_name, names)}) < len(names):
-                raise ValueError(
-                    f"Expected two or more different names of labels in the suite {self.name!r}, but got "
-                    f"{', '.join(names)}."
-                )
-            object.__setattr__(self, "label_names", names)
+            self._parse_label_names()
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
 
+    def _parse_label_names(self) -> None:
+        """Check the names of the labels, which must differ even when case and spaces are ignored."""
+        names = check_label_names(self.label_names or ())
+        folded = {fold_name(name) for name in names}
+        if len(names) < 2 or len(folded) < len(names):
+            raise ValueError(
+                f"Expected two or more different names of labels in the suite {self.name!r}, "
+                f"but got {', '.join(names)}."
+            )
+        object.__setattr__(self, "label_names", names)
+
     @property
     def n_examples(self) -> int:
-        """The number of examples."""
+        """Number of examples."""
         return sum(functionality.n_examples for functionality in self.functionalities)
 
     @property
     def n_cases(self) -> int:
-        """The number of cases."""
+        """Number of cases."""
         return sum(len(functionality.cases) for functionality in self.functionalities)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Suite:
-        """Read a suite from a file of `write`, or one written by hand in the form that is described above.
+        """Read a suite from a file of `write`, or one written by hand in the described form.
 
         Args:
             path: JSON lines (`.jsonl`, `.jsonl.gz`).
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the file is no suite of this version; the message names the line.
+            ValueError: If the file is no suite of this version. The message names the line.
         """
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-        rows = _json_lines(file)
-        header: Any = next(rows, ("", None))[1]
-        name, columns, label_names = _check_header(header, file)
-        return cls(
-            name,
-            columns,
-            tuple(_functionality(row, f"{place} of {file}") for place, row in rows),
-            label_names,
-        )
+        rows = _read_json_lines(file)
+        _, header = next(rows, ("", None))
+        name, columns, label_names = _parse_header(header, file)
+        functionalities = []
+        for location, row in rows:
+            functionalities.append(_parse_functionality(row, location))
+        return cls(name, columns, tuple(functionalities), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the suite as JSON lines, compressed where the name ends in .gz."""
+        """Write the suite as JSON lines, compressed if the name ends in .gz."""
         file = Path(path)
         header = {
             "format": FORMAT,
@@ -393,21 +449,32 @@ class Suite:
         }
         if self.label_names is not None:
             header["label_names"] = list(self.label_names)
-        content = format_json_lines((header, *map(_row, self.functionalities))).encode()
-        return write_bytes(
-            file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content
-        )
+        content = format_json_lines((header, *map(_make_row, self.functionalities))).encode()
+        if file.suffix == ".gz":
+            # Without the time, the same suite gives the same bytes.
+            content = gzip.compress(content, mtime=0)
+        return write_bytes(file, content)
+
+    def cases(self) -> list[Case]:
+        """Return all cases, in the suite's order."""
+        cases: list[Case] = []
+        for functionality in self.functionalities:
+            cases.extend(functionality.cases)
+        return cases
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the texts of every example, in the suite's order."""
-        return [texts for f in self.functionalities for case in f.cases for texts in case.examples]
+        texts: list[tuple[str, ...]] = []
+        for case in self.cases():
+            texts.extend(case.examples)
+        return texts
 
     def examples(self) -> Iterator[dict[str, Any]]:
         """Yield one row per example, in the suite's order."""
         for number, functionality in enumerate(self.functionalities):
             for case in functionality.cases:
-                for index, texts in enumerate(case.examples):
-                    label = None if case.labels is None else case.labels[index]
+                labels = case.labels or [None] * len(case.examples)
+                for index, (texts, label) in enumerate(zip(case.examples, labels, strict=True)):
                     yield {
                         "id": f"{number}-{case.id}-{index}",
                         "functionality": functionality.name,
@@ -420,76 +487,90 @@ class Suite:
                     }
 
     def to_dataset(self) -> datasets.Dataset:
-        """Turn the suite into a dataset: one row per example, `label` -1 and `answer` empty where there is none."""
+        """Turn the suite into a dataset with one row per example.
+
+        `label` is -1 and `answer` empty for an example without one.
+        """
         return datasets.Dataset.from_list(
             list(self.examples()), features=example_features(self.text_columns, self.label_names)
         )
 
     def table(self) -> SuiteTable:
-        """Return the table to score predictions in the suite's order with."""
+        """Return the table against which predictions in the suite's order are scored."""
         return self._table
 
     @functools.cached_property
     def _table(self) -> SuiteTable:
-        cases = [case for functionality in self.functionalities for case in functionality.cases]
+        n_cases = [len(functionality.cases) for functionality in self.functionalities]
+        owners = np.repeat(np.arange(len(self.functionalities)), n_cases)
+        cases = self.cases()
         sizes = [len(case.examples) for case in cases]
-        owner = np.repeat(
-            np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities]
-        )
-        offsets = compute_offsets(sizes)
-        meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
+        case_ids = []
+        labels: list[Any] = []
+        meta: list[Any] = []
+        for owner, case in zip(owners.tolist(), cases, strict=True):
+            case_ids.append(f"{owner}-{case.id}")
+            labels.extend(case.labels or [None] * len(case.examples))
+            meta.extend(case.meta or [None] * len(case.examples))
+        has_meta = any(pair is not None for pair in meta)
         return SuiteTable(
-            functionalities=tuple(f.name for f in self.functionalities),
-            classes=tuple(f.functionality_class for f in self.functionalities),
-            test_types=tuple(f.test_type for f in self.functionalities),
-            expectations=tuple(f.expectation for f in self.functionalities),
-            case_ids=tuple(
-                f"{number}-{case.id}" for number, case in zip(owner.tolist(), cases, strict=True)
-            ),
-            case_functionality=owner,
-            case_offsets=offsets,
-            labels=tuple(
-                label for case in cases for label in (case.labels or [None] * len(case.examples))
-            ),
-            meta=tuple(meta) if any(pair is not None for pair in meta) else None,
+            functionalities=tuple(part.name for part in self.functionalities),
+            classes=tuple(part.functionality_class for part in self.functionalities),
+            test_types=tuple(part.test_type for part in self.functionalities),
+            expectations=tuple(part.expectation for part in self.functionalities),
+            case_ids=tuple(case_ids),
+            case_functionality=owners,
+            case_offsets=compute_offsets(sizes),
+            labels=tuple(labels),
+            meta=tuple(meta) if has_meta else None,
             label_names=self.label_names,
-            case_clusters=_number_repeated_cases(owner.tolist(), cases),
+            case_clusters=_number_repeated_cases(owners.tolist(), cases),
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
-        """Return one part of BeLUGA's split of every functionality: one half for training and a quarter for each other.
+        """Return one part of BeLUGA's split: a half for training and a quarter for each other part.
 
-        The split is that of scikit-learn's `train_test_split` with `random_state=seed`, first into halves, then of the
-        second half. Functionalities with no case in this part are left out.
+        Every functionality is split as by scikit-learn's `train_test_split` with
+        `random_state=seed`, first into halves, then the second half again. Functionalities without
+        a case in this part are left out. Cases that known issues left out keep their place in the
+        split, so that the others are in the published parts.
 
         References:
-            Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+            Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+            Learning", TACL.
         """
         check_one_of(part, SPLITS, "part")
 
-        def rows(functionality: Functionality) -> Any:
-            train, rest = _halves(np.arange(len(functionality.cases)), seed)
-            return dict(zip(SPLITS, (train, *_halves(rest, seed)), strict=True))[part]
+        def select_rows(functionality: Functionality) -> NDArray[np.int64]:
+            positions = functionality.released_positions
+            n_released = len(functionality.cases) + len(functionality.excluded)
+            train, held_out = _split_halves(np.arange(n_released), seed)
+            validation, test = _split_halves(held_out, seed)
+            selection = {"train": train, "validation": validation, "test": test}[part]
+            return np.flatnonzero(np.isin(positions, selection))
 
-        return self.choose_cases(rows)
+        return self.choose_cases(select_rows)
 
     def choose_cases(self, rows: Callable[[Functionality], Any]) -> Suite:
-        """Return the suite with some cases of each functionality, in their order; functionalities without any go.
+        """Return the suite with some cases of each functionality, in their order.
 
         Args:
-            rows: Gives the numbers of the cases to keep.
+            rows: Returns the positions of the cases to keep. A functionality without any is left
+                out.
         """
-        chosen = [
-            dataclasses.replace(
-                functionality, cases=tuple(functionality.cases[row] for row in np.sort(numbers))
-            )
-            for functionality in self.functionalities
-            if len(numbers := rows(functionality))
-        ]
-        return dataclasses.replace(self, functionalities=tuple(chosen))
+        functionalities = []
+        for functionality in self.functionalities:
+            positions = rows(functionality)
+            if len(positions) == 0:
+                continue
+            cases = tuple(functionality.cases[row] for row in np.sort(positions))
+            functionalities.append(dataclasses.replace(functionality, cases=cases, excluded=()))
+        return dataclasses.replace(self, functionalities=tuple(functionalities))
 
 
-def _number_repeated_cases(functionality_numbers: Sequence[int], cases: Sequence[Case]) -> Any:
+def _number_repeated_cases(
+    functionality_numbers: Sequence[int], cases: Sequence[Case]
+) -> NDArray[np.int64] | None:
     """Return the number of the cluster of each case, (C,); None if all cases are independent.
 
     Cases of a functionality with the same texts are one cluster: a model gives them one answer.
@@ -504,23 +585,23 @@ def _number_repeated_cases(functionality_numbers: Sequence[int], cases: Sequence
 def example_features(
     text_columns: Sequence[str], label_names: Sequence[str] | None = None
 ) -> datasets.Features:
-    """Return the columns of a suite's examples as a dataset; labels are classes where they have names."""
+    """Return the columns of a suite's examples as a dataset. Labels with names are classes."""
     text = datasets.Value("string")
     texts = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
-    label = (
-        datasets.Value("int64")
-        if label_names is None
-        else datasets.ClassLabel(names=list(label_names))
-    )
+    label: Any = datasets.Value("int64")
+    if label_names is not None:
+        label = datasets.ClassLabel(names=list(label_names))
     return datasets.Features({**dict.fromkeys(texts, text), "label": label, "answer": text})
 
 
-def _halves(items: Any, seed: int) -> tuple[Any, Any]:
-    # As in train_test_split(items, test_size=0.5), the first of the permuted items are the test part, rounded up.
-    order = np.random.RandomState(seed).permutation(
-        len(items)
-    )  # the generator of the published split
-    n_test = -(-len(items) // 2)
+def _split_halves(
+    items: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the two halves of `train_test_split(items, test_size=0.5, random_state=seed)`."""
+    # The published split used this legacy generator. The first of the permuted items are the test
+    # part, rounded up.
+    order = np.random.RandomState(seed).permutation(len(items))
+    n_test = (len(items) + 1) // 2
     return items[order[n_test:]], items[order[:n_test]]
 
 
@@ -528,19 +609,27 @@ def open_suite(
     name_or_path: str | os.PathLike[str],
     *,
     data_dir: str | os.PathLike[str] | None = None,
-    paper_labels: bool = False,
+    known_issues: KnownIssues = True,
+    paper_labels: bool | None = None,
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
     """Open a suite: a file of `Suite.write`, or a released suite of CheckList.
 
+    Known issues of the released suites are corrected by default: wrong labels, a rule that asks for
+    more than its authors did, cases that contradict themselves, and cases that cannot fail.
+    `changes` of the suite says what was corrected.
+
     Args:
         name_or_path: A .jsonl or .jsonl.gz file, or one of CheckList's released suites by name:
-            checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite convert` makes a file of
-            another suite that CheckList has saved.
+            checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite
+            convert` makes a file of another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
-        paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
-        max_cases: The maximum number of cases per functionality; None for all.
+        known_issues: True corrects the known issues of a released suite, False opens it as released,
+            and a file adds a user's own table.
+        paper_labels: Whether two labels are corrected as in BeLUGA. None (default) for what
+            `known_issues` says. True with `known_issues=False` gives the suites of that paper.
+        max_cases: The maximum number of cases per functionality. None for all.
         seed: The seed of their choice.
 
     Returns:
@@ -553,20 +642,29 @@ def open_suite(
     """
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
-    known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if os.path.isfile(file):  # False for a name that no file can have
-        suite = Suite.read(file)
-    elif str(name_or_path) in known:
+    known_names = [name for name in available_datasets() if name.startswith("checklist_")]
+    # This is False for a name that no file can have.
+    if os.path.isfile(file):
+        suite = correct_suite(Suite.read(file), select_issues(known_issues))
+    elif str(name_or_path) in known_names:
         # `suite` is a method of these builders alone.
-        builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
+        builder: Any = load_builder(
+            str(name_or_path),
+            data_dir=data_dir,
+            known_issues=known_issues,
+            paper_labels=paper_labels,
+        )
         suite = builder.suite()
     elif file.suffix or len(file.parts) > 1:
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
-        raise make_unknown_name_error("suite", name_or_path, known)
+        raise make_unknown_name_error("suite", name_or_path, known_names)
     if max_cases is None:
         return suite
-    most = check_count(max_cases, "max_cases")
-    return suite.choose_cases(
-        lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most]
-    )
+    n_max = check_count(max_cases, "max_cases")
+
+    def draw_cases(functionality: Functionality) -> Any:
+        rng = item_rng(seed, functionality.name)
+        return rng.permutation(len(functionality.cases))[:n_max]
+
+    return suite.choose_cases(draw_cases)

@@ -1,0 +1,314 @@
+"""Applies known issues to the rows of a split, counts what it changed, and says so.
+
+`correct_rows` works on the rows that a builder reads, `correct_dataset` on a user's own data set.
+The counts travel in the description of a data set, where `get_note` finds them for reports.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.results import Result
+from rightreasons.datasets.issues.rules import Item, Row, find_rows, make_item
+from rightreasons.datasets.issues.table import OPTION, Issue, KnownIssues, select_issues
+
+if TYPE_CHECKING:
+    import datasets
+
+NOTE_HEADING = "Known issues:"
+"""First words of the paragraph of a description that says what was changed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class IssueCount(Result):
+    """What one entry did to one split.
+
+    Attributes:
+        split: The split, or the suite.
+        kind: Kind of the issue.
+        action: "drop", "relabel" or "note".
+        n_items: Number of items that the entry changed, or found if it only notes.
+        n_total: Number of items of the split before any change.
+        why: The reason, as a sentence.
+    """
+
+    split: str
+    kind: str
+    action: str
+    n_items: int
+    n_total: int
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Correction:
+    """The rows of a split after the known issues, and what was changed.
+
+    Attributes:
+        rows: The remaining rows, relabeled where an entry says so.
+        counts: One count per entry that found an item.
+    """
+
+    rows: list[dict[str, Any]]
+    counts: tuple[IssueCount, ...]
+
+
+def correct_rows(
+    rows: Iterable[Row],
+    issues: Sequence[Issue],
+    *,
+    split: str,
+    read_split: Callable[[str], Iterable[Row] | None],
+    is_published: bool = False,
+) -> Correction:
+    """Apply known issues to the rows of one split.
+
+    All entries look at the rows as released; only then are items dropped and relabeled. So the
+    order of the entries does not matter.
+
+    Args:
+        rows: The rows of the split.
+        issues: Entries of a table; those of other splits are ignored.
+        split: Name of the split.
+        read_split: Returns the rows of another split, None if there is no such split.
+        is_published: Whether the rows are the published ones, so that the counts must be exact.
+
+    Returns:
+        The remaining rows, and the counts.
+
+    Raises:
+        ValueError: If an entry finds another number of items than it says.
+    """
+    rows = [dict(row) for row in rows]
+    issues = [issue for issue in issues if issue.split in (None, split)]
+    if not issues:
+        return Correction(rows, ())
+
+    items = [make_item(row) for row in rows]
+    splits = _read_other_splits(issues, read_split)
+    dropped: set[int] = set()
+    counts = []
+    for issue in issues:
+        if issue.other_split is not None and issue.other_split not in splits:
+            continue
+        matches = _find_items(issue, rows, items, splits)
+        _check_count(issue, len(matches), len(rows), split, is_published)
+        if issue.action == "drop":
+            matches = _extend_drop(issue, rows, matches)
+            # Entries may overlap: an item is counted by the first entry that drops it.
+            matches = [row for row in matches if row not in dropped]
+            dropped.update(matches)
+        elif issue.action == "relabel":
+            for row in matches:
+                rows[row]["label"] = issue.to[0]
+        if matches:
+            counts.append(_make_count(issue, split, len(matches), len(rows)))
+
+    remaining = [row for number, row in enumerate(rows) if number not in dropped]
+    return Correction(remaining, tuple(counts))
+
+
+def _read_other_splits(
+    issues: Sequence[Issue], read_split: Callable[[str], Iterable[Row] | None]
+) -> dict[str, list[Item]]:
+    """Return the items of the splits that rules compare with."""
+    splits: dict[str, list[Item]] = {}
+    for issue in issues:
+        name = issue.other_split
+        if name is None or name in splits:
+            continue
+        rows = read_split(name)
+        if rows is not None:
+            splits[name] = [make_item(row) for row in rows]
+    return splits
+
+
+def _find_items(
+    issue: Issue,
+    rows: Sequence[Row],
+    items: Sequence[Item],
+    splits: Mapping[str, Sequence[Item]],
+) -> list[int]:
+    """Return the rows that an entry is about."""
+    if issue.rule is not None:
+        return find_rows(issue.rule, items, splits)
+    if issue.hashes:
+        # A repaired item has another hash, so that the correction switches itself off.
+        hashes = set(issue.hashes)
+        return [number for number, item in enumerate(items) if item.compute_hash() in hashes]
+    ids = set(issue.ids)
+    return [number for number, row in enumerate(rows) if str(row.get("id")) in ids]
+
+
+def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_published: bool) -> None:
+    """Check that a published file has as many items with an issue as its table says."""
+    # A configuration may have a part of the rows, of which the table gives no count.
+    is_comparable = issue.count is not None and issue.of in (None, n_rows)
+    if is_published and is_comparable and n_matches != issue.count:
+        raise OptionError(
+            f"Expected the known issue {issue.kind!r} in {issue.count} items of split {split!r}, "
+            f"but it is in {n_matches}: correct the table, or turn it off by known_issues=False.",
+            option=OPTION,
+        )
+
+
+def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> list[int]:
+    """Return the rows to drop: the found ones, their whole pairs, or the revisions among them."""
+    if issue.drop == "perturbed":
+        return [row for row in matches if rows[row]["role"] == "perturbed"]
+    if issue.drop == "pair":
+        column = "source_id" if "source_id" in rows[0] else "pair_id"
+        pairs = {rows[row][column] for row in matches}
+        return [number for number, row in enumerate(rows) if row[column] in pairs]
+    return list(matches)
+
+
+def _make_count(issue: Issue, split: str, n_items: int, n_total: int) -> IssueCount:
+    return IssueCount(
+        split=split,
+        kind=issue.kind,
+        action=issue.action,
+        n_items=n_items,
+        n_total=n_total,
+        why=issue.why,
+    )
+
+
+# ------------------------------------------------------------------------------ a user's own data
+
+
+def correct_dataset(
+    data: datasets.Dataset | datasets.DatasetDict, known_issues: KnownIssues
+) -> datasets.Dataset | datasets.DatasetDict:
+    """Apply a user's table of known issues to a data set.
+
+    Args:
+        data: Rows with the columns of this package: `text` (and `text_pair`), or `prompt` and
+            `choices`, or `premise`, `question`, `choice1` and `choice2`; with `label`, and `id` if
+            the table names ids.
+        known_issues: A file in the form of `issues.table`. True and False leave the data unchanged,
+            as this package knows no issues of them.
+
+    Returns:
+        The data without the dropped items and with the new labels. `get_note` returns what was
+        changed.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no table, or an entry finds another number of items than it says.
+
+    Example:
+        >>> import datasets, tempfile
+        >>> table = "[{kind: copy, rule: {duplicate: {}}, action: drop}]"
+        >>> data = datasets.Dataset.from_dict({"text": ["Fine.", "fine", "Dull."], "label": [1, 1, 0]})
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        ...     _ = file.write(table), file.flush()
+        ...     corrected = correct_dataset(data, file.name)
+        >>> corrected["text"][:], get_note(corrected)
+        (['Fine.', 'Dull.'], 'Known issues: 1 of 3 items left out (1 copy).')
+    """
+    import datasets as hf
+
+    issues = select_issues(known_issues)
+    if not issues:
+        return data
+    if not isinstance(data, hf.DatasetDict):
+        return _correct_split(data, issues, "", {})
+    corrected = {}
+    for split, part in data.items():
+        corrected[split] = _correct_split(part, issues, split, data)
+    return hf.DatasetDict(corrected)
+
+
+def _correct_split(
+    data: datasets.Dataset,
+    issues: Sequence[Issue],
+    split: str,
+    splits: Mapping[str, datasets.Dataset],
+) -> datasets.Dataset:
+    # Row numbers come along, so that the untouched columns stay as they are.
+    rows = [{**row, "__row__": number} for number, row in enumerate(data)]
+    correction = correct_rows(rows, issues, split=split, read_split=splits.get, is_published=True)
+    if not correction.counts:
+        return data
+    corrected = data.select([row["__row__"] for row in correction.rows])
+    if any(count.action == "relabel" for count in correction.counts):
+        labels = [row["label"] for row in correction.rows]
+        feature = data.features["label"]
+        corrected = corrected.remove_columns("label").add_column("label", labels)
+        corrected = corrected.cast_column("label", feature)
+    corrected.info.description = add_note(data.info.description or "", correction.counts)
+    return corrected
+
+
+# ------------------------------------------------------------------------------------- what to say
+
+
+def describe_counts(counts: Sequence[IssueCount]) -> str:
+    """Return what known issues changed, as sentences; "" if they changed nothing.
+
+    Example:
+        >>> counts = [IssueCount("validation", "conflicting_label", "drop", 10, 1954, ""),
+        ...           IssueCount("validation", "duplicate", "note", 19, 1954, "")]
+        >>> print(describe_counts(counts))
+        validation: 10 of 1,954 items left out (10 conflicting label), 19 noted (19 duplicate).
+    """
+    by_split: dict[str, list[IssueCount]] = {}
+    for count in counts:
+        by_split.setdefault(count.split, []).append(count)
+
+    sentences = []
+    for split, group in by_split.items():
+        clauses = []
+        for action, phrase in (
+            ("drop", "left out"),
+            ("relabel", "with a corrected label"),
+            ("note", "noted"),
+        ):
+            chosen = [count for count in group if count.action == action]
+            if not chosen:
+                continue
+            n_items = sum(count.n_items for count in chosen)
+            total = "" if clauses else f" of {group[0].n_total:,} items"
+            clauses.append(f"{n_items:,}{total} {phrase} ({_list_kinds(chosen)})")
+        start = f"{split}: " if split else ""
+        sentences.append(f"{start}{', '.join(clauses)}.")
+    return " ".join(sentences)
+
+
+def _list_kinds(counts: Sequence[IssueCount]) -> str:
+    n_by_kind: dict[str, int] = {}
+    for count in counts:
+        kind = count.kind.replace("_", " ")
+        n_by_kind[kind] = n_by_kind.get(kind, 0) + count.n_items
+    return ", ".join(f"{n:,} {kind}" for kind, n in n_by_kind.items())
+
+
+def add_note(description: str, counts: Sequence[IssueCount]) -> str:
+    """Return a description with a paragraph that says what known issues changed."""
+    text = describe_counts(counts)
+    if not text:
+        return description
+    earlier = description.partition(NOTE_HEADING)[0].rstrip()
+    note = f"{NOTE_HEADING} {text}"
+    return f"{earlier}\n\n{note}" if earlier else note
+
+
+def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
+    """Return what known issues changed in a data set, as a paragraph; "" if nothing was changed.
+
+    Args:
+        data: A data set of `load_dataset` or `correct_dataset`, or a part of one.
+    """
+    import datasets as hf
+
+    parts: list[Any] = list(data.values()) if isinstance(data, hf.DatasetDict) else [data]
+    notes = {}
+    for part in parts:
+        _, heading, text = (part.info.description or "").partition(NOTE_HEADING)
+        if heading:
+            notes[f"{heading}{text.rstrip()}"] = None
+    return " ".join(notes)

@@ -1,0 +1,163 @@
+"""Questions whose answers are spans of a context: SQuAD 1.1, and files in its form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from rightreasons.core.json_files import read_json
+from rightreasons.core.sentences import format_value
+from rightreasons.datasets.builder import Builder, Row
+
+XQUAD_FILE = "xquad.en.json"
+"""A file without splits, which this package splits by article."""
+
+ARTICLE_SHARES = {"train": 4 / 6, "validation": 1 / 6, "test": 1 / 6}
+"""Shares of the articles of a file that has no splits."""
+
+# Errors of a file in another form than SQuAD's.
+_FORM_ERRORS = (LookupError, TypeError, AttributeError)
+
+
+class SQuAD(Builder):
+    """Questions, their contexts, and the spans that answer them.
+
+    The hub and the publisher's files have 87,599 training and 10,570 validation questions; no test
+    answers are public. A local folder with XQuAD's English file instead holds 1,190 questions of
+    SQuAD's validation part, five paragraphs of each of its 48 articles, one answer each. That file
+    has no splits, so it is split here by article (32, 8 and 8, by a digest of the title): no article
+    is in two splits. It is a small stand-in: figures on it are not those of SQuAD, and a model that
+    was trained on SQuAD has not seen it.
+    """
+
+    NAME = "squad"
+
+    def features(self) -> datasets.Features:
+        """Return the columns."""
+        return question_features()
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield one example per question."""
+        ((path, file),) = files.items()
+        yield from read_squad(file, part=split if path == XQUAD_FILE else None)
+
+    def from_hub(self, split: str, row: Row, number: int) -> Row:
+        """Turn a row of the hub into an example."""
+        example = {name: row[name] for name in question_features()}
+        example["question"] = row["question"].strip()
+        return example
+
+
+def question_features() -> datasets.Features:
+    """Return the columns id, title, context, question and answers."""
+    text = datasets.Value("string")
+    columns: dict[str, Any] = dict.fromkeys(("id", "title", "context", "question"), text)
+    columns["answers"] = {
+        "text": datasets.List(text),
+        "answer_start": datasets.List(datasets.Value("int32")),
+    }
+    return datasets.Features(columns)
+
+
+def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
+    """Yield the questions of a file in the JSON form of SQuAD 1.1.
+
+    Args:
+        file: {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question", "answers"}]}]}]}.
+        part: One of `ARTICLE_SHARES`, for the articles of that split. None for all.
+
+    Yields:
+        One row per question with the columns of `question_features`.
+
+    Raises:
+        ValueError: If the file has another form. The message names the error.
+    """
+    content = read_json(file)
+    try:
+        articles = content["data"]
+        if part is not None:
+            titles = [str(article.get("title")) for article in articles]
+            selection = select_articles(part, titles)
+            articles = [article for article in articles if str(article.get("title")) in selection]
+    except _FORM_ERRORS as error:
+        raise _make_form_error(str(file), error) from error
+    yield from read_questions(articles, str(file))
+
+
+def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator[Row]:
+    """Yield the questions of articles in the form of SQuAD, as `read_squad` does.
+
+    Args:
+        articles: The articles.
+        source: The name of their file in errors.
+    """
+    try:
+        for number, article in enumerate(articles):
+            title = str(article.get("title") or number)
+            location = f"the article {title!r} of {source}"
+            for paragraph in article["paragraphs"]:
+                context: str = paragraph["context"]
+                if not context.strip():
+                    raise ValueError(f"Expected words in each `context` of {location}.")
+                for question in paragraph["qas"]:
+                    yield _parse_question(question, title, context, location)
+    except _FORM_ERRORS as error:
+        raise _make_form_error(source, error) from error
+
+
+def _parse_question(question: Mapping[str, Any], title: str, context: str, location: str) -> Row:
+    key = question["id"]
+    text = question["question"]
+    answers = []
+    starts = []
+    for answer in question["answers"]:
+        _check_answer(answer["text"], answer["answer_start"], context, f"{key!r} of {location}")
+        answers.append(answer["text"])
+        starts.append(answer["answer_start"])
+    return {
+        "id": str(key),
+        "title": title,
+        "context": context,
+        # Some questions of SQuAD begin or end with spaces, which mean nothing.
+        "question": text.strip(),
+        "answers": {"text": answers, "answer_start": starts},
+    }
+
+
+def _check_answer(answer: object, start: object, context: str, location: str) -> None:
+    is_valid = isinstance(answer, str) and isinstance(start, int)
+    if not is_valid or not 0 <= start <= len(context) - len(answer):  # type: ignore[operator,arg-type]
+        raise ValueError(
+            f"Expected answers of question {location} to have a `text` and an `answer_start` inside "
+            f"the context, but got {answer!r} at {start!r}."
+        )
+
+
+def _make_form_error(source: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"Expected {source} in the form of SQuAD (`data`, `paragraphs`, `context`, `qas`, `id`, "
+        f"`question`, `answers`, `text`, `answer_start`), but got {format_value(error)}."
+    )
+
+
+def select_articles(part: str, titles: Sequence[str]) -> set[str]:
+    """Return the titles of one split: ordered by a digest and divided by `ARTICLE_SHARES`.
+
+    Example:
+        >>> names = [f"article {number}" for number in range(12)]
+        >>> [len(select_articles(part, names)) for part in ("train", "validation", "test")]
+        [8, 2, 2]
+    """
+    order = sorted(set(titles), key=_digest_title)
+    parts = list(ARTICLE_SHARES)
+    start = sum(ARTICLE_SHARES[name] for name in parts[: parts.index(part)])
+    end = start + ARTICLE_SHARES[part]
+    return set(order[round(start * len(order)) : round(end * len(order))])
+
+
+def _digest_title(title: str) -> str:
+    return hashlib.blake2b(title.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,217 @@
+"""The files that a data set is read from: where they are published, their checksums, archives.
+
+`declared.json` has the facts about every data set, and `declare` returns them as attributes of a
+builder class. `Source.verify` checks a copy of a file before anything reads it, and `read_members`
+unpacks an archive in memory, within a limit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import lzma
+import os
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+DECLARED = Path(__file__).with_name("declared.json")
+"""Facts about the data sets: description, citation, license, sources, forms, place on the hub."""
+
+MAX_ARCHIVE_BYTES = 1 << 30
+"""Default limit on the unpacked size of an archive: 1 GiB."""
+
+BLOCK_BYTES = 1 << 20
+"""Number of bytes that are read at once to compute a checksum."""
+
+# What the standard library raises on broken archives. RuntimeError is an encrypted zip, and
+# OverflowError an absurd size.
+_ARCHIVE_ERRORS: tuple[type[Exception], ...] = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    OverflowError,
+    UnicodeError,
+    struct.error,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """One official file of a data set.
+
+    Attributes:
+        path: Its path inside the data set's folder, with forward slashes.
+        url: Its official address, pinned to a version if possible.
+        size: Its length in bytes. None with an unknown checksum.
+        sha256: Its checksum, 64 hexadecimal digits. If None, no copy can be verified.
+        license: The license of the file. "" for that of the data set.
+        citation: Authors, year and title to cite. "" for the citation of the data set.
+    """
+
+    path: str
+    url: str
+    size: int | None = None
+    sha256: str | None = None
+    license: str = ""
+    citation: str = ""
+
+    def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
+        """Check a copy of this file and return its sha256.
+
+        Args:
+            file: The copy.
+            other_versions: Whether a copy with another size or checksum is accepted.
+
+        Returns:
+            The checksum of the copy.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If its size or checksum is not the declared one. The message names both.
+        """
+        file = Path(file)
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"Expected a file at {file}, but there is none; it is published at {self.url}."
+            )
+        size = file.stat().st_size
+        sha256 = compute_sha256(file)
+        is_published = size == self.size and sha256 == self.sha256
+        if self.sha256 is not None and not other_versions and not is_published:
+            raise ValueError(
+                f"Expected {file} to be the published file of {self.size} bytes with sha256 "
+                f"{self.sha256}, but found {size} bytes with sha256 {sha256}; "
+                "other_versions=True accepts it."
+            )
+        return sha256
+
+
+@dataclasses.dataclass(frozen=True)
+class Hub:
+    """The same data on the Hugging Face hub, as parquet or JSON lines.
+
+    Attributes:
+        repo_id: The dataset repository.
+        revision: A commit or a branch. A branch is resolved to its commit before anything is read,
+            so that the data cannot change under a cache. It is `refs/convert/parquet` if the
+            repository holds only a loading script.
+        files: Configuration -> split -> the files that hold it.
+    """
+
+    repo_id: str
+    revision: str
+    files: Mapping[str, Mapping[str, Sequence[str]]]
+
+    def address(self, file: str) -> str:
+        """Return the address of a file, as fsspec and the download manager read it."""
+        revision = self.revision.replace("/", "%2F")
+        return f"hf://datasets/{self.repo_id}@{revision}/{file}"
+
+
+def compute_sha256(file: str | os.PathLike[str]) -> str:
+    """Return the sha256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with open(file, "rb") as stream:
+        while block := stream.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# ---------------------------------------------------------------------------------- declared facts
+
+
+@functools.cache
+def read_declared() -> dict[str, dict[str, Any]]:
+    """Return the facts about all data sets, by name."""
+    declared: dict[str, dict[str, Any]] = json.loads(DECLARED.read_text("utf-8"))
+    return declared
+
+
+def get_sources(name: str) -> tuple[Source, ...]:
+    """Return the sources that `declared.json` has under a name."""
+    rows = read_declared()[name].get("sources", ())
+    return tuple(Source(**row) for row in rows)
+
+
+def declare(name: str) -> dict[str, Any]:
+    """Return the attributes of a builder class that `declared.json` has; empty for other names."""
+    facts = read_declared().get(name)
+    if facts is None:
+        return {}
+    attributes = {key.upper(): value for key, value in facts.items()}
+    if "SOURCES" in attributes:
+        attributes["SOURCES"] = get_sources(name)
+    if "HUB" in attributes:
+        attributes["HUB"] = Hub(**attributes["HUB"])
+    return attributes
+
+
+# ---------------------------------------------------------------------------------------- archives
+
+
+def read_members(
+    archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYTES
+) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a zip or (compressed) tar archive one by one, without writing anything.
+
+    Folders, links, and the `__MACOSX` shadows of Apple's archiver are skipped. The bytes are
+    counted during unpacking, so that a header with a false size gains nothing.
+
+    Args:
+        archive: A .zip, .tar, .tar.gz, .tar.bz2 or .tar.xz file.
+        max_bytes: Maximum size of all files together.
+
+    Yields:
+        The name and the content of each file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no such archive, is damaged or encrypted, or exceeds the limit.
+    """
+    n_remaining = max_bytes
+    try:
+        for name, stream in _open_members(Path(archive)):
+            with stream:
+                # One byte more than allowed shows that the limit is exceeded.
+                content = stream.read(n_remaining + 1)
+            if len(content) > n_remaining:
+                raise ValueError(
+                    f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, "
+                    f"but {name!r} exceeds that."
+                )
+            n_remaining -= len(content)
+            yield name, content
+    except FileNotFoundError:
+        raise
+    except _ARCHIVE_ERRORS as error:
+        raise ValueError(
+            f"Expected a whole zip or tar archive, but {archive} cannot be read: {error}."
+        ) from error
+
+
+def _open_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                is_shadow = entry.filename.startswith("__MACOSX/")
+                if not entry.is_dir() and not is_shadow:
+                    yield entry.filename, packed.open(entry)
+        return
+    with tarfile.open(archive) as bundle:
+        for item in bundle:
+            if not item.isfile():
+                continue
+            stream = bundle.extractfile(item)
+            if stream is not None:
+                yield item.name, stream

@@ -1,0 +1,225 @@
+"""Applies known issues to a behavioral suite: labels, expectations, versions and cases.
+
+The entries of a table (`datasets.issues.table`) name a functionality as `test`. A rule of
+`SUITE_RULES` finds the cases, and the entry says whether they are relabeled or left out. A version is
+an example after the first, which is the original.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.datasets.issues.correcting import IssueCount
+from rightreasons.datasets.issues.rules import compile_pattern, split_rule
+from rightreasons.datasets.issues.table import OPTION, Issue
+
+if TYPE_CHECKING:
+    from rightreasons.datasets.suites.suite import Case, Functionality, Suite
+
+Cases = Sequence["Case"]
+
+
+# ------------------------------------------------------------------------------------------- rules
+
+
+def find_all_cases(cases: Cases) -> list[int]:
+    """Return all cases."""
+    return list(range(len(cases)))
+
+
+def find_label(cases: Cases, *, label: int) -> list[int]:
+    """Return the cases in which an example has a label."""
+    return [row for row, case in enumerate(cases) if label in (case.labels or ())]
+
+
+def find_unchanged_versions(cases: Cases) -> list[int]:
+    """Return the cases in which a version has the texts of the original."""
+    return [row for row, case in enumerate(cases) if case.examples[0] in case.examples[1:]]
+
+
+def find_equal_versions(cases: Cases) -> list[int]:
+    """Return the cases in which no version differs from the original, so that none can fail."""
+    rows = []
+    for row, case in enumerate(cases):
+        if len(case.examples) > 1 and len(set(case.examples)) == 1:
+            rows.append(row)
+    return rows
+
+
+def find_repeated_cases(cases: Cases) -> list[int]:
+    """Return the cases whose texts are those of an earlier case."""
+    known = set()
+    rows = []
+    for row, case in enumerate(cases):
+        if case.examples in known:
+            rows.append(row)
+        known.add(case.examples)
+    return rows
+
+
+def find_case_matches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
+    """Return the cases with a regular expression in a text of an example."""
+    expression = compile_pattern(pattern, ignore_case)
+    rows = []
+    for row, case in enumerate(cases):
+        texts = [text for texts in case.examples for text in texts]
+        if any(expression.search(text) for text in texts):
+            rows.append(row)
+    return rows
+
+
+def find_case_mismatches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
+    """Return the cases without a regular expression in any text."""
+    matches = set(find_case_matches(cases, pattern=pattern, ignore_case=ignore_case))
+    return [row for row in range(len(cases)) if row not in matches]
+
+
+SUITE_RULES: Mapping[str, Callable[..., list[int]]] = {
+    "whole_test": find_all_cases,
+    "label_is": find_label,
+    "version_equals_first": find_unchanged_versions,
+    "versions_equal": find_equal_versions,
+    "repeated_cases": find_repeated_cases,
+    "match": find_case_matches,
+    "not_match": find_case_mismatches,
+}
+"""Name of a rule in a table -> its function of the cases of a functionality."""
+
+
+def find_cases(issue: Issue, cases: Cases) -> list[int]:
+    """Return the positions of the cases that an entry is about.
+
+    Raises:
+        ValueError: If the rule or a parameter is unknown.
+    """
+    if issue.rule is None:
+        ids = set(issue.ids)
+        return [row for row, case in enumerate(cases) if case.id in ids]
+    name, parameters = split_rule(issue.rule)
+    if name not in SUITE_RULES:
+        raise make_unknown_name_error("rule of a known issue of a suite", name, SUITE_RULES)
+    return SUITE_RULES[name](cases, **parameters)
+
+
+# ------------------------------------------------------------------------------------ corrections
+
+
+def correct_suite(suite: Suite, issues: Sequence[Issue], *, is_published: bool = False) -> Suite:
+    """Return a suite with known issues corrected; `changes` counts what was done.
+
+    Args:
+        suite: The suite.
+        issues: Entries of a table. Those without a `test` are ignored.
+        is_published: Whether the suite is the released one, so that the counts must be exact.
+
+    Raises:
+        ValueError: If an entry finds another number of cases than it says.
+    """
+    issues_by_test: dict[str, list[Issue]] = {}
+    for issue in issues:
+        if issue.test is not None:
+            issues_by_test.setdefault(issue.test, []).append(issue)
+    if not issues_by_test:
+        return suite
+
+    functionalities = []
+    counts: list[IssueCount] = []
+    for functionality in suite.functionalities:
+        test_issues = issues_by_test.get(functionality.name, [])
+        corrected, test_counts = _correct_functionality(functionality, test_issues, is_published)
+        functionalities.append(corrected)
+        counts.extend(test_counts)
+    return dataclasses.replace(
+        suite, functionalities=tuple(functionalities), changes=(*suite.changes, *counts)
+    )
+
+
+def _correct_functionality(
+    functionality: Functionality, issues: Sequence[Issue], is_published: bool
+) -> tuple[Functionality, list[IssueCount]]:
+    """Apply entries to one functionality. All of them look at the cases as released."""
+    cases: list[Case | None] = list(functionality.cases)
+    counts = []
+    changes: dict[str, Any] = {}
+    for issue in issues:
+        matches = find_cases(issue, functionality.cases)
+        _check_count(issue, matches, functionality, is_published)
+        if issue.action == "relabel":
+            changes.update(_relabel(issue, functionality, cases, matches))
+        elif issue.action == "drop":
+            for row in matches:
+                cases[row] = _drop_versions(cases[row]) if issue.drop == "version" else None
+        if matches:
+            counts.append(
+                IssueCount(
+                    split=functionality.name,
+                    kind=issue.kind,
+                    action=issue.action,
+                    n_items=len(matches),
+                    n_total=len(functionality.cases),
+                    why=issue.why,
+                )
+            )
+    if not counts:
+        return functionality, []
+
+    remaining = tuple(case for case in cases if case is not None)
+    excluded = tuple(row for row, case in enumerate(cases) if case is None)
+    changes.update(cases=remaining, excluded=excluded)
+    return dataclasses.replace(functionality, **changes), counts
+
+
+def _check_count(
+    issue: Issue, matches: Sequence[int], functionality: Functionality, is_published: bool
+) -> None:
+    """Check that the released suite has as many cases with an issue as its table says."""
+    if is_published and issue.count is not None and issue.count != len(matches):
+        raise OptionError(
+            f"Expected the known issue {issue.kind!r} in {issue.count} cases of "
+            f"{functionality.name!r}, but it is in {len(matches)}: correct the table, or turn it "
+            "off by known_issues=False.",
+            option=OPTION,
+        )
+
+
+def _relabel(
+    issue: Issue, functionality: Functionality, cases: list[Case | None], matches: Sequence[int]
+) -> dict[str, Any]:
+    """Give cases their new label, and return what changes in the functionality.
+
+    With several correct labels, the cases keep their label and the expectation accepts the others.
+    """
+    if len(issue.to) > 1:
+        labels = {label for row in matches for label in functionality.cases[row].labels or ()}
+        accepted = {str(label): list(issue.to) for label in labels if label in issue.to}
+        return {"expectation": {**functionality.expectation, "accept": accepted}}
+
+    (label,) = issue.to
+    for row in matches:
+        case = functionality.cases[row]
+        cases[row] = dataclasses.replace(case, labels=(label,) * len(case.examples), meta=None)
+    if len(matches) < len(cases):
+        return {}
+    # A test whose cases all have a label is a minimum functionality test.
+    return {"test_type": "MFT", "expectation": {"name": "equal"}}
+
+
+def _drop_versions(case: Case | None) -> Case | None:
+    """Return a case without the versions that repeat the original; None if no version is left."""
+    if case is None:
+        return None
+    positions = [0]
+    for position, texts in enumerate(case.examples):
+        if texts != case.examples[0]:
+            positions.append(position)
+    if len(positions) == 1:
+        return None
+    changes: dict[str, Any] = {}
+    for name in ("examples", "labels", "meta"):
+        column = getattr(case, name)
+        if column is not None:
+            changes[name] = tuple(column[position] for position in positions)
+    return dataclasses.replace(case, **changes)

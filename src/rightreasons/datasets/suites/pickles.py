@@ -1,0 +1,237 @@
+"""Reads pickles as plain data: objects become inert records, and nothing of a pickle is run.
+
+`load_plain` checks all instructions before any is executed, then builds values and `Inert` objects.
+`Plain` turns what came out into plain Python values, up to a number of them.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+MAX_BYTES = 256 << 20
+"""Maximum size of a pickle."""
+
+MAX_INSTRUCTIONS = 3_000_000
+"""Maximum number of instructions, each of which builds at most one value.
+
+CheckList's suites have 1.9 million.
+"""
+
+# The instructions that do more than build or name values: persistent ids, extension registries,
+# buffers outside the pickle, and two old ways to make an object. `find_class` makes whatever is named
+# inert.
+_REFUSED_INSTRUCTIONS = frozenset(
+    ("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "NEXT_BUFFER", "READONLY_BUFFER", "INST", "OBJ")
+)
+_PUT_INSTRUCTIONS = ("PUT", "BINPUT", "LONG_BINPUT")
+
+_DTYPE = re.compile(r"[biufU][1-9]\d{0,6}")
+
+
+class Inert:
+    """A record of an object in a pickle: its class by name, its arguments and its state.
+
+    Attributes:
+        made_of: Arguments of its constructor.
+        state: State that the pickle sets. None if it sets none.
+        items: Items that the pickle sets.
+        attributes: Attributes that a call in the pickle would set.
+    """
+
+    qualified_name = ""
+    made_of: tuple[Any, ...]
+    state: Any
+    items: dict[Any, Any]
+    attributes: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
+        # A pickle may make an object without calling `__init__`.
+        record = super().__new__(cls)
+        record.made_of = args
+        record.state = None
+        record.items = {}
+        record.attributes = {}
+        return record
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.items[key] = value
+
+    def append(self, values: Any) -> None:
+        """Ignore what the pickle appends or adds, which nothing needs."""
+
+    extend = append
+    add = append
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Inert:
+        # dill fills the cells of a closure by calling setattr, which it names in several ways.
+        if len(args) == 3 and isinstance(args[0], Inert) and isinstance(args[1], str):
+            args[0].attributes[args[1]] = args[2]
+        return Inert(self, *args)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _InertType(Inert):
+    """A record of the call by which dill makes a class that it has stored by its content."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        names = [value for value in args if isinstance(value, str)]
+        name = names[0] if names else ""
+        return type("Inert", (Inert,), {"qualified_name": f"made {name}"})
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type[Inert]:
+        base = _InertType if name == "_create_type" else Inert
+        return type("Inert", (base,), {"qualified_name": f"{module} {name}"})
+
+
+def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
+    r"""Read a pickle as plain data and `Inert` objects.
+
+    Args:
+        content: The pickle.
+        max_bytes: Maximum size of the pickle.
+
+    Returns:
+        The content of the pickle.
+
+    Raises:
+        ValueError: If the pickle uses an instruction that could do more than build values, is larger
+            or asks for more than allowed, or is no pickle.
+
+    Example:
+        >>> load_plain(pickle.dumps([1, "a"]))
+        [1, 'a']
+        >>> record = load_plain(b"cos\nsystem\n(S'true'\ntR.")
+        >>> record.qualified_name, record.made_of
+        ('os system', ('true',))
+    """
+    if len(content) > max_bytes:
+        raise ValueError(
+            f"Expected a pickle of at most {max_bytes} bytes, but it has {len(content)}."
+        )
+    try:
+        _check_instructions(content)
+        return _Reader(io.BytesIO(content)).load()
+    except Exception as error:
+        # A damaged pickle raises whatever its values make of the reader.
+        sentence = str(error)
+        if not sentence.startswith("Expected"):
+            sentence = f"Expected a pickle of plain data, but it cannot be read: {sentence[:200]}"
+        raise ValueError(sentence) from error
+
+
+def _check_instructions(content: bytes) -> None:
+    """Check all instructions before any is executed."""
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
+        if opcode.name in _REFUSED_INSTRUCTIONS:
+            raise ValueError(
+                f"Expected a pickle of plain data, but it uses the instruction {opcode.name}."
+            )
+        # A memo index far beyond the last entry would make the reader reserve that much memory.
+        if opcode.name in _PUT_INSTRUCTIONS and int(str(argument)) > count:
+            raise ValueError("Expected a pickle of plain data, but its memo has holes.")
+        if count > MAX_INSTRUCTIONS:
+            raise ValueError(
+                "Expected a pickle of a suite's size, but it asks for too many values."
+            )
+
+
+class Plain:
+    """Turns the scalars and arrays of numpy in a pickle into Python values, up to a number of them.
+
+    A small pickle whose lists share their parts can hold any number of values.
+
+    Args:
+        max_values: Maximum number of values.
+    """
+
+    def __init__(self, max_values: int) -> None:
+        self._n_remaining = max_values
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value with lists and tuples of plain values.
+
+        Raises:
+            ValueError: If it holds another object, or too many values.
+        """
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self, self._count(value)))
+        # An Inert with items is a dictionary of another class.
+        if isinstance(value, dict) or (isinstance(value, Inert) and value.items):
+            entries = self._count(get_entries(value))
+            return {key: self(part) for key, part in entries.items()}
+        if isinstance(value, Inert):
+            return self._parse_record(value)
+        return value
+
+    def _parse_record(self, record: Inert) -> Any:
+        """Return the values of a scalar or an array of numpy."""
+        array = _find_array_state(record)
+        if array and isinstance(array[4], list):
+            return self(array[4])
+        if array:
+            _, shape, dtype, is_fortran, content = array
+            values = self._count(_parse_bytes(dtype, content))
+            order: Any = "F" if is_fortran else "C"
+            return values.reshape(shape, order=order).tolist()
+        # A scalar is made of its dtype and its bytes, perhaps with the function that makes it.
+        if len(record.made_of) in (2, 3) and isinstance(record.made_of[-1], bytes):
+            return _parse_bytes(*record.made_of[-2:]).tolist()[0]
+        raise ValueError(
+            "Expected numpy's scalars and arrays in the suite's pickle, but it holds another object."
+        )
+
+    def _count(self, values: Any) -> Any:
+        self._n_remaining -= len(values)
+        if self._n_remaining < 0:
+            raise ValueError(
+                "Expected the lists of the suite's pickle to be distinct, but they repeat one another."
+            )
+        return values
+
+
+def _find_array_state(record: Inert) -> tuple[Any, ...]:
+    """Return the state of an array (version, shape, dtype, order, content); empty if it is none."""
+    for part in (record.state, *record.made_of):
+        if isinstance(part, tuple) and len(part) == 5:
+            return part
+    return ()
+
+
+def get_entries(value: Any) -> Mapping[Any, Any]:
+    """Return the entries of a dictionary, or of one of another class; empty for anything else."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, Inert):
+        return value.items
+    return {}
+
+
+def _parse_bytes(dtype: Any, content: Any) -> Any:
+    """Return the array of numpy that bytes hold."""
+    kind: Any = ""
+    if isinstance(dtype, Inert) and dtype.made_of:
+        kind = dtype.made_of[0]
+    is_known = isinstance(kind, str) and _DTYPE.fullmatch(kind) is not None
+    if not is_known or not isinstance(content, bytes):
+        raise ValueError(
+            f"Expected numbers or texts of numpy in the suite's pickle, but got "
+            f"{type(content).__name__}."
+        )
+    order = "<"
+    if isinstance(dtype.state, tuple) and len(dtype.state) > 1 and dtype.state[1] == ">":
+        order = ">"
+    return np.frombuffer(content, dtype=f"{order}{kind}")
