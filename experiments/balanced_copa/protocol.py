@@ -96,7 +96,14 @@ def copa_protocol(
         chosen, on_train = [], []
         for number in seeds:
             half: dict[str, Any] = {"seed": number} if name == "balanced_50" else {}
-            raw = load_dataset("balanced_copa", name, split="train", data_dir=data_dir, **half)
+            raw = load_dataset(
+                "balanced_copa",
+                name,
+                split="train",
+                data_dir=data_dir,
+                known_issues=False,
+                **half,
+            )
             train = as_multiple_choice(raw, style=style)
             scores = scored_run(
                 model_name_or_path,

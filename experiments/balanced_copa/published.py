@@ -77,7 +77,9 @@ def main() -> None:
     datasets.disable_progress_bars()
     report = Report()
     original = load_dataset("balanced_copa", "original", split="train", data_dir=folder)
-    balanced = load_dataset("balanced_copa", "balanced", split="train", data_dir=folder)
+    balanced = load_dataset(
+        "balanced_copa", "balanced", split="train", data_dir=folder, known_issues=False
+    )
     test = load_dataset("copa_easy_hard", "all", split="test", data_dir=folder)
 
     print("Data")
@@ -153,7 +155,9 @@ def _released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
     archive = Path(folder) / "balanced_copa" / PREDICTIONS.path
     PREDICTIONS.verify(archive)
     wanted = f"{model}_Original_COPA_DEV_predictions_test.csv"
-    (content,) = (body for name, body in read_members(archive) if PurePosixPath(name).name == wanted)
+    (content,) = (
+        body for name, body in read_members(archive) if PurePosixPath(name).name == wanted
+    )
     rows = sorted(
         csv.DictReader(io.StringIO(content.decode())),
         key=lambda row: int(row["QuestionNumber"][1:]),

@@ -159,7 +159,7 @@ def sample(scale: Scale, split: str, size: int, data_dir: str | None) -> IidData
             scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED
         )
         return IidData(questions["question"][:], questions["answers"][:], questions["context"][:])
-    data: Any = load_dataset(scale.data, split=split, data_dir=data_dir)
+    data: Any = load_dataset(scale.data, split=split, data_dir=data_dir, known_issues=False)
     rows = data.select(chosen_rows(data["id"][:], size, seed=SEED))
     pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
     return IidData(rows["text"][:], rows["label"][:], pairs)
@@ -185,7 +185,13 @@ def make_task(name: str, data_dir: str | None, work: Path, n_cases: int | None) 
     """Prepare what all runs of a task share; the options are those of a configuration, and come with its plan."""
     scale = SCALES[name]
     cases = n_cases or scale.max_cases
-    suite = open_suite(scale.suite, data_dir=data_dir, paper_labels=name == "PARA", max_cases=cases)
+    suite = open_suite(
+        scale.suite,
+        data_dir=data_dir,
+        known_issues=False,
+        paper_labels=name == "PARA",
+        max_cases=cases,
+    )
     suite = shortened(suite, scale.max_examples)
     train, test = (
         sample(scale, split, size, data_dir)

@@ -145,7 +145,7 @@ def experiment(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, A
     pairs = {}
     results["synthetic"] = kept(options.work / "synthetic.json", lambda: synthetic())
     data = {
-        name: load_dataset(name, data_dir=options.data_dir)
+        name: load_dataset(name, data_dir=options.data_dir, known_issues=False)
         for name in ("imdb_counterfactual", "imdb_contrast")
     }
     for name in MODELS:

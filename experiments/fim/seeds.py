@@ -117,7 +117,7 @@ def one_run(data_dir: str | None, work: Path, run: tuple[str, int]) -> dict[str,
 
     def made() -> dict[str, Any]:
         data = {
-            each: load_dataset(each, data_dir=data_dir)
+            each: load_dataset(each, data_dir=data_dir, known_issues=False)
             for each in ("imdb_counterfactual", "imdb_contrast")
         }
         return one_model(name, data, settings, work / str(seed))

@@ -91,7 +91,7 @@ class Asked:
 
     def __init__(self, name: str, n_items: int, data_dir: Path | None) -> None:
         self.name, self.set = name, SETS[name]
-        data = load_dataset(name, data_dir=data_dir)
+        data = load_dataset(name, data_dir=data_dir, known_issues=False)
         whole = data[self.set.split]
         rows = chosen_rows(whole["id"][:], n_items, seed=SEED)
         self.items = whole.select(rows)

@@ -74,7 +74,9 @@ ATTRIBUTION = {"unit": "word", "progress": False}
 
 def take(name: str, config: str | None, split: str, limit: int, options: argparse.Namespace) -> Any:
     """A sample of a split by (seed, id): the same for every seed of the training."""
-    data = rightreasons.load_dataset(name, config, split=split, data_dir=options.data)
+    data = rightreasons.load_dataset(
+        name, config, split=split, data_dir=options.data, known_issues=False
+    )
     return data if len(data) <= limit else data.select(chosen_rows(data["id"][:], limit, seed=0))
 
 

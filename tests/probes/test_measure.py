@@ -189,3 +189,20 @@ def test_an_item_that_fails_in_one_table_is_left_out_of_all():
 
     with pytest.raises(ValueError, match="Expected finite logits"):
         probe_tables(items(), ks=(1,)).scored_by(nothing)
+
+
+def test_items_that_can_only_borrow_from_their_own_prompt_are_left_out_of_all_tables():
+    from rightreasons.probes.measure import probe_tables
+
+    rows = []
+    for number in range(12):
+        # Eight items share a prompt, and four have one each, with two choices.
+        prompt = "Which is true?" if number < 8 else f"Question {number}?"
+        choices = [f"right {number}", f"wrong {number}"]
+        rows.append({"id": str(number), "prompt": prompt, "choices": choices, "label": 0})
+
+    tables = probe_tables(datasets.Dataset.from_list(rows), ks=(1, 9))
+
+    # The eight can borrow 8 choices of other prompts, and 9 were asked for; the others can borrow 16 + 6.
+    assert sorted(tables.tables["original"]["id"]) == ["10", "11", "8", "9"]
+    assert {len(table) for table in tables.tables.values()} == {4}

@@ -223,11 +223,23 @@ class AuditContext:
         if options.suite is not None and "suite" not in self._shared:
             how: dict[str, Any] = {
                 "data_dir": self.settings.data_dir,
+                "known_issues": self.settings.known_issues,
                 "seed": self.seed,
                 "max_cases": options.max_cases,
             }
             self._shared["suite"] = open_suite(options.suite, **how)
         return self._shared.get("suite")
+
+    def list_corrections(self) -> list[str]:
+        """Return what known issues changed in the data and in the suite, as sentences."""
+        from rightreasons.datasets.issues.correcting import get_note
+        from rightreasons.datasets.suites.correcting import describe_changes
+
+        notes = [get_note(self.primary.data)]
+        suite = self._shared.get("suite")
+        if suite is not None:
+            notes.append(describe_changes(suite))
+        return [note for note in notes if note]
 
     def picked(self, split: AuditSplit, limit: int) -> AuditSplit:
         """Pick some of the labeled items of a split (of all, where none is), the same of splits that hold its forms."""

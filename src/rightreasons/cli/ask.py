@@ -165,7 +165,15 @@ def run_audit(
         "options": SuiteOptions,
         "settings": (
             AuditOptions,
-            ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan"),
+            (
+                "data_dir",
+                "known_issues",
+                "batch_size",
+                "n_resamples",
+                "confidence_level",
+                "seed",
+                "plan",
+            ),
         ),
         "stored": (ScoreOptions, ("scores", "log_filter")),
         **ASKED,
@@ -201,6 +209,7 @@ def behavior(
     )
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.json_files import read_json
+    from rightreasons.datasets.suites.correcting import describe_changes
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.models.running import default_batch_size
@@ -218,8 +227,15 @@ def behavior(
     page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(
-        suite, data_dir=settings.data_dir, seed=settings.seed, max_cases=options.max_cases
+        suite,
+        data_dir=settings.data_dir,
+        known_issues=settings.known_issues,
+        seed=settings.seed,
+        max_cases=options.max_cases,
     )
+    corrections = describe_changes(opened)
+    if corrections:
+        typer.echo(corrections)
     resampling = settings.resampling
     if predictions is not None:
         stored = read_suite_answers(predictions, opened, options=declared["stored"])

@@ -351,6 +351,30 @@ def list_() -> None:
     print_rows(about.items(), indent="", texts=(0, 1))
 
 
+@DATA.command("issues")
+def list_issues(
+    dataset: Annotated[
+        str, typer.Argument(help="A known data set.", metavar="DATASET", show_default=False)
+    ],
+) -> None:
+    """List the known issues of a data set, and which of them are corrected."""
+    from rightreasons.datasets.builder import get_builder_class
+    from rightreasons.datasets.issues.table import get_table
+
+    get_builder_class(dataset)
+    issues = get_table(dataset)
+    hand_over([issue.model_dump(mode="json") for issue in issues])
+    rows = []
+    for issue in issues:
+        size = "" if issue.count is None else f"{issue.count:,} of {issue.of:,}"
+        effect = issue.action if issue.is_active else f"{issue.evidence}, off"
+        place = issue.test or issue.split or "all"
+        rows.append((place, issue.kind, size, effect, issue.why))
+    print_rows(rows, indent="", texts=(0, 1, 3, 4))
+    if not rows:
+        typer.echo(f"No known issues of {dataset}.")
+
+
 class ExportOptions(Options):
     """What is written, and for whom."""
 

@@ -18,7 +18,7 @@ LOG_FILTER_HELP = (
     "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
 )
 
-_EVERY_TASK = ("config", "label_column", "first_label", "data_dir")
+_EVERY_TASK = ("config", "label_column", "first_label", "data_dir", "known_issues")
 _TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
 _CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
 
@@ -39,6 +39,11 @@ class DataOptions(LabelOptions):
     """Where the data and its labels are."""
 
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+    known_issues: str | None = option(
+        None,
+        "off to read known datasets as released, or a file of your own known issues; by default "
+        "those of this package are corrected.",
+    )
 
 
 class SourceOptions(DataOptions):

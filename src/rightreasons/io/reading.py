@@ -61,6 +61,7 @@ from rightreasons.core.sentences import format_value, suggest_similar_names
 from rightreasons.core.store import write_text
 from rightreasons.core.validation import check_all, check_at_most, check_ids, check_kind
 from rightreasons.datasets.builder import CATALOG, load_dataset
+from rightreasons.datasets.issues.table import KnownIssues
 from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
 from rightreasons.io.options import NO_FORM, ChoiceOptions, FileForm, PredictionOptions, TextOptions
 
@@ -1123,6 +1124,7 @@ def as_table(
     config: str | None = None,
     *,
     data_dir: str | os.PathLike[str] | None = None,
+    known_issues: KnownIssues = None,
     revision: str | None = None,
     form: FileForm = NO_FORM,
     where: str = "",
@@ -1138,6 +1140,7 @@ def as_table(
             these.
         config: A configuration of a data set of the catalog or the hub.
         data_dir: The folder of local copies of the catalog's sources.
+        known_issues: As in `load_dataset`, for data sets of the catalog; None corrects them.
         revision: A revision on the hub.
         form: How a file is to be read where it does not say so.
         where: What the source is called in errors; "" for its path.
@@ -1166,7 +1169,8 @@ def as_table(
         return _in_memory(source, form, where or "the data set")
     name = os.fspath(source)
     if name in CATALOG:
-        return load_dataset(name, config, data_dir=data_dir, revision=revision)
+        choice = True if known_issues is None else known_issues
+        return load_dataset(name, config, data_dir=data_dir, revision=revision, known_issues=choice)
     if "://" in name:
         with _downloaded(name) as path:
             return _file(path, form, where or name)
@@ -1280,8 +1284,44 @@ def _holds_rows(value: Any) -> bool:
 # ------------------------------------------------------------------------------------------------- files and addresses
 
 
+LABEL_COLUMN = "label"
+"""Name of the column that the labels of a file next to the items get."""
+
+
+def find_label_file(path: Path) -> Path | None:
+    """Return the file of labels that belongs to a file of items: `dev-labels.lst` to `dev.jsonl`.
+
+    This is how AI2 releases aNLI, PIQA and SocialIQA: one label per line, in the order of the items.
+
+    Returns:
+        The file, or None if there is none.
+    """
+    if path.suffix != ".jsonl":
+        return None
+    file = path.with_name(f"{path.stem}-labels.lst")
+    return file if file.is_file() else None
+
+
+def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
+    """Return a table with the labels of the file next to it; unchanged if there are none."""
+    file = find_label_file(path)
+    if file is None or LABEL_COLUMN in table.column_names:
+        return table
+    labels: list[Any] = file.read_text("utf-8").split()
+    if len(labels) != table.num_rows:
+        raise ValueError(
+            f"Expected a label in {file} for each of the {table.num_rows:,} items of {path.name}, "
+            f"but it has {len(labels):,}."
+        )
+    if all(label.removeprefix("-").isdecimal() for label in labels):
+        labels = [int(label) for label in labels]
+    return table.append_column(LABEL_COLUMN, pa.array(labels))
+
+
 def _file(path: Path, form: FileForm, where: str) -> Splits:
     parsed = read_file(path, form, where)
+    if isinstance(parsed, pa.Table):
+        parsed = _add_labels_of_other_file(parsed, path)
     if isinstance(parsed, dict):
         return datasets.DatasetDict(
             {split: dataset_of(part, where, split) for split, part in parsed.items()}

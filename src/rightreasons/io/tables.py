@@ -45,6 +45,8 @@ from rightreasons.core.validation import (
     check_same_length,
     check_seed,
 )
+from rightreasons.datasets.builder import CATALOG
+from rightreasons.datasets.issues.correcting import correct_dataset
 from rightreasons.datasets.question_answering import question_features, read_questions
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
@@ -286,7 +288,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             _assemble(data, made, (text, pair, label, id_column)), options.limit, options.seed
         )
 
-    return _each(tables, options.split, make, name)
+    return _make_corrected(tables, options, make, name)
 
 
 @accept_options_as_keywords(ChoiceOptions)
@@ -364,7 +366,7 @@ def open_multiple_choice(
         )
         return limited(_assemble(data, made, columns_read), options.limit, options.seed)
 
-    return _each(tables, options.split, make, name)
+    return _make_corrected(tables, options, make, name)
 
 
 def open_splits(
@@ -462,7 +464,12 @@ def _opened(
     )
     form = FileForm(**{name: getattr(options, name) for name in FileForm.list_names()})
     tables = as_table(
-        description, config, data_dir=options.data_dir, revision=options.revision, form=form
+        description,
+        config,
+        data_dir=options.data_dir,
+        known_issues=options.known_issues,
+        revision=options.revision,
+        form=form,
     )
     parts = parts_of(tables)
     return (
@@ -499,6 +506,22 @@ def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
     return {
         split: datasets.Dataset(table.filter(pc.equal(names, split)), info=info) for split in splits
     }
+
+
+def _make_corrected(tables: Parts, options: OptionsOfTable, make: Make, name: str) -> Splits:
+    """Make one split, or all of them, with the issues of a user's own table corrected."""
+    # The issues of a data set of the catalog were corrected when it was loaded.
+    if options.known_issues is None or name in CATALOG:
+        return _each(tables, options.split, make, name)
+    # A rule may compare a split with others, so all of them are made.
+    corrected = correct_dataset(_each(tables, None, make, name), options.known_issues)
+    if isinstance(corrected, datasets.Dataset):
+        # This one says it if the table has no such split.
+        _each(tables, options.split, make, name)
+        return corrected
+    if options.split is None:
+        return corrected
+    return corrected[choose_split(corrected, options.split, where=name)]
 
 
 def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:

@@ -10,6 +10,7 @@ import rightreasons
 from rightreasons.behavior.measure import SuiteAnswers
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.suites.correcting import describe_changes
 from rightreasons.page.prose import short_name
 from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
 from rightreasons.report.schema import page_folder
@@ -47,7 +48,10 @@ def write_behavior_report(
     folder = page_folder(out, RATES, "predictions")
     suite, name = tested.suite, short_name(tested.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    say = WORDS.of(suite=suite, tested=tested, how=resampling, created=created)
+    corrections = describe_changes(suite)
+    say = WORDS.of(
+        suite=suite, tested=tested, how=resampling, created=created, corrections=corrections
+    )
     answer = BEHAVIOR.answer(BehaviorMeasurement(tested, resampling), resampling.level)
     page = Page(
         title=f"Behavior on {suite.name}",
@@ -67,6 +71,7 @@ def write_behavior_report(
         "labels": tested.matched,
         **({} if tested.prompt is None else {"prompt": dict(tested.prompt)}),
         **({} if tested.server is None else {"server": dict(tested.server)}),
+        **({"known_issues": corrections} if corrections else {}),
         **tested.result.to_dict(),
     }
     write_page(folder, page, {RATES: rates})

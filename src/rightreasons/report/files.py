@@ -448,6 +448,7 @@ def record_of(
             "label_mapping": context.primary.label_mapping,
             "label_classes": classes,
             "primary": context.primary.name,
+            "known_issues": context.list_corrections(),
             "splits": [
                 {
                     "name": split.name,

@@ -502,8 +502,8 @@ def plan_lines(context: AuditContext, sections: Sequence[Question]) -> tuple[str
 
 
 def _labels_told(context: AuditContext) -> list[str]:
-    """Say which label is which class, and how many items have no label."""
-    lines = []
+    """Say what known issues changed, which label is which class, and how many items have no label."""
+    lines = context.list_corrections()
     if context.primary.class_of is not None:
         lines.append(
             f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}."

@@ -115,6 +115,7 @@ class Dataset(Record):
     label_classes: dict[str, str]
     primary: str
     splits: list[Split]
+    known_issues: list[str] | None = None
 
 
 class Model(Record):

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.real_data
 
 
 def test_sentiment(real_data):
-    items = suite_items(open_suite("checklist_sentiment", data_dir=real_data))
+    items = suite_items(open_suite("checklist_sentiment", data_dir=real_data, known_issues=False))
     assert np.bincount(items.type, minlength=4).tolist() == [
         0,
         68912,
@@ -33,7 +33,9 @@ def test_sentiment(real_data):
 
 
 def test_paraphrases(real_data):
-    suite = open_suite("checklist_paraphrase", data_dir=real_data, paper_labels=True)
+    suite = open_suite(
+        "checklist_paraphrase", data_dir=real_data, known_issues=False, paper_labels=True
+    )
     items = suite_items(suite, labels="classes")
     assert set(items.rule.tolist()) == {RULES.index("labeled"), RULES.index("invariant")}
     assert (items.rule == RULES.index("invariant")).sum() == 3677 - 326  # one INV becomes an MFT
@@ -43,7 +45,7 @@ def test_paraphrases(real_data):
 
 
 def test_reading(real_data):
-    suite = open_suite("checklist_reading", data_dir=real_data)
+    suite = open_suite("checklist_reading", data_dir=real_data, known_issues=False)
     items = reading_items(suite)
     assert len(items.texts) == 71293
     pairs = items.rule == RULES.index("invariant")

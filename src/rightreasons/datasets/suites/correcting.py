@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.issues.correcting import IssueCount
 from rightreasons.datasets.issues.rules import compile_pattern, split_rule
 from rightreasons.datasets.issues.table import OPTION, Issue
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 Cases = Sequence["Case"]
+
+ACTION_PHRASES = {
+    "relabel": "with a corrected label",
+    "drop": "left out, whole or in part",
+    "note": "noted, most of them as repetitions",
+}
+"""Action of an entry -> what a report says about its cases."""
 
 
 # ------------------------------------------------------------------------------------------- rules
@@ -105,6 +113,28 @@ def find_cases(issue: Issue, cases: Cases) -> list[int]:
 
 
 # ------------------------------------------------------------------------------------ corrections
+
+
+def describe_changes(suite: Suite) -> str:
+    """Return what known issues changed in a suite, as one sentence; "" if they changed nothing.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> count = IssueCount("a test", "wrong_label", "relabel", 988, 988, "")
+        >>> describe_changes(SimpleNamespace(name="my suite", changes=[count]))
+        'Known issues of my suite: 988 cases of 1 test with a corrected label.'
+    """
+    clauses = []
+    for action, phrase in ACTION_PHRASES.items():
+        counts = [count for count in suite.changes if count.action == action]
+        if counts:
+            n_cases = sum(count.n_items for count in counts)
+            n_tests = len({count.split for count in counts})
+            tests = pluralize(n_tests, "test")
+            clauses.append(f"{n_cases:,} cases of {tests} {phrase}")
+    if not clauses:
+        return ""
+    return f"Known issues of {suite.name}: {', '.join(clauses)}."
 
 
 def correct_suite(suite: Suite, issues: Sequence[Issue], *, is_published: bool = False) -> Suite:

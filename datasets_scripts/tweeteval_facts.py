@@ -1,0 +1,132 @@
+"""Count what the irony and hate sets of TweetEval give away, and write docs/evidence/tweeteval_irony.md.
+
+    python datasets_scripts/tweeteval_facts.py --data FOLDER --write
+
+`FOLDER` holds TweetEval's `datasets` as `tweeteval/`. Without `--write` the page is printed.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+from rightreasons.datasets.files import read_lines
+
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "tweeteval_irony.md"
+
+# The hashtags by which the ironic tweets were collected (Van Hee et al. 2018, section 3.1).
+HASHTAG = re.compile(r"#(irony|ironic|sarcasm|not)\b", re.IGNORECASE)
+
+TEXT = """# TweetEval: the irony test split names its label, and the hate test split is in train
+
+This page is written by `datasets_scripts/tweeteval_facts.py`. Its first two sections are a note that the
+maintainers of TweetEval could merge into their README.
+
+## Irony
+
+The ironic tweets of SemEval-2018 task 3 were collected by the hashtags #irony, #sarcasm and #not. In
+`datasets/irony` they are removed from train and validation, but not from test:
+
+| split | tweets | ironic | ironic with the hashtag | others with the hashtag |
+|---|---:|---:|---:|---:|
+{rows}
+
+Predicting "irony" if and only if a tweet has the hashtag is right on {accuracy:.1%} of the test tweets
+(F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). The organizers' README
+(Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set", so the
+file seems to be the version before their removal. No model that was trained on the training split alone
+can have learned the hashtag from it. A model that was pretrained on tweets, or a language model that is
+prompted, can read it.
+
+What to do: remove `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or report the score with and
+without these hashtags.
+
+## Hate
+
+{n_overlap} of {n_test:,} test tweets of `datasets/hate` are in train, to the character. {n_conflict} of them
+have the other label, and all of these are hateful in train and not hateful in test. A model that memorizes
+train is wrong on {conflict_share:.1%} of the test split.
+
+What to do: remove the {n_train_copies} copies from `train_text.txt` and `train_labels.txt`. Test stays comparable.
+
+## In this package
+
+The table of known issues has both. `load_dataset("tweeteval_hate")` leaves out the training copies and
+says so; `known_issues=False` reads the files as released. The hashtags of irony are noted and kept: a
+declared cue, which an audit finds without being told. For a model that only reads the hashtag,
+`rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names "irony", "sarcasm",
+"not" and the mark "#".
+"""
+
+
+def read_split(folder, split):
+    """Return the tweets of a split that are not blank, with their labels."""
+    texts = read_lines(folder / f"{split}_text.txt")
+    labels = read_lines(folder / f"{split}_labels.txt")
+    pairs = []
+    for text, label in zip(texts, labels, strict=True):
+        if text.strip():
+            pairs.append((text.strip(), int(label)))
+    return pairs
+
+
+def count_hashtags(pairs):
+    """Return the number of tweets with and without the hashtag, by label."""
+    counts = {(label, has_hashtag): 0 for label in (0, 1) for has_hashtag in (False, True)}
+    for text, label in pairs:
+        counts[label, HASHTAG.search(text) is not None] += 1
+    return counts
+
+
+def write_page(data):
+    """Return the page with the counts of the files in a folder."""
+    rows = []
+    for split in ("train", "val", "test"):
+        counts = count_hashtags(read_split(data / "irony", split))
+        n_ironic = counts[1, True] + counts[1, False]
+        n_tweets = sum(counts.values())
+        rows.append(
+            f"| {split} | {n_tweets:,} | {n_ironic:,} | {counts[1, True]} | {counts[0, True]} |"
+        )
+    # `counts` are those of the test split now.
+    precision = counts[1, True] / (counts[1, True] + counts[0, True])
+    recall = counts[1, True] / n_ironic
+
+    train = read_split(data / "hate", "train")
+    test = read_split(data / "hate", "test")
+    labels_by_text = {}
+    for text, label in train:
+        labels_by_text.setdefault(text, set()).add(label)
+    overlap = [(text, label) for text, label in test if text in labels_by_text]
+    conflicts = [label for text, label in overlap if label not in labels_by_text[text]]
+    if any(conflicts):
+        raise ValueError("Expected all conflicting test tweets to be not hateful, as the page says.")
+    test_texts = {text for text, _ in test}
+    return TEXT.format(
+        rows="\n".join(rows),
+        accuracy=(counts[1, True] + counts[0, False]) / n_tweets,
+        f1=2 * precision * recall / (precision + recall),
+        recall=recall,
+        precision=precision,
+        n_overlap=len(overlap),
+        n_test=len(test),
+        n_conflict=len(conflicts),
+        conflict_share=len(conflicts) / len(test),
+        n_train_copies=sum(text in test_texts for text, _ in train),
+    )
+
+
+def main():
+    """Print the page, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder that holds tweeteval/")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    options = parser.parse_args()
+    page = write_page(options.data / "tweeteval")
+    if options.write:
+        PAGE.write_text(page, "utf-8")
+    else:
+        print(page)
+
+
+if __name__ == "__main__":
+    main()
