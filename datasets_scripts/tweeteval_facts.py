@@ -99,7 +99,9 @@ def write_page(data):
     overlap = [(text, label) for text, label in test if text in labels_by_text]
     conflicts = [label for text, label in overlap if label not in labels_by_text[text]]
     if any(conflicts):
-        raise ValueError("Expected all conflicting test tweets to be not hateful, as the page says.")
+        raise ValueError(
+            "Expected all conflicting test tweets to be not hateful, as the page says."
+        )
     test_texts = {text for text, _ in test}
     return TEXT.format(
         rows="\n".join(rows),

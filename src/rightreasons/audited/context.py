@@ -18,6 +18,7 @@ from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.audited.stored import StoredModel
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
+from rightreasons.core.sentences import find_paragraph
 from rightreasons.core.store import WORK
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.io.options import AuditOptions
@@ -232,13 +233,12 @@ class AuditContext:
 
     def list_corrections(self) -> list[str]:
         """Return what known issues changed in the data and in the suite, as sentences."""
-        from rightreasons.datasets.issues.correcting import get_note
-        from rightreasons.datasets.suites.correcting import describe_changes
+        from rightreasons.datasets.issues.correcting import NOTE_HEADING
 
-        notes = [get_note(self.primary.data)]
+        notes = [find_paragraph(self.primary.data.info.description or "", NOTE_HEADING)]
         suite = self._shared.get("suite")
         if suite is not None:
-            notes.append(describe_changes(suite))
+            notes.append(suite.describe_corrections())
         return [note for note in notes if note]
 
     def picked(self, split: AuditSplit, limit: int) -> AuditSplit:

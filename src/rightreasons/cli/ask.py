@@ -209,7 +209,6 @@ def behavior(
     )
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.json_files import read_json
-    from rightreasons.datasets.suites.correcting import describe_changes
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.models.running import default_batch_size
@@ -233,7 +232,7 @@ def behavior(
         seed=settings.seed,
         max_cases=options.max_cases,
     )
-    corrections = describe_changes(opened)
+    corrections = opened.describe_corrections()
     if corrections:
         typer.echo(corrections)
     resampling = settings.resampling

@@ -111,6 +111,17 @@ def format_value(value: object, max_chars: int = 80) -> str:
     return _truncate(text, max_chars)
 
 
+def find_paragraph(text: str, heading: str) -> str:
+    """Return the end of a text from its paragraph with a heading on; "" without this heading.
+
+    Example:
+        >>> find_paragraph("About films. Note: one is left out.", "Note:")
+        'Note: one is left out.'
+    """
+    start = text.find(heading)
+    return "" if start < 0 else text[start:].rstrip()
+
+
 def add_article(noun: str) -> str:
     """Return a noun, or the name of a type, with its indefinite article.
 

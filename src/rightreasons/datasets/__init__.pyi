@@ -3,8 +3,8 @@ from .builder import load_dataset as load_dataset
 from .perturbing.mirroring import mirror_dataset as mirror_dataset
 from .perturbing.probes import perturb as perturb
 from .publishing import publish as publish
-from .suites.suite import Case as Case
-from .suites.suite import Functionality as Functionality
+from .suites.cases import Case as Case
+from .suites.cases import Functionality as Functionality
 from .suites.suite import Suite as Suite
 from .suites.suite import open_suite as open_suite
 from .suites.templates import directional as directional

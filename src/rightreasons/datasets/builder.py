@@ -325,7 +325,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         self.issue_counts: dict[str, tuple[IssueCount, ...]] = {}
 
         code = compute_sha256(inspect.getfile(type(self)))
-        key = [digest_package_code(), code, location.key]
+        key: list[Any] = [digest_package_code(), code, location.key]
         # Data sets without known issues keep the key that they have when the table is off.
         key.extend(issue.model_dump(mode="json") for issue in self.issues)
         super().__init__(
@@ -581,7 +581,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 commit = str(HfApi().dataset_info(hub.repo_id, revision=hub.revision).sha)
             hub = dataclasses.replace(hub, revision=commit)
             self.hub = hub
-        addresses = []
+        addresses: list[str] = []
         for files in hub.files[config_name].values():
             addresses.extend(hub.address(file) for file in files)
         return addresses

@@ -220,6 +220,8 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - log_filter: The filter or scorer of a log whose answers are meant, where there are several.
             - data_dir: The folder of local copies of the catalog's sources.
+            - known_issues: off to read data of the catalog as released, or a file of further known issues
+              (docs/data.md); None corrects those of this package.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
             - drop_empty: Whether to leave out rows with an empty text instead of refusing them.
@@ -319,6 +321,8 @@ def open_multiple_choice(
               if 0 occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
             - column_names, separator, quote, encoding, log_filter: As in `open_dataset`.
             - data_dir: The folder of local copies of the catalog's sources.
+            - known_issues: off to read data of the catalog as released, or a file of further known issues
+              (docs/data.md); None corrects those of this package.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise its labels are -1.
             - limit: The maximum number of items per split, chosen as in `open_dataset`.

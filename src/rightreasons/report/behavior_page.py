@@ -10,7 +10,6 @@ import rightreasons
 from rightreasons.behavior.measure import SuiteAnswers
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.correcting import describe_changes
 from rightreasons.page.prose import short_name
 from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
 from rightreasons.report.schema import page_folder
@@ -48,7 +47,7 @@ def write_behavior_report(
     folder = page_folder(out, RATES, "predictions")
     suite, name = tested.suite, short_name(tested.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    corrections = describe_changes(suite)
+    corrections = suite.describe_corrections()
     say = WORDS.of(
         suite=suite, tested=tested, how=resampling, created=created, corrections=corrections
     )

@@ -8,7 +8,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.datasets.builder import get_builder_class, load_dataset
 from rightreasons.datasets.issues.correcting import get_note
 from rightreasons.datasets.issues.table import Issue, get_table
-from rightreasons.datasets.suites.correcting import correct_suite, find_cases
+from rightreasons.datasets.suites.correcting import find_cases
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 ASYMMETRIC = "Order does matter for asymmetric relations"
@@ -26,7 +26,7 @@ def texts(*words):
 
 
 def correct(suite, **fields):
-    return correct_suite(suite, [Issue(kind="issue", test="test", **fields)])
+    return suite.correct([Issue(kind="issue", test="test", **fields)])
 
 
 DIRECTIONAL = {"name": "equal", "value": 0, "skip_first": True}
@@ -115,7 +115,7 @@ def test_a_count_that_is_wrong_names_the_option():
     issue = Issue(kind="issue", test="test", rule={"whole_test": {}}, count=2)
 
     with pytest.raises(OptionError, match="in 2 cases") as error:
-        correct_suite(suite, [issue], is_published=True)
+        suite.correct([issue], is_published=True)
 
     assert error.value.option == ("known_issues",)
 

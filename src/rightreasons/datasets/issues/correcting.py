@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import find_paragraph
 from rightreasons.datasets.issues.rules import Item, Row, find_rows, make_item
 from rightreasons.datasets.issues.table import OPTION, Issue, KnownIssues, select_issues
 
@@ -82,32 +83,32 @@ def correct_rows(
     Raises:
         ValueError: If an entry finds another number of items than it says.
     """
-    rows = [dict(row) for row in rows]
+    corrected = [dict(row) for row in rows]
     issues = [issue for issue in issues if issue.split in (None, split)]
     if not issues:
-        return Correction(rows, ())
+        return Correction(corrected, ())
 
-    items = [make_item(row) for row in rows]
+    items = [make_item(row) for row in corrected]
     splits = _read_other_splits(issues, read_split)
     dropped: set[int] = set()
     counts = []
     for issue in issues:
         if issue.other_split is not None and issue.other_split not in splits:
             continue
-        matches = _find_items(issue, rows, items, splits)
-        _check_count(issue, len(matches), len(rows), split, is_published)
+        matches = _find_items(issue, corrected, items, splits)
+        _check_count(issue, len(matches), len(corrected), split, is_published)
         if issue.action == "drop":
-            matches = _extend_drop(issue, rows, matches)
+            matches = _extend_drop(issue, corrected, matches)
             # Entries may overlap: an item is counted by the first entry that drops it.
             matches = [row for row in matches if row not in dropped]
             dropped.update(matches)
         elif issue.action == "relabel":
             for row in matches:
-                rows[row]["label"] = issue.to[0]
+                corrected[row]["label"] = issue.to[0]
         if matches:
-            counts.append(_make_count(issue, split, len(matches), len(rows)))
+            counts.append(_make_count(issue, split, len(matches), len(corrected)))
 
-    remaining = [row for number, row in enumerate(rows) if number not in dropped]
+    remaining = [row for number, row in enumerate(corrected) if number not in dropped]
     return Correction(remaining, tuple(counts))
 
 
@@ -262,7 +263,7 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
 
     sentences = []
     for split, group in by_split.items():
-        clauses = []
+        clauses: list[str] = []
         for action, phrase in (
             ("drop", "left out"),
             ("relabel", "with a corrected label"),
@@ -306,9 +307,10 @@ def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
     import datasets as hf
 
     parts: list[Any] = list(data.values()) if isinstance(data, hf.DatasetDict) else [data]
-    notes = {}
+    notes: dict[str, None] = {}
     for part in parts:
-        _, heading, text = (part.info.description or "").partition(NOTE_HEADING)
-        if heading:
-            notes[f"{heading}{text.rstrip()}"] = None
+        note = find_paragraph(part.info.description or "", NOTE_HEADING)
+        if note:
+            # The splits of one data set share their description.
+            notes[note] = None
     return " ".join(notes)

@@ -243,7 +243,7 @@ def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
 
 def find_shared_texts(items: Sequence[Item], splits: Splits, *, other: str) -> list[int]:
     """Return the items with a text that is a text of an item in another split too."""
-    texts = set()
+    texts: set[str] = set()
     for item in splits[other]:
         texts.update(item.get_prompt_key())
     rows = []

@@ -297,7 +297,7 @@ class Perturber:
 
         # The incorrect choices come first, in their order, then the borrowed ones. The correct one is
         # inserted at its new position.
-        texts = []
+        texts: list[tuple[str, str]] = []
         positions = []
         for index, choice in enumerate(choices):
             if index == label:

@@ -12,7 +12,6 @@ import datasets
 
 from rightreasons.datasets.builder import Builder, Config
 from rightreasons.datasets.issues.table import Issue, select_issues
-from rightreasons.datasets.suites.correcting import correct_suite
 from rightreasons.datasets.suites.pickled_suites import (
     PickledTest,
     Texts,
@@ -98,7 +97,7 @@ class CheckList(Builder):
                 label_names=self.LABEL_NAMES,
             )
             issues = self._select_suite_issues()
-            self._cache = path, correct_suite(suite, issues, is_published=self.is_published)
+            self._cache = path, suite.correct(issues, is_published=self.is_published)
         return self._cache[1]
 
     def _select_suite_issues(self) -> list[Issue]:

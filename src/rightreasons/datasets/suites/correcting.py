@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.issues.correcting import IssueCount
 from rightreasons.datasets.issues.rules import compile_pattern, split_rule
 from rightreasons.datasets.issues.table import OPTION, Issue
+from rightreasons.datasets.suites.cases import Case, Functionality
 
-if TYPE_CHECKING:
-    from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-
-Cases = Sequence["Case"]
+Cases = Sequence[Case]
 
 ACTION_PHRASES = {
     "relabel": "with a corrected label",
@@ -115,18 +113,21 @@ def find_cases(issue: Issue, cases: Cases) -> list[int]:
 # ------------------------------------------------------------------------------------ corrections
 
 
-def describe_changes(suite: Suite) -> str:
+def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
     """Return what known issues changed in a suite, as one sentence; "" if they changed nothing.
 
+    Args:
+        name: Name of the suite.
+        changes: Its counts.
+
     Example:
-        >>> from types import SimpleNamespace
         >>> count = IssueCount("a test", "wrong_label", "relabel", 988, 988, "")
-        >>> describe_changes(SimpleNamespace(name="my suite", changes=[count]))
+        >>> describe_changes("my suite", [count])
         'Known issues of my suite: 988 cases of 1 test with a corrected label.'
     """
     clauses = []
     for action, phrase in ACTION_PHRASES.items():
-        counts = [count for count in suite.changes if count.action == action]
+        counts = [count for count in changes if count.action == action]
         if counts:
             n_cases = sum(count.n_items for count in counts)
             n_tests = len({count.split for count in counts})
@@ -134,43 +135,25 @@ def describe_changes(suite: Suite) -> str:
             clauses.append(f"{n_cases:,} cases of {tests} {phrase}")
     if not clauses:
         return ""
-    return f"Known issues of {suite.name}: {', '.join(clauses)}."
+    return f"Known issues of {name}: {', '.join(clauses)}."
 
 
-def correct_suite(suite: Suite, issues: Sequence[Issue], *, is_published: bool = False) -> Suite:
-    """Return a suite with known issues corrected; `changes` counts what was done.
+def correct_functionality(
+    functionality: Functionality, issues: Sequence[Issue], *, is_published: bool = False
+) -> tuple[Functionality, list[IssueCount]]:
+    """Apply entries to one functionality. All of them look at the cases as released.
 
     Args:
-        suite: The suite.
-        issues: Entries of a table. Those without a `test` are ignored.
-        is_published: Whether the suite is the released one, so that the counts must be exact.
+        functionality: The functionality.
+        issues: The entries about it.
+        is_published: Whether it is the released one, so that the counts must be exact.
+
+    Returns:
+        The corrected functionality, and a count per entry that found a case.
 
     Raises:
         ValueError: If an entry finds another number of cases than it says.
     """
-    issues_by_test: dict[str, list[Issue]] = {}
-    for issue in issues:
-        if issue.test is not None:
-            issues_by_test.setdefault(issue.test, []).append(issue)
-    if not issues_by_test:
-        return suite
-
-    functionalities = []
-    counts: list[IssueCount] = []
-    for functionality in suite.functionalities:
-        test_issues = issues_by_test.get(functionality.name, [])
-        corrected, test_counts = _correct_functionality(functionality, test_issues, is_published)
-        functionalities.append(corrected)
-        counts.extend(test_counts)
-    return dataclasses.replace(
-        suite, functionalities=tuple(functionalities), changes=(*suite.changes, *counts)
-    )
-
-
-def _correct_functionality(
-    functionality: Functionality, issues: Sequence[Issue], is_published: bool
-) -> tuple[Functionality, list[IssueCount]]:
-    """Apply entries to one functionality. All of them look at the cases as released."""
     cases: list[Case | None] = list(functionality.cases)
     counts = []
     changes: dict[str, Any] = {}

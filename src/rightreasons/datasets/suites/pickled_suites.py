@@ -182,7 +182,7 @@ def read_pickled_tests(path: Path) -> list[PickledTest]:
 
     def get_start(name: Any) -> int:
         # Tests without a range come last.
-        span = ranges.get(name)
+        span: Any = ranges.get(name)
         is_range = isinstance(span, (list, tuple)) and len(span) == 2
         if is_range and isinstance(span[0], int):
             return int(span[0])

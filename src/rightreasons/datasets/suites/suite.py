@@ -24,29 +24,31 @@ import functools
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import datasets
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from rightreasons.core.arrays import compute_offsets, describe_kind
+from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.json_files import parse_json
 from rightreasons.core.label_names import check_label_names, fold_name
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.sentences import format_value
 from rightreasons.core.store import format_json_lines, write_bytes
-from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, is_original_first
+from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of
 from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.issues.correcting import IssueCount
-from rightreasons.datasets.issues.table import KnownIssues, select_issues
-from rightreasons.datasets.suites.correcting import correct_suite
+from rightreasons.datasets.issues.table import Issue, KnownIssues, select_issues
+from rightreasons.datasets.suites.cases import Case as Case
+from rightreasons.datasets.suites.cases import Functionality as Functionality
+from rightreasons.datasets.suites.cases import check_functionality, check_name
+from rightreasons.datasets.suites.correcting import correct_functionality, describe_changes
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
@@ -64,184 +66,7 @@ RESERVED_COLUMNS = (
 )
 """Columns of a suite as a dataset, next to its texts."""
 
-MAX_LABEL = 2**31 - 1
-"""Largest numeric label."""
-
 _HEADER_FIELDS = ("format", "version", "name", "text_columns", "label_names")
-
-
-def _make_texts(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-Text = Annotated[str, Field(pattern=r"\S")]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_make_texts)]
-"""Texts of an example. A file may have a single one without a list."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """One test case, whose examples pass or fail together.
-
-    Attributes:
-        id: Id, unique in its functionality.
-        examples: One tuple of texts per example.
-        labels: One expected answer per example, None for an example without one. None for cases
-            without labels.
-        meta: One replaced pair (old, new) or None per example. None if nothing was replaced.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    id: Annotated[str, Field(coerce_numbers_to_str=True)]
-    examples: tuple[Texts, ...]
-    labels: tuple[Annotated[int, Strict()] | str | None, ...] | None = None
-    meta: tuple[tuple[str, str] | None, ...] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Functionality:
-    """One functionality with its cases.
-
-    Attributes:
-        name: Name, unique in the suite.
-        functionality_class: The capability that it tests.
-        test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters. See `rightreasons.core.suites`.
-        cases: Its cases.
-        excluded: Positions of the released cases that known issues left out, in ascending order.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    name: Text
-    functionality_class: Text
-    test_type: Text
-    expectation: Mapping[str, Any]
-    cases: tuple[Case, ...]
-    excluded: tuple[int, ...] = ()
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples of its cases."""
-        return sum(len(case.examples) for case in self.cases)
-
-    @property
-    def released_positions(self) -> NDArray[np.int64]:
-        """(C,) positions of the cases in the functionality as it was released."""
-        n_released = len(self.cases) + len(self.excluded)
-        return np.setdiff1d(np.arange(n_released), np.array(self.excluded, dtype=np.int64))
-
-
-# ---------------------------------------------------------------------------------------- checks
-
-
-def check_name(name: object, owner: str) -> None:
-    """Check that the name of a part of a suite is a text with characters in it.
-
-    Example:
-        >>> check_name(None, "functionality")
-        Traceback (most recent call last):
-        ...
-        TypeError: Expected the name of a functionality to be a text, but got None.
-    """
-    if not isinstance(name, str):
-        raise TypeError(
-            f"Expected the name of a {owner} to be a text, but got {describe_kind(name)}."
-        )
-    if not name.strip():
-        raise ValueError(f"Expected the name of a {owner} to hold characters, but got {name!r}.")
-
-
-def check_functionality(
-    functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None
-) -> None:
-    """Check a functionality.
-
-    Args:
-        functionality: The functionality.
-        n_texts: The number of texts per example.
-        label_names: The names of the suite's labels. None if they have none.
-
-    Raises:
-        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option
-            of the expectation has the wrong type.
-        ValueError: If a value is missing, unknown, or does not match another.
-    """
-    check_name(functionality.name, "functionality")
-    location = f"the functionality {functionality.name!r}"
-    check_name(functionality.functionality_class, f"class of {location}")
-    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {location}")
-    if not functionality.cases:
-        raise ValueError(f"Expected at least one case in {location}, but it has none.")
-    check_ids([case.id for case in functionality.cases], f"case of {location}")
-
-    spec = functionality.expectation
-    if not isinstance(spec, Mapping) or "name" not in spec:
-        raise ValueError(f"Expected the expectation of {location} to have a name, but it has none.")
-    try:
-        check_expectation(spec)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} ({location})") from error
-    for case in functionality.cases:
-        _check_case(case, f"case {case.id!r} of {location}", n_texts, label_names)
-    _check_cases_suit(functionality, location)
-
-
-def _check_cases_suit(functionality: Functionality, location: str) -> None:
-    """Check that the cases have the examples and labels that the expectation needs."""
-    spec = functionality.expectation
-    max_examples = max(len(case.examples) for case in functionality.cases)
-    # A single case of one example would be compared with itself, so nothing would be asked of it.
-    if is_original_first(spec) and max_examples < 2:
-        raise ValueError(
-            f"Expected at least 2 examples in a case of {location} ({functionality.test_type}), "
-            "whose first is compared with the others, but each has 1."
-        )
-    needs_labels = functionality.test_type == "MFT" and spec["name"] == "equal"
-    if needs_labels and spec.get("value") is None and not _has_labels(functionality.cases):
-        raise ValueError(
-            f"Expected labels in {location}, or a `value` in its expectation 'equal', "
-            "but there is neither."
-        )
-
-
-def _has_labels(cases: Sequence[Case]) -> bool:
-    """Return whether any example has a label."""
-    labels: list[Any] = []
-    for case in cases:
-        labels.extend(case.labels or ())
-    return any(label is not None for label in labels)
-
-
-def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[str] | None) -> None:
-    columns = (case.examples, case.labels, case.meta)
-    sizes = {len(column) for column in columns if column is not None}
-    is_aligned = sizes == {len(case.examples)} and 0 not in sizes
-    if not is_aligned or any(len(texts) != n_texts for texts in case.examples):
-        raise ValueError(
-            f"Expected examples of {n_texts} texts in {location}, each with one entry in `labels` "
-            f"and in `meta` where there are any, but got {format_value(case)}."
-        )
-    for label in case.labels or ():
-        if label is not None:
-            _check_label(label, location, label_names)
-
-
-def _check_label(label: object, location: str, label_names: Sequence[str] | None) -> None:
-    if not isinstance(label, (int, str)) or isinstance(label, bool):
-        raise TypeError(
-            f"Expected whole numbers or texts as labels, but {location} has {format_value(label)}."
-        )
-    if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
-        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {location} has one beyond.")
-    if label_names is None:
-        return
-    if not isinstance(label, int) or label >= len(label_names):
-        raise ValueError(
-            f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, "
-            f"but {location} has {label!r}."
-        )
 
 
 # ----------------------------------------------------------------------------------------- files
@@ -551,6 +376,33 @@ class Suite:
 
         return self.choose_cases(select_rows)
 
+    def correct(self, issues: Sequence[Issue], *, is_published: bool = False) -> Suite:
+        """Return the suite with known issues corrected; `changes` counts what was done.
+
+        Args:
+            issues: Entries of a table. Those without a `test` are ignored.
+            is_published: Whether the suite is the released one, so that the counts must be exact.
+
+        Raises:
+            ValueError: If an entry finds another number of cases than it says.
+        """
+        functionalities = []
+        changes = list(self.changes)
+        for functionality in self.functionalities:
+            own_issues = [issue for issue in issues if issue.test == functionality.name]
+            corrected, counts = correct_functionality(
+                functionality, own_issues, is_published=is_published
+            )
+            functionalities.append(corrected)
+            changes.extend(counts)
+        return dataclasses.replace(
+            self, functionalities=tuple(functionalities), changes=tuple(changes)
+        )
+
+    def describe_corrections(self) -> str:
+        """Return what known issues changed in the suite, as one sentence; "" for nothing."""
+        return describe_changes(self.name, self.changes)
+
     def choose_cases(self, rows: Callable[[Functionality], Any]) -> Suite:
         """Return the suite with some cases of each functionality, in their order.
 
@@ -645,7 +497,7 @@ def open_suite(
     known_names = [name for name in available_datasets() if name.startswith("checklist_")]
     # This is False for a name that no file can have.
     if os.path.isfile(file):
-        suite = correct_suite(Suite.read(file), select_issues(known_issues))
+        suite = Suite.read(file).correct(select_issues(known_issues))
     elif str(name_or_path) in known_names:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(
