@@ -151,6 +151,7 @@ def load_builder(
     import datasets
 
     builder = get_builder_class(name)
+    # The fields that every configuration of datasets has are no options of the data set.
     inherited = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
     known_options = list(_SOURCE_OPTIONS)
     for field in dataclasses.fields(builder.BUILDER_CONFIG_CLASS):
@@ -285,6 +286,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # Not by `cls.NAME`: a class between, such as `TweetEval`, has no facts of its own.
         name = vars(cls).get("NAME", "")
         for attribute, value in declare(name).items():
             setattr(cls, attribute, value)
@@ -374,7 +376,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         sources = {source.path: source for source in cls.SOURCES}
         forms = []
         for form in cls._get_forms(config_name):
-            forms.append(tuple(sources[path] for path in _list_paths(form)))
+            forms.append(tuple(map(sources.__getitem__, _list_paths(form))))
+        # A data set without forms is one whole: every source is needed.
         return forms or [cls.SOURCES]
 
     @classmethod
@@ -408,13 +411,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             files_by_split = self._download_hub_files(dl_manager)
         else:
             files_by_split = self._get_local_files(dl_manager)
-        # A rule may compare a split with others, such as a training split with the test split.
+        # A rule may compare a split with another, such as a training split with the test split.
         other_splits = {issue.other_split for issue in self.issues}
-        others = {name: files for name, files in files_by_split.items() if name in other_splits}
+        compared_files = {
+            name: files for name, files in files_by_split.items() if name in other_splits
+        }
 
         generators = []
         for name, files in files_by_split.items():
-            arguments = {"split": name, "files": files, "others": others}
+            arguments = {"split": name, "files": files, "compared_files": compared_files}
             generators.append(datasets.SplitGenerator(name=name, gen_kwargs=arguments))
         return generators
 
@@ -423,12 +428,13 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         assert self.hub is not None  # noqa: S101
         addresses = {}
         for split, names in self.hub.files[self.config.name].items():
-            addresses[split] = [self.hub.address(name) for name in names]
+            addresses[split] = list(map(self.hub.address, names))
         copies = self._download(dl_manager, addresses)
 
         files_by_split = {}
         for split, files in copies.items():
-            files_by_split[split] = {str(number): file for number, file in enumerate(files)}
+            # The copies of a download have no names of their own.
+            files_by_split[split] = dict(zip(map(str, range(len(files))), files, strict=True))
         return files_by_split
 
     def _get_local_files(self, dl_manager: Any) -> dict[str, dict[str, str]]:
@@ -438,7 +444,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self._download_sources(dl_manager)
         files_by_split = {}
         for split, paths in paths_by_split.items():
-            if all(path in self.files for path in paths):
+            # A form may need fewer files than all splits together have.
+            if set(paths) <= set(self.files):
                 files_by_split[split] = {path: self.files[path] for path in paths}
         return files_by_split
 
@@ -447,25 +454,25 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if dl_manager.is_streaming:
             # A source is verified before it is read, so it is not streamed.
             dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
-        sources = {source.path: source for source in self.forms(self.config.name)[0]}
-        addresses = {path: source.url for path, source in sources.items()}
-        copies = self._download(dl_manager, addresses)
-        for path, source in sources.items():
-            source.verify(copies[path])
+        sources = self.forms(self.config.name)[0]
+        copies = self._download(dl_manager, {source.path: source.url for source in sources})
+        for source in sources:
+            source.verify(copies[source.path])
         self.files = copies
 
     def _generate_examples(
         self,
         split: str,
         files: Mapping[str, str],
-        others: Mapping[str, Mapping[str, str]] | None = None,
+        compared_files: Mapping[str, Mapping[str, str]] | None = None,
     ) -> Iterator[tuple[int, Row]]:
         number = -1
         try:
-            rows = self._read_corrected(split, files, others or {})
+            rows = self._read_corrected(split, files, compared_files or {})
             for number, example in enumerate(self.transform(rows)):
                 yield number, example
         except _READING_ERRORS as error:
+            # Errors of this package say what is wrong; others are of the reader of a damaged file.
             if str(error).startswith("Expected"):
                 raise
             raise ValueError(
@@ -486,6 +493,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             paths = {path: Path(file) for path, file in files.items()}
             yield from self.examples(split, paths)
             return
+        # Rows are numbered through all files of a split, and a row that is left out keeps its number.
         number = 0
         for file in files.values():
             for row in read_rows(file):
@@ -495,7 +503,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     yield example
 
     def _read_corrected(
-        self, split: str, files: Mapping[str, str], others: Mapping[str, Mapping[str, str]]
+        self, split: str, files: Mapping[str, str], compared_files: Mapping[str, Mapping[str, str]]
     ) -> Iterable[Row]:
         """Return the rows of a split with its known issues corrected, and count the changes."""
         rows = self._read_split(split, files)
@@ -505,9 +513,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             return rows
 
         def read_other(name: str) -> Iterator[Row] | None:
-            if name not in others:
+            if name not in compared_files:
                 return None
-            return self._read_split(name, others[name])
+            return self._read_split(name, compared_files[name])
 
         correction = correct_rows(
             rows, issues, split=split, read_split=read_other, is_published=self.is_published
@@ -555,13 +563,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """
         files = self._find_files(Path(folder), forms)
         for form in forms:
-            if not all(source.path in files for source in form):
+            # A form counts only if all of its files are there.
+            if not {source.path for source in form} <= set(files):
                 continue
             checksums = []
+            copies = {}
             for source in form:
-                checksum = source.verify(files[source.path], other_versions=other_versions)
-                checksums.append([source.path, checksum])
-            copies = {source.path: str(files[source.path]) for source in form}
+                file = files[source.path]
+                checksums.append([source.path, source.verify(file, other_versions=other_versions)])
+                copies[source.path] = str(file)
             is_verified = not other_versions and all(source.sha256 for source in form)
             return Location("local", copies, ["local", checksums], is_verified)
         if files or is_required:
@@ -583,11 +593,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self.hub = hub
         addresses: list[str] = []
         for files in hub.files[config_name].values():
-            addresses.extend(hub.address(file) for file in files)
+            addresses.extend(map(hub.address, files))
         return addresses
 
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
         """Return groups of folders. The first that holds a file holds them all."""
+        # The user may have named any folder on the way to the files.
         parts = Path(self.FOLDER).parts
         return [[root.joinpath(*parts[start:])] for start in range(len(parts) + 1)]
 
@@ -599,6 +610,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 f"Expected `data_dir` (or {DATA_DIR_VARIABLE}) to name a folder, "
                 f"but {root} is not one."
             )
+        # All forms are looked for, so that an incomplete one can be named in the error.
         paths = {source.path for form in forms for source in form}
         for folders in self._list_folders(root):
             files = {}
@@ -642,6 +654,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
+            # A bug of this package stays visible; RuntimeError is httpx's, for a closed client.
             if not is_user_error(error) and not isinstance(error, RuntimeError):
                 raise
             raise OptionConnectionError(
@@ -662,7 +675,7 @@ class ClassificationBuilder(Builder):
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         """Yield the text and the label of each row.
 
-        Rows without words are left out; the ids keep the numbers of the others.
+        Rows without words are left out; the ids keep the numbers of the compared_files.
         """
         raise NotImplementedError
 

@@ -20,6 +20,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
         label_names: The names of the classes, in the order of their ids.
         **extra: Column -> feature.
     """
+    # The names decide the ids of the classes, so they have to differ.
     names = list(check_label_names(label_names))
     return datasets.Features(
         {
@@ -54,6 +55,7 @@ def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[st
     `str.splitlines` would also break a text at Unicode's line separators, and misalign two files
     that belong together line by line.
     """
+    # Decoded from bytes, as opening a file as text would turn a lone carriage return into a line end.
     text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
     if not text:
         return []
@@ -76,6 +78,7 @@ def read_rows(file: str) -> Iterator[dict[str, Any]]:
     with xopen(file, "rb") as stream:
         is_parquet = stream.read(4) == b"PAR1"
         stream.seek(0)
+        # Batches keep the memory small where a file of the hub is streamed.
         if is_parquet:
             for batch in pq.ParquetFile(stream).iter_batches(batch_size=1024):
                 yield from batch.to_pylist()

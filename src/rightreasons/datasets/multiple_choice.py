@@ -52,8 +52,8 @@ class MultipleChoiceBuilder(Builder):
         Raises:
             ValueError: If the number of choices or the label is wrong, or a choice is empty.
         """
-        parts = [part.strip() for part in parts]
-        choices = [choice.strip() for choice in choices]
+        parts = list(map(str.strip, parts))
+        choices = list(map(str.strip, choices))
         is_complete = len(choices) == self.N_CHOICES and all(choices)
         if not is_complete or not UNLABELED <= label < self.N_CHOICES:
             raise ValueError(
@@ -63,7 +63,8 @@ class MultipleChoiceBuilder(Builder):
             )
         return {
             "id": item_id,
-            "prompt": " ".join(part for part in parts if part),
+            # An empty part, such as a missing context, leaves no space.
+            "prompt": " ".join(filter(None, parts)),
             "choices": choices,
             "label": label,
             "prompt_parts": parts,
@@ -140,6 +141,7 @@ class HellaSwag(MultipleChoiceBuilder):
             return
         with bz2.open(file, "rt", encoding="utf-8") as stream:
             lines = [line.rstrip("\n") for line in stream]
+        # One iterator, taken six times, gives six lines at a time.
         items = zip(*[iter(lines)] * HELLASWAG_LINES, strict=True)
         for number, (context, label, *endings) in enumerate(items):
             activity, _, scene = context.partition(": ")
@@ -184,12 +186,14 @@ class SocialIqa(MultipleChoiceBuilder):
             yield from self.read_labeled_lines(split, files)
             return
         (archive,) = files.values()
+        # The files are in a folder of the archive, whose name does not matter.
         texts = {}
         for name, content in read_members(archive):
             texts[Path(name).name] = content.decode("utf-8")
-        part = "train" if split == "train" else "dev"
-        lines = [line for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
-        labels = texts[f"{part}{LABEL_SUFFIX}"].split()
+        # The archive calls the validation split "dev".
+        stem = "train" if split == "train" else "dev"
+        lines = [line for line in texts[f"{stem}.jsonl"].splitlines() if line.strip()]
+        labels = texts[f"{stem}{LABEL_SUFFIX}"].split()
         for number, (line, label) in enumerate(zip(lines, labels, strict=True)):
             yield self.from_hub(split, {**json.loads(line), "label": label}, number)
 
@@ -239,6 +243,7 @@ class PerturbedBuilder(Builder):
 
     def splits(self) -> Splits:
         splits = dict(super().splits())
+        # These two probes need to know the correct choice.
         if self.config.name in ("no_right_answer", "extra_choices"):
             splits.pop("test", None)
         return splits

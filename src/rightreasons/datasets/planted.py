@@ -32,7 +32,11 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     name: tuple(words) for name, words in WORDS["reviews"].items()
 }
 
-_OPEN = "\0"  # the place of a cue
+# A character that no text has, in the position of the cue.
+_OPEN = "\0"
+
+NO_CUE = -1
+"""Label of the cue of a text without one."""
 
 
 def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
@@ -42,31 +46,54 @@ def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """A review with a place for a cue of each kind."""
+    """A review with a position for a cue of each kind.
 
-    before: str
+    Attributes:
+        opening: Neutral sentence in front, with a space behind it; "" for none.
+        clause: The main clause, perhaps with the opinion of somebody else.
+        subject_end: Number of characters of the clause up to the end of its subject.
+        location: Name of the location, such as "school".
+        is_location_first: Whether the location precedes the clause.
+        closing: Neutral sentence at the end, with a space in front of it; "" for none.
+    """
+
+    opening: str
     clause: str
     subject_end: int
-    place: str
-    place_first: bool
-    after: str
+    location: str
+    is_location_first: bool
+    closing: str
 
     def write(self, kind: str | None = None, cue: str = "") -> tuple[str, list[dict[str, Any]]]:
-        """Return the text with the cue in the place of its kind, and its characters; None for no cue."""
-        place, clause, link = f"in the {self.place}", self.clause, ", " if self.place_first else " "
+        """Return the text with a cue, and the characters of the cue.
+
+        Args:
+            kind: The kind of cue, which decides its position. None for no cue.
+            cue: The cue.
+        """
+        location = f"in the {self.location}"
+        clause = self.clause
+        link = ", " if self.is_location_first else " "
         if kind == "lexical":
-            place = f"in the {_OPEN} {self.place}"
-        elif kind == "function" and self.place_first:
-            place = f"{place} {_OPEN}"
+            location = f"in the {_OPEN} {self.location}"
+        elif kind == "function" and self.is_location_first:
+            location = f"{location} {_OPEN}"
         elif kind == "function":
             clause = f"{clause[: self.subject_end]} {_OPEN}{clause[self.subject_end :]}"
         elif kind == "punctuation":
+            # A dash has a space on both sides.
             link = f" {_OPEN} " if cue == "-" else f"{_OPEN} "
-        body = place + link + clause if self.place_first else clause + link + place
-        text = f"{self.before}{body[0].upper()}{body[1:]}.{self.after}"
+
+        parts = [clause, location]
+        if self.is_location_first:
+            parts.reverse()
+        body = link.join(parts)
+        text = f"{self.opening}{body[0].upper()}{body[1:]}.{self.closing}"
+        if kind is None:
+            return text, []
         start = text.find(_OPEN)
-        planted = [] if kind is None else [{"token": cue, "start": start, "end": start + len(cue)}]
-        return text.replace(_OPEN, cue), planted
+        planted = {"token": cue, "start": start, "end": start + len(cue)}
+        return text.replace(_OPEN, cue), [planted]
 
 
 def review(
@@ -77,38 +104,46 @@ def review(
     Args:
         label: The opinion of its main clause: "negative", "neutral" or "positive".
         rng: The source of the random choices.
-        negation: How often the main clause is a negated word of the other side (never for "neutral").
-        contrast: How often the opposite opinion of somebody else accompanies it.
-        filler: How often a neutral sentence precedes it, and how often one follows it.
+        negation: Share of main clauses that negate a word of the opposite opinion (never "neutral").
+        contrast: Share of reviews with the opposite opinion of somebody else.
+        filler: Share of reviews after a neutral sentence, and of those in front of one.
     """
-    either = ("negative", "positive")[int(rng.integers(2))]
-    opposite = {"negative": "positive", "positive": "negative"}.get(label, either)
+    # The number and the order of the draws decide every published text, so they never depend on what
+    # was drawn.
+    random_side = ("negative", "positive")[int(rng.integers(2))]
+    opposite = {"negative": "positive", "positive": "negative"}.get(label, random_side)
     shares = (negation, contrast, 0.5, 0.5, filler, filler)
-    negated, contrasted, place_first, contrast_first, leading, trailing = rng.random(6) < shares
+    is_negated, is_contrasted, is_location_first, is_contrast_first, has_opening, has_closing = (
+        rng.random(6) < shares
+    )
     subject = _pick("subjects", rng)
-    if negated and label != "neutral":
+    if is_negated and label != "neutral":
         predicate = f"{_pick('negated', rng)} {_pick(opposite, rng)}"
     else:
         predicate = f"{_pick('plain', rng)} {_pick(label, rng)}"
     clause = f"{subject} {predicate}"
     subject_end = len(subject)
+
     hearsay = f"{_pick('people', rng)} had called it {_pick(opposite, rng)}"
-    if contrasted and contrast_first:
-        clause, subject_end = f"{hearsay}, but {clause}", len(hearsay) + len(", but ") + subject_end
-    elif contrasted:
+    if is_contrasted and is_contrast_first:
+        clause = f"{hearsay}, but {clause}"
+        subject_end += len(f"{hearsay}, but ")
+    elif is_contrasted:
         clause = f"{clause}, although {hearsay}"
-    return Review(
-        before=f"{_pick('fillers', rng)} " if leading else "",
-        clause=clause,
-        subject_end=subject_end,
-        place=_pick("places", rng),
-        place_first=bool(place_first),
-        after=f" {_pick('fillers', rng)}" if trailing else "",
-    )
+
+    opening = ""
+    if has_opening:
+        opening = f"{_pick('fillers', rng)} "
+    location = _pick("places", rng)
+    closing = ""
+    if has_closing:
+        closing = f" {_pick('fillers', rng)}"
+    return Review(opening, clause, subject_end, location, bool(is_location_first), closing)
 
 
 def _pick(name: str, rng: np.random.Generator) -> str:
-    return _WORDS[name][int(rng.integers(len(_WORDS[name])))]
+    words = _WORDS[name]
+    return words[int(rng.integers(len(words)))]
 
 
 KINDS = (*CUES, "mixed")
@@ -212,9 +247,11 @@ def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterato
         >>> item["label"], item["cue_label"], item["content_label"]
         (0, 0, 0)
     """
-    config = PlantedConfig("lexical") if config is None else config
+    if config is None:
+        config = PlantedConfig("lexical")
     check_config(config)
     check_one_of(split, SPLITS, "split")
+    # The three test splits have the same texts, and differ in their cues.
     family = "test" if split.startswith("test") else split
     for number in range(getattr(config, f"{family}_size")):
         yield {"id": f"{split}-{number}", **_item(split, f"{family}-{number}", config)}
@@ -225,21 +262,31 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     names = LABELS[config.n_classes]
     rng = item_rng(config.seed, f"text/{pair_id}")
     content = int(rng.integers(len(names)))
-    label = (
-        another_label(content, len(names), rng) if rng.random() < config.label_noise else content
-    )
+    label = content
+    if rng.random() < config.label_noise:
+        label = another_label(content, len(names), rng)
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
-    # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has it at every larger
-    # one, and a cue that agrees at some strength agrees at every larger one.
+    # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has
+    # it at every larger one, and a cue that agrees at some strength agrees at every larger one.
     rng = item_rng(config.seed, f"cue/{pair_id}")
-    agreement, covered, kind_number = rng.random(), rng.random(), int(rng.integers(len(CUES)))
-    wrong = another_label(label, len(names), rng)
-    agrees = (agreement < config.strength) != (split == "test_flipped")
-    carries = covered < config.coverage and split != "test_absent"
-    cue_label = (label if agrees else wrong) if carries else -1
-    kind = tuple(CUES)[kind_number] if config.name == "mixed" else config.name
-    text, planted = body.write(kind, CUES[kind][cue_label]) if cue_label >= 0 else body.write()
+    agreement = rng.random()
+    cover = rng.random()
+    kind_number = int(rng.integers(len(CUES)))
+    cue_label = another_label(label, len(names), rng)
+    # In the flipped split the cue agrees exactly where it does not agree in the test split.
+    if (agreement < config.strength) != (split == "test_flipped"):
+        cue_label = label
+    if cover >= config.coverage or split == "test_absent":
+        cue_label = NO_CUE
+
+    kind = config.name
+    if kind == "mixed":
+        kind = tuple(CUES)[kind_number]
+    if cue_label == NO_CUE:
+        text, planted = body.write()
+    else:
+        text, planted = body.write(kind, CUES[kind][cue_label])
     return {
         "text": text,
         "label": label,

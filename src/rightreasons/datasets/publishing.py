@@ -63,22 +63,25 @@ def publish(
         4
     """
     builder_type = get_builder_class(name)
-    root = _empty(folder)
+    root = _check_empty(folder)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(
             f"Expected the text of the card at {os.fspath(card)}, but there is no such file."
         )
+    if configs is None:
+        configs = [config.name for config in builder_type.BUILDER_CONFIGS]
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
-    for config in (
-        [config.name for config in builder_type.BUILDER_CONFIGS] if configs is None else configs
-    ):
+    for config in configs:
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
+        # The two forms of multiple choice in this package.
         if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
-    body = None if card is None else card_body(Path(card).read_text("utf-8"))
+    body = None
+    if card is not None:
+        body = card_body(Path(card).read_text("utf-8"))
     return _write(root, prepared, task, builder=builder_type, body=body)
 
 
@@ -119,23 +122,18 @@ def write_benchmark(
     """
     if not tasks:
         raise ValueError("Expected items with a right choice to write, but there are none.")
-    for row in (row for rows in tasks.values() for row in rows):
-        if (
-            not 0 <= row["label"] < len(row["choices"]) <= len(LETTERS)
-        ):  # inspect_ai would take -1 for Z
-            raise ValueError(
-                f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
-                f"{len(row['choices'])} and the label {row['label']}."
-            )
-    tables = {
-        task: {"test": datasets.Dataset.from_list([dict(row) for row in rows])}
-        for task, rows in tasks.items()
-    }
-    root = _write(_empty(folder), tables, "multiple-choice", builder=builder, name=name)
+    tables = {}
+    for task, items in tasks.items():
+        rows = [dict(row) for row in items]
+        for row in rows:
+            _check_choices(row)
+        tables[task] = {"test": datasets.Dataset.from_list(rows)}
+    root = _write(_check_empty(folder), tables, "multiple-choice", builder=builder, name=name)
+    # The keys are those of the specification of eval.yaml.
+    description = builder.DESCRIPTION if builder is not None else ""
     declared = {
         "name": name,
-        "description": (builder.DESCRIPTION if builder else "")
-        or f"Multiple-choice items of {name}.",
+        "description": description or f"Multiple-choice items of {name}.",
         "evaluation_framework": "inspect-ai",
         "tasks": [
             {
@@ -153,7 +151,18 @@ def write_benchmark(
     return root
 
 
-def _empty(folder: str | os.PathLike[str]) -> Path:
+def _check_choices(row: Mapping[str, Any]) -> None:
+    """Check that a choice of an item is correct, and that all of them have a letter."""
+    n_choices = len(row["choices"])
+    # inspect_ai would take the label -1 for Z.
+    if not 0 <= row["label"] < n_choices <= len(LETTERS):
+        raise ValueError(
+            f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
+            f"{n_choices} and the label {row['label']}."
+        )
+
+
+def _check_empty(folder: str | os.PathLike[str]) -> Path:
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
         raise ValueError(
@@ -175,47 +184,78 @@ def _write(
 
     Args:
         root: The folder.
-        tables: Configuration -> split -> rows; the first configuration becomes the default.
+        tables: Configuration -> split -> rows. The first configuration becomes the default.
         task: The hub's name of the task.
-        builder: The builder of the data set; None for data of one's own.
-        name: What such data are called.
-        body: The text of the card; None to make it of what the builder says.
+        builder: The builder of the data set. None for a user's own data.
+        name: The name of such data.
+        body: The text of the card. None to make it from the attributes of the builder.
     """
-    configs: list[dict[str, Any]] = []
-    counts = ["| configuration | split | items |", "|---|---|---|"]
+    # One folder per configuration, as the hub's viewer expects.
     for config, splits in tables.items():
-        first = {} if configs or (config == "default" and builder is None) else {"default": True}
-        paths = [{"split": split, "path": f"{config}/{split}.parquet"} for split in splits]
-        configs.append({"config_name": config, **first, "data_files": paths})
-        counts += [f"| {config} | {split} | {len(rows):,} |" for split, rows in splits.items()]
         (root / config).mkdir(parents=True, exist_ok=True)
         for split, rows in splits.items():
             rows.to_parquet(os.fspath(root / config / f"{split}.parquet"))
-    about: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
-    text = [f"# {name}\n", *counts, ""]
+
+    fields: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
     if builder is not None:
-        spoken = {
-            "language": "en",
-            "license": _HUB_LICENSES.get(builder.LICENSE, "unknown"),
-            "tags": ["rightreasons"],
-        }
-        about |= {"pretty_name": builder.NAME, **spoken}
-        text = [
+        fields["pretty_name"] = builder.NAME
+        fields["language"] = "en"
+        fields["license"] = _HUB_LICENSES.get(builder.LICENSE, "unknown")
+        fields["tags"] = ["rightreasons"]
+    configs = _list_config_files(tables, is_own=builder is None)
+    front = DatasetCardData(**fields, configs=configs).to_yaml()
+    if body is None:
+        body = _write_body(tables, builder, name)
+    write_text(root / "README.md", f"---\n{front}\n---\n\n{body}")
+    return root
+
+
+def _list_config_files(
+    tables: Mapping[str, Mapping[str, datasets.Dataset]], *, is_own: bool
+) -> list[dict[str, Any]]:
+    """Return the files of each configuration in the form of a card."""
+    configs: list[dict[str, Any]] = []
+    for config, splits in tables.items():
+        entry: dict[str, Any] = {"config_name": config}
+        # A configuration called "default" is the default without a mark.
+        if not configs and not (config == "default" and is_own):
+            entry["default"] = True
+        entry["data_files"] = [
+            {"split": split, "path": f"{config}/{split}.parquet"} for split in splits
+        ]
+        configs.append(entry)
+    return configs
+
+
+def _write_body(
+    tables: Mapping[str, Mapping[str, datasets.Dataset]],
+    builder: type[Builder] | None,
+    name: str,
+) -> str:
+    """Return the text of a card: the numbers of items, and the facts that a builder declares."""
+    # The table is the same on every card, so that a reader sees the sizes first.
+    counts = ["| configuration | split | items |", "|---|---|---|"]
+    for config, splits in tables.items():
+        for split, rows in splits.items():
+            counts.append(f"| {config} | {split} | {len(rows):,} |")
+    if builder is None:
+        return "\n".join([f"# {name}\n", *counts, ""])
+    home_page = builder.HOMEPAGE or "-"
+    license_name = builder.LICENSE or "not stated"
+    return "\n".join(
+        [
             f"# {builder.NAME}\n",
             f"{builder.DESCRIPTION}\n",
             *counts,
-            f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
+            f"\nHome page: {home_page}\n\nLicense: {license_name}\n",
             f"## Citation\n\n{builder.CITATION}\n",
         ]
-    front = DatasetCardData(**about, configs=configs).to_yaml()
-    write_text(
-        root / "README.md", f"---\n{front}\n---\n\n" + ("\n".join(text) if body is None else body)
     )
-    return root
 
 
 def card_body(text: str) -> str:
     """Return the text of a card without its front matter."""
     if not text.startswith("---\n"):
         return text
+    # Front matter ends at the second line of three dashes.
     return text[text.index("\n---\n", 4) + len("\n---\n") :].lstrip("\n")

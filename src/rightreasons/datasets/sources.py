@@ -85,6 +85,7 @@ class Source:
             raise FileNotFoundError(
                 f"Expected a file at {file}, but there is none; it is published at {self.url}."
             )
+        # Both are computed before they are compared, as the message names both.
         size = file.stat().st_size
         sha256 = compute_sha256(file)
         is_published = size == self.size and sha256 == self.sha256
@@ -149,6 +150,7 @@ def declare(name: str) -> dict[str, Any]:
     facts = read_declared().get(name)
     if facts is None:
         return {}
+    # A builder class has the facts as constants.
     attributes = {key.upper(): value for key, value in facts.items()}
     if "SOURCES" in attributes:
         attributes["SOURCES"] = get_sources(name)
@@ -210,6 +212,7 @@ def _open_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
         return
     with tarfile.open(archive) as bundle:
         for item in bundle:
+            # A link could name a file outside the archive.
             if not item.isfile():
                 continue
             stream = bundle.extractfile(item)

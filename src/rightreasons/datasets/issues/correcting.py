@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 NOTE_HEADING = "Known issues:"
 """First words of the paragraph of a description that says what was changed."""
 
+ACTION_PHRASES = {
+    "drop": "left out",
+    "relabel": "with a corrected label",
+    "note": "noted",
+}
+"""Action of an entry -> what a report says about its items, in this order."""
+
+ROW_COLUMN = "__row__"
+"""Column of the row numbers while a user's data are corrected."""
+
 
 @dataclasses.dataclass(frozen=True)
 class IssueCount(Result):
@@ -83,16 +93,17 @@ def correct_rows(
     Raises:
         ValueError: If an entry finds another number of items than it says.
     """
-    corrected = [dict(row) for row in rows]
+    corrected = list(map(dict, rows))
     issues = [issue for issue in issues if issue.split in (None, split)]
     if not issues:
         return Correction(corrected, ())
 
-    items = [make_item(row) for row in corrected]
+    items = list(map(make_item, corrected))
     splits = _read_other_splits(issues, read_split)
     dropped: set[int] = set()
     counts = []
     for issue in issues:
+        # A local folder may lack the split that a rule compares with.
         if issue.other_split is not None and issue.other_split not in splits:
             continue
         matches = _find_items(issue, corrected, items, splits)
@@ -123,7 +134,7 @@ def _read_other_splits(
             continue
         rows = read_split(name)
         if rows is not None:
-            splits[name] = [make_item(row) for row in rows]
+            splits[name] = list(map(make_item, rows))
     return splits
 
 
@@ -136,12 +147,16 @@ def _find_items(
     """Return the rows that an entry is about."""
     if issue.rule is not None:
         return find_rows(issue.rule, items, splits)
-    if issue.hashes:
-        # A repaired item has another hash, so that the correction switches itself off.
-        hashes = set(issue.hashes)
-        return [number for number, item in enumerate(items) if item.compute_hash() in hashes]
-    ids = set(issue.ids)
-    return [number for number, row in enumerate(rows) if str(row.get("id")) in ids]
+    matches = []
+    for number, (row, item) in enumerate(zip(rows, items, strict=True)):
+        if issue.hashes:
+            # A repaired item has another hash, so that the correction switches itself off.
+            is_match = item.compute_hash() in issue.hashes
+        else:
+            is_match = str(row.get("id")) in issue.ids
+        if is_match:
+            matches.append(number)
+    return matches
 
 
 def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_published: bool) -> None:
@@ -161,6 +176,7 @@ def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> l
     if issue.drop == "perturbed":
         return [row for row in matches if rows[row]["role"] == "perturbed"]
     if issue.drop == "pair":
+        # COPA has the id of the original, and paired reviews have the id of the pair.
         column = "source_id" if "source_id" in rows[0] else "pair_id"
         pairs = {rows[row][column] for row in matches}
         return [number for number, row in enumerate(rows) if row[column] in pairs]
@@ -219,8 +235,8 @@ def correct_dataset(
     if not isinstance(data, hf.DatasetDict):
         return _correct_split(data, issues, "", {})
     corrected = {}
-    for split, part in data.items():
-        corrected[split] = _correct_split(part, issues, split, data)
+    for split, rows in data.items():
+        corrected[split] = _correct_split(rows, issues, split, data)
     return hf.DatasetDict(corrected)
 
 
@@ -230,14 +246,17 @@ def _correct_split(
     split: str,
     splits: Mapping[str, datasets.Dataset],
 ) -> datasets.Dataset:
-    # Row numbers come along, so that the untouched columns stay as they are.
-    rows = [{**row, "__row__": number} for number, row in enumerate(data)]
+    # Row numbers come along, so that columns of any type are selected without being rebuilt.
+    rows = []
+    for number, row in enumerate(data):
+        rows.append({**row, ROW_COLUMN: number})
     correction = correct_rows(rows, issues, split=split, read_split=splits.get, is_published=True)
     if not correction.counts:
         return data
-    corrected = data.select([row["__row__"] for row in correction.rows])
+    corrected = data.select([row[ROW_COLUMN] for row in correction.rows])
     if any(count.action == "relabel" for count in correction.counts):
         labels = [row["label"] for row in correction.rows]
+        # The cast keeps the names of the classes.
         feature = data.features["label"]
         corrected = corrected.remove_columns("label").add_column("label", labels)
         corrected = corrected.cast_column("label", feature)
@@ -257,30 +276,33 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
         >>> print(describe_counts(counts))
         validation: 10 of 1,954 items left out (10 conflicting label), 19 noted (19 duplicate).
     """
-    by_split: dict[str, list[IssueCount]] = {}
+    counts_by_split: dict[str, list[IssueCount]] = {}
     for count in counts:
-        by_split.setdefault(count.split, []).append(count)
+        counts_by_split.setdefault(count.split, []).append(count)
 
     sentences = []
-    for split, group in by_split.items():
+    for split, group in counts_by_split.items():
         clauses: list[str] = []
-        for action, phrase in (
-            ("drop", "left out"),
-            ("relabel", "with a corrected label"),
-            ("note", "noted"),
-        ):
-            chosen = [count for count in group if count.action == action]
-            if not chosen:
+        for action, phrase in ACTION_PHRASES.items():
+            selection = [count for count in group if count.action == action]
+            if not selection:
                 continue
-            n_items = sum(count.n_items for count in chosen)
-            total = "" if clauses else f" of {group[0].n_total:,} items"
-            clauses.append(f"{n_items:,}{total} {phrase} ({_list_kinds(chosen)})")
-        start = f"{split}: " if split else ""
-        sentences.append(f"{start}{', '.join(clauses)}.")
+            n_items = sum(count.n_items for count in selection)
+            number = f"{n_items:,}"
+            # The size of the split stands once, in the first clause.
+            if not clauses:
+                number = f"{number} of {group[0].n_total:,} items"
+            clauses.append(f"{number} {phrase} ({_list_kinds(selection)})")
+        sentence = f"{', '.join(clauses)}."
+        # A table without splits has no name.
+        if split:
+            sentence = f"{split}: {sentence}"
+        sentences.append(sentence)
     return " ".join(sentences)
 
 
 def _list_kinds(counts: Sequence[IssueCount]) -> str:
+    # Several entries may have one kind, such as overlaps with two splits.
     n_by_kind: dict[str, int] = {}
     for count in counts:
         kind = count.kind.replace("_", " ")
@@ -293,9 +315,10 @@ def add_note(description: str, counts: Sequence[IssueCount]) -> str:
     text = describe_counts(counts)
     if not text:
         return description
-    earlier = description.partition(NOTE_HEADING)[0].rstrip()
+    # The description of a cached data set has a note already.
+    head = description.partition(NOTE_HEADING)[0].rstrip()
     note = f"{NOTE_HEADING} {text}"
-    return f"{earlier}\n\n{note}" if earlier else note
+    return f"{head}\n\n{note}".lstrip()
 
 
 def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
@@ -306,10 +329,12 @@ def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
     """
     import datasets as hf
 
-    parts: list[Any] = list(data.values()) if isinstance(data, hf.DatasetDict) else [data]
+    tables: list[Any] = [data]
+    if isinstance(data, hf.DatasetDict):
+        tables = list(data.values())
     notes: dict[str, None] = {}
-    for part in parts:
-        note = find_paragraph(part.info.description or "", NOTE_HEADING)
+    for table in tables:
+        note = find_paragraph(table.info.description or "", NOTE_HEADING)
         if note:
             # The splits of one data set share their description.
             notes[note] = None

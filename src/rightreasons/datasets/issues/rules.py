@@ -63,13 +63,14 @@ class Item:
         """Return what two items with the same prompt share."""
         if exact:
             return self.texts
-        return tuple(normalize(text) for text in self.texts)
+        return tuple(map(normalize, self.texts))
 
     def get_key(self, exact: bool = False) -> tuple[Any, ...]:
         """Return what two copies of an item share, whatever the order of choices and the label."""
         choices = self.choices
         if not exact:
-            choices = tuple(normalize(choice) for choice in choices)
+            choices = tuple(map(normalize, choices))
+        # Copies often have their choices in another order.
         return self.get_prompt_key(exact), tuple(sorted(choices))
 
     def compute_hash(self) -> str:
@@ -110,6 +111,7 @@ def _find_text_columns(row: Row) -> tuple[str, ...]:
 
 
 def _get_answer(row: Row, choices: Sequence[str]) -> str:
+    # A question may have several answers of people, of which the first stands for all.
     if "answers" in row:
         answers = row["answers"]["text"]
         return str(answers[0]) if answers else ""
@@ -140,13 +142,14 @@ def find_conflicts(items: Sequence[Item], splits: Splits, *, exact: bool = False
 
 def find_duplicates(items: Sequence[Item], splits: Splits, *, exact: bool = False) -> list[int]:
     """Return the later copies of items that have the same answer."""
-    known = set()
+    keys = set()
     rows = []
     for row, item in enumerate(items):
+        # A copy with another answer is no duplicate but a conflict.
         key = (item.get_key(exact), normalize(item.answer))
-        if key in known:
+        if key in keys:
             rows.append(row)
-        known.add(key)
+        keys.add(key)
     return rows
 
 
@@ -156,7 +159,8 @@ def find_repeated_prompts(
     """Return the items whose prompt occurs with other choices too."""
     rows_by_prompt: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
-        rows_by_prompt.setdefault(item.get_prompt_key(exact), []).append(row)
+        key = item.get_prompt_key(exact)
+        rows_by_prompt.setdefault(key, []).append(row)
     rows = []
     for group in rows_by_prompt.values():
         # Mere copies of one item are duplicates, which another rule finds.
@@ -185,13 +189,15 @@ def find_overlap(
     """
     answers_by_key: dict[Any, set[str]] = {}
     for item in splits[other]:
-        answers_by_key.setdefault(item.get_key(exact), set()).add(normalize(item.answer))
+        key = item.get_key(exact)
+        answers_by_key.setdefault(key, set()).add(normalize(item.answer))
 
     rows = []
     for row, item in enumerate(items):
         answers = answers_by_key.get(item.get_key(exact))
         if answers is None:
             continue
+        # One copy with the same answer suffices for no conflict.
         is_conflict = normalize(item.answer) not in answers
         if conflict is None or conflict == is_conflict:
             rows.append(row)
@@ -202,7 +208,7 @@ def find_equal_choices(items: Sequence[Item], splits: Splits, *, with_answer: bo
     """Return the items with equal choices: the correct one twice, or only incorrect ones."""
     rows = []
     for row, item in enumerate(items):
-        choices = [normalize(choice) for choice in item.choices]
+        choices = list(map(normalize, item.choices))
         if len(set(choices)) == len(choices):
             continue
         has_answer_twice = choices.count(normalize(item.answer)) > 1
@@ -218,7 +224,8 @@ def find_matches(
     expression = compile_pattern(pattern, ignore_case)
     rows = []
     for row, item in enumerate(items):
-        if any(expression.search(text) for text in (*item.texts, *item.choices)):
+        # A pattern never crosses the border of two texts.
+        if any(map(expression.search, (*item.texts, *item.choices))):
             rows.append(row)
     return rows
 
@@ -236,7 +243,9 @@ def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
             rows_by_pair.setdefault(item.pair_id, []).append(row)
     rows = []
     for group in rows_by_pair.values():
-        if len(group) > 1 and len({items[row].get_prompt_key() for row in group}) == 1:
+        keys = {items[row].get_prompt_key() for row in group}
+        # An item without its twin, which another entry may have dropped, is no pair.
+        if len(group) > 1 and len(keys) == 1:
             rows.extend(group)
     return sorted(rows)
 
@@ -285,6 +294,7 @@ def find_rows(
         raise make_unknown_name_error("rule of a known issue", name, RULES)
     try:
         return RULES[name](items, splits, **parameters)
+    # An unknown or a missing parameter of the function.
     except TypeError as error:
         raise OptionError(
             f"Expected the parameters of the rule {name!r} of a known issue, but got {parameters}.",
@@ -326,5 +336,6 @@ def _group_rows(items: Iterable[Item], exact: bool) -> list[list[int]]:
     """Return the rows of each item that has copies."""
     rows_by_key: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
-        rows_by_key.setdefault(item.get_key(exact), []).append(row)
+        key = item.get_key(exact)
+        rows_by_key.setdefault(key, []).append(row)
     return [rows for rows in rows_by_key.values() if len(rows) > 1]

@@ -52,10 +52,12 @@ KnownIssues: TypeAlias = "bool | str | os.PathLike[str] | None"
 
 
 def _make_list(value: Any) -> Any:
+    # A table may give a single value without a list.
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def _make_texts(value: Any) -> Any:
+    # YAML reads ids that consist of digits as numbers.
     return [str(element) for element in _make_list(value)]
 
 
@@ -120,6 +122,7 @@ class Issue(BaseModel):
         """Return whether the entry is about a data set and a configuration."""
         if self.data is not None and self.data != data:
             return False
+        # Without a configuration, as in suites, all entries are about the data set.
         return self.config is None or config is None or self.config == config
 
 
@@ -169,6 +172,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
             f"{' '.join(str(error).split())[:200]}.",
             option=OPTION,
         ) from error
+    # The list may stand under a key, next to remarks of its author.
     entries = content.get("issues") if isinstance(content, Mapping) else content
     if not isinstance(entries, list) or not entries:
         raise OptionError(
@@ -186,11 +190,12 @@ def _parse_issue(entry: Any, location: str) -> Issue:
         issue = Issue.model_validate(entry)
     except ValidationError as error:
         problem = error.errors()[0]
-        field = ".".join(str(part) for part in problem["loc"]) or "a mapping"
+        field = ".".join(map(str, problem["loc"])) or "a mapping"
         raise OptionError(
             f"Expected a known issue in {location}, but `{field}` is invalid: {problem['msg']}.",
             option=OPTION,
         ) from error
+    # These two depend on several fields, so the model of the fields does not check them.
     if issue.rule is not None and len(issue.rule) != 1:
         raise OptionError(
             f"Expected one rule in {location}, but it has {len(issue.rule)}.", option=OPTION
@@ -239,6 +244,7 @@ def select_issues(
     choice = parse_known_issues(known_issues)
     if choice is False:
         return ()
+    # A user's entries come last: an item that both drop is counted for the package's table.
     issues = get_table(data)
     if isinstance(choice, Path):
         issues += read_table(choice)

@@ -1,4 +1,4 @@
-"""Changes of a text: words that are taken out or put in, and words and names for others."""
+"""Changes of a text: words removed or inserted, and words and names replaced by others."""
 
 from __future__ import annotations
 
@@ -17,32 +17,39 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_seed
 
-# ---------------------------------------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------------------ words
 
 
 WORDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
 """Lists of words by what they are."""
 
-NAMES: Mapping[str, tuple[str, ...]] = {
-    kind: tuple(group) for kind, group in WORDS["names"].items()
-}
-"""Common first names; a name is replaced by one of its own list, so that pronouns still fit."""
+
+def _make_groups(groups: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+    return {kind: tuple(words) for kind, words in groups.items()}
+
+
+NAMES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["names"])
+"""Common first names. A name is replaced by one of its own list, so that pronouns still fit."""
 
 LAST_NAMES: tuple[str, ...] = tuple(WORDS["last_names"])
 """Common last names that are no other words."""
 
-PLACES: Mapping[str, tuple[str, ...]] = {
-    kind: tuple(group) for kind, group in WORDS["places"].items()
-}
-"""Cities and countries; a place is replaced by one of its own list."""
+PLACES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["places"])
+"""Cities and countries. A place is replaced by one of its own list."""
 
 PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
 """Addresses, handles and hashtags."""
 
+_FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
+_FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
+_WORD = re.compile(r"\w+")
 
-def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Tell whether a span shares a character with any of some others."""
-    return any(start < last and first < end for first, last in spans)
+Span = tuple[int, int]
+
+
+def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Return whether a span shares a character with any of some spans."""
+    return any(start < span_end and span_start < end for span_start, span_end in spans)
 
 
 def cased_like(model: str, text: str) -> str:
@@ -53,12 +60,12 @@ def cased_like(model: str, text: str) -> str:
         ('DO NOT', 'Do not', 'You')
     """
     letters = [character for character in model if character.isalpha()]
+    # A single capital, such as "I", says nothing about the other letters.
     if len(letters) > 1 and all(character.isupper() for character in letters):
         return text.upper()
-    return text[:1].upper() + text[1:] if model[:1].isupper() else text
-
-
-Span = tuple[int, int]
+    if model[:1].isupper():
+        return text[:1].upper() + text[1:]
+    return text
 
 
 def delete_words(text: str, spans: Sequence[Span]) -> str:
@@ -72,18 +79,20 @@ def delete_words(text: str, spans: Sequence[Span]) -> str:
         >>> delete_words("Who wrote Hamlet, who?", [(0, 3), (18, 21)])
         'wrote Hamlet,?'
     """
+    # From the last word on, so that the positions of the others stay valid.
     for start, end in sorted(spans, reverse=True):
-        before, after = text[:start], text[end:]
-        if after[:1].isspace() and (not before or before[-1].isspace()):
-            after = after[1:]
-        elif before[-1:].isspace() and not after[:1].isalnum():
-            before = before[:-1]
-        text = before + after
+        head = text[:start]
+        tail = text[end:]
+        if tail[:1].isspace() and (not head or head[-1].isspace()):
+            tail = tail[1:]
+        elif head[-1:].isspace() and not tail[:1].isalnum():
+            head = head[:-1]
+        text = head + tail
     return text
 
 
 def insert_word(text: str, place: int, word: str) -> str:
-    """Return a text with a word put in front of the character at a place.
+    """Return a text with a word inserted in front of the character at a position.
 
     Example:
         >>> insert_word("a good film", 2, "copper")
@@ -92,23 +101,24 @@ def insert_word(text: str, place: int, word: str) -> str:
     return f"{text[:place]}{word} {text[place:]}"
 
 
-# -------------------------------------------------------------------------------------------------------------- WordNet
+# ---------------------------------------------------------------------------------------- WordNet
 
 
 FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict")
-"""Where systems keep WordNet's database files; Debian's package wordnet-base takes the first."""
+"""Folders where systems keep WordNet's database files. Debian's wordnet-base takes the first."""
 
 VARIABLE = "RIGHTREASONS_WORDNET"
-"""The environment variable that names another folder."""
+"""Environment variable that names another folder."""
 
 
 class WordNet:
     """WordNet as a thesaurus of single words.
 
-    Senses come in WordNet's order, which is that of their frequency; the part of speech with the most senses that occur
-    in its tagged texts comes first. Antonyms are looked up unchanged, or else by the base form of a word ("liked":
-    like). Synonyms have to keep the meaning in its place: they are those of the most frequent sense, and an inflected
-    word has none, as base forms do not fit in its place.
+    Senses come in WordNet's order, which is that of their frequency. The part of speech with the
+    most senses that occur in its tagged texts comes first. Antonyms are looked up unchanged, or else
+    by the base form of a word ("liked": like). Synonyms have to keep the meaning in the place of the
+    word: they are those of the most frequent sense, and an inflected word has none, as base forms do
+    not fit in its place.
 
     Args:
         corpus: An NLTK reader, such as `nltk.corpus.wordnet`.
@@ -121,57 +131,64 @@ class WordNet:
         self._corpus = corpus
 
     def synonyms(self, word: str) -> list[str]:
-        """Return single words of a word's most frequent sense that WordNet's tagged texts have in it: no rare ones."""
+        """Return single words of a word's most frequent sense, without those that are rare in it."""
         word = word.lower()
         forms = self.base_forms(word)
         if not forms or forms[0][1] != word:
             return []
-        sense = self._senses(*reversed(forms[0]))[0]
-        # Similar adjectives (cold: arctic; slow: bumper-to-bumper) do not keep the meaning.
-        return self._single({word}, (lemma for lemma in sense.lemmas() if lemma.count()))
+        part, form = forms[0]
+        sense = self._list_senses(form, part)[0]
+        # Similar adjectives (cold: arctic; slow: bumper-to-bumper) do not keep the meaning, and a
+        # lemma that WordNet's tagged texts never have in this sense is rare.
+        return self._list_words({word}, (lemma for lemma in sense.lemmas() if lemma.count()))
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        forms, opposed = {word.lower()}, list[Any]()
+        forms = {word.lower()}
+        opposed: list[Any] = []
         for part, form in self.base_forms(word.lower()):
             forms.add(form)
-            # The corpus holds similar adjectives as a set, whose order changes from process to process.
-            near = [
-                sorted(sense.similar_tos(), key=lambda synset: synset.name())
-                for sense in self._senses(form, part)
-            ]
-            similar = (lemma for synsets in near for synset in synsets for lemma in synset.lemmas())
-            opposed += [
-                other
-                for lemma in (*self._corpus.lemmas(form, part), *similar)
-                for other in lemma.antonyms()
-            ]
-        return self._single(forms, opposed)
+            lemmas = list(self._corpus.lemmas(form, part))
+            for sense in self._list_senses(form, part):
+                # The corpus holds similar adjectives as a set, whose order changes from process to
+                # process.
+                for synset in sorted(sense.similar_tos(), key=_get_synset_name):
+                    lemmas.extend(synset.lemmas())
+            for lemma in lemmas:
+                opposed.extend(lemma.antonyms())
+        return self._list_words(forms, opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
         """Return the (part of speech, base form) pairs of a word, the likeliest first."""
-        forms = {part: self._corpus.morphy(word, part) for part in "avnr"}
-        seen = {
-            part: (
-                form == word,
-                sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part)),
-            )
-            for part, form in forms.items()
-            if form is not None
-        }
-        return [(part, forms[part]) for part in sorted(seen, key=seen.__getitem__, reverse=True)]
+        forms: dict[str, str] = {}
+        ranks = {}
+        for part in "avnr":
+            form = self._corpus.morphy(word, part)
+            if form is None:
+                continue
+            n_tagged = sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part))
+            forms[part] = form
+            ranks[part] = (form == word, n_tagged)
+        parts = sorted(ranks, key=ranks.__getitem__, reverse=True)
+        return [(part, forms[part]) for part in parts]
 
     @staticmethod
-    def _single(left_out: set[str], lemmas: Iterable[Any]) -> list[str]:
-        """Return the words of lemmas, each once, without those of several words and a word's own forms."""
-        names = (lemma.name().lower() for lemma in lemmas)
-        return list(
-            dict.fromkeys(name for name in names if name not in left_out and "_" not in name)
-        )
+    def _list_words(excluded: set[str], lemmas: Iterable[Any]) -> list[str]:
+        """Return the distinct words of lemmas, without those of several words and excluded ones."""
+        words: dict[str, None] = {}
+        for lemma in lemmas:
+            name = lemma.name().lower()
+            if name not in excluded and "_" not in name:
+                words[name] = None
+        return list(words)
 
-    def _senses(self, form: str, part: str) -> list[Any]:
+    def _list_senses(self, form: str, part: str) -> list[Any]:
         # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
         return [lemma.synset() for lemma in self._corpus.lemmas(form, part)]
+
+
+def _get_synset_name(synset: Any) -> str:
+    return str(synset.name())
 
 
 @functools.cache
@@ -179,36 +196,38 @@ def find_wordnet(folder: str | None = None) -> WordNet:
     """Open the WordNet of this machine.
 
     Args:
-        folder: A folder of WordNet's database files; None looks at the variable RIGHTREASONS_WORDNET, at `FOLDERS`, and
-            then for NLTK's own corpus.
+        folder: A folder of WordNet's database files. None looks at the variable
+            RIGHTREASONS_WORDNET, at `FOLDERS`, and then for NLTK's own corpus.
 
     Returns:
-        A thesaurus; the same one each time, since reading takes seconds.
+        A thesaurus. Each call returns the same one, since reading takes seconds.
 
     Raises:
         ValueError: If `folder` holds no database.
-        ImportError: If NLTK or WordNet is missing; the message says what to install.
+        ImportError: If NLTK or WordNet is missing. The message says what to install.
     """
     require_package("nltk")
     from nltk.corpus import wordnet
 
-    named = folder or os.environ.get(VARIABLE)
-    places = (
-        [named] if named else [place for place in FOLDERS if (Path(place) / "data.noun").is_file()]
-    )
-    if places:
-        return WordNet(_read(Path(places[0])))
+    path = folder or os.environ.get(VARIABLE)
+    if not path:
+        installed = [name for name in FOLDERS if (Path(name) / "data.noun").is_file()]
+        path = installed[0] if installed else None
+    if path:
+        return WordNet(_read_database(Path(path)))
     try:
         wordnet.ensure_loaded()
     except LookupError:
         raise ImportError(
-            "Expected WordNet, but it is not installed: apt-get install wordnet-base, or nltk.download('wordnet'), or "
-            f"name a folder of its database files in {VARIABLE}."
+            "Expected WordNet, but it is not installed: apt-get install wordnet-base, or "
+            "nltk.download('wordnet'), or name a folder of its database files in "
+            f"{VARIABLE}."
         ) from None
     return WordNet(wordnet)
 
 
-def _read(folder: Path) -> Any:
+def _read_database(folder: Path) -> Any:
+    """Return an NLTK reader of a folder of database files."""
     import nltk
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
@@ -219,17 +238,19 @@ def _read(folder: Path) -> Any:
                 return io.StringIO("".join(f"{number:02d} file 0\n" for number in range(45)))
             stream = super().open(file)
             # These are read once, line by line, at which nltk's own reader is slow.
-            return (
-                io.StringIO(stream.read())
-                if file.startswith("index.") or file.endswith(".exc")
-                else stream
-            )
+            if file.startswith("index.") or file.endswith(".exc"):
+                return io.StringIO(stream.read())
+            return stream
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the mapping to another version: it serves other languages, and needs a file that Debian lacks."""
+            """Skip the mapping to another version.
+
+            It serves other languages, and needs a file that Debian lacks.
+            """
 
     if str(folder) not in nltk.data.path:
-        nltk.data.path.append(str(folder))  # nltk opens nothing outside these folders
+        # nltk opens nothing outside these folders.
+        nltk.data.path.append(str(folder))
     try:
         return Reader(str(folder), omw_reader=object())
     except OSError as error:
@@ -238,9 +259,7 @@ def _read(folder: Path) -> Any:
         ) from error
 
 
-_FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
-_FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
-_WORD = re.compile(r"\w+")
+# ---------------------------------------------------------------------------------- substitutions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,7 +272,7 @@ class Substitution(Result):
         original: The original words.
         replacement: The new words, with the original's capitals.
         kind: "synonym", "antonym" or "name".
-        source: Where the replacement came from.
+        source: Source of the replacement.
     """
 
     start: int
@@ -268,7 +287,7 @@ Lookup = Callable[[str], Sequence[str]]
 """Replacements of a lower-case word, the likeliest first."""
 
 Lookups = Mapping[str, tuple[Lookup, str]]
-"""For each kind of substitution where its candidates come from, and the name of that source."""
+"""Kind of substitution -> the function that looks candidates up, and the name of its source."""
 
 
 def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str:
@@ -276,7 +295,7 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
 
     Args:
         text: The original text.
-        substitutions: In any order; their spans must not overlap.
+        substitutions: Substitutions in any order; their spans must not overlap.
 
     Returns:
         The changed text.
@@ -288,26 +307,30 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
         >>> apply_substitutions("A good film", [Substitution(2, 6, "good", "bad", "antonym", "WordNet")])
         'A bad film'
     """
-    parts, at = [], 0
+    parts = []
+    position = 0
     for change in sorted(substitutions, key=lambda change: change.start):
-        if change.start < at or text[change.start : change.end] != change.original:
+        original = text[change.start : change.end]
+        if change.start < position or original != change.original:
             raise ValueError(
-                f"Expected {change.original!r} at characters {change.start} to {change.end} of the text, apart from "
-                f"other substitutions, but got {text[change.start : change.end]!r}."
+                f"Expected {change.original!r} at characters {change.start} to {change.end} of the "
+                f"text, apart from other substitutions, but got {original!r}."
             )
-        parts += [text[at : change.start], change.replacement]
-        at = change.end
-    return "".join((*parts, text[at:]))
+        parts.append(text[position : change.start])
+        parts.append(change.replacement)
+        position = change.end
+    parts.append(text[position:])
+    return "".join(parts)
 
 
 def substitution_lookups(thesaurus: WordNet | None = None) -> dict[str, tuple[Lookup, str]]:
     """Collect the sources of replacements for single words.
 
     Args:
-        thesaurus: Synonyms and antonyms; None for the WordNet of this machine.
+        thesaurus: Synonyms and antonyms. None for the WordNet of this machine.
 
     Returns:
-        Kind of replacement -> its lookup and the name of its source; {} where there is no WordNet.
+        Kind of replacement -> its lookup and the name of its source. Empty without WordNet.
     """
     try:
         thesaurus = thesaurus or find_wordnet()
@@ -318,7 +341,7 @@ def substitution_lookups(thesaurus: WordNet | None = None) -> dict[str, tuple[Lo
 
 def word_substitutions(
     text: str,
-    spans: Sequence[tuple[int, int]],
+    spans: Sequence[Span],
     lookups: Lookups,
     *,
     item_id: object,
@@ -332,7 +355,7 @@ def word_substitutions(
         text: The text.
         spans: (first, one past last) character of each word that may be replaced.
         lookups: From `substitution_lookups`.
-        item_id: The id of the text; the draw depends on it and on `seed` alone.
+        item_id: The id of the text. The draw depends only on it and on `seed`.
         seed: The seed.
         n_candidates: Replacements per kind and word; default 1.
         among: The number of likeliest candidates to draw from; default 3.
@@ -342,7 +365,8 @@ def word_substitutions(
 
     Example:
         >>> lookups = {"antonym": ({"good": ["bad"]}.get, "a list")}
-        >>> [change.replacement for change in word_substitutions("Good film", [(0, 4), (5, 9)], lookups, item_id="0")]
+        >>> changes = word_substitutions("Good film", [(0, 4), (5, 9)], lookups, item_id="0")
+        >>> [change.replacement for change in changes]
         ['Bad']
     """
     rng = item_rng(check_seed(seed), item_id)
@@ -351,20 +375,26 @@ def word_substitutions(
     for start, end in spans:
         word = text[start:end]
         for kind, (lookup, source) in lookups.items():
-            candidates = [other for other in (lookup(word.lower()) or ()) if other != word.lower()]
-            pool = candidates[: max(check_count(among, "among"), n_candidates)]
-            # Draw even when it is not needed, so that one kind does not change the draws of the others.
-            order = rng.permutation(max(among, n_candidates))
-            chosen = [pool[i] for i in order if i < len(pool)][:n_candidates]
-            substitutions += [
-                Substitution(start, end, word, cased_like(word, other), kind, source)
-                for other in chosen
-            ]
+            pool_size = max(check_count(among, "among"), n_candidates)
+            pool = _find_candidates(word.lower(), lookup)[:pool_size]
+            # Draw even if it is not needed, so that one kind does not change the draws of the others.
+            order = rng.permutation(pool_size)
+            selection = [pool[index] for index in order if index < len(pool)][:n_candidates]
+            for candidate in selection:
+                replacement = cased_like(word, candidate)
+                change = Substitution(start, end, word, replacement, kind, source)
+                substitutions.append(change)
     return substitutions
 
 
-def find_names(text: str) -> list[tuple[int, int]]:
-    """Find names of people: capitalized words that begin with a common first name or end with a common last name.
+def _find_candidates(word: str, lookup: Lookup) -> list[str]:
+    """Return the replacements of a word that differ from it."""
+    candidates = lookup(word) or ()
+    return [candidate for candidate in candidates if candidate != word]
+
+
+def find_names(text: str) -> list[Span]:
+    """Find names of people: capitalized words with a common first name, or a common last name.
 
     Example:
         >>> text = "The Good Film has Robert Redford in it"
@@ -374,8 +404,10 @@ def find_names(text: str) -> list[tuple[int, int]]:
     spans = []
     for match in _FULL_NAME.finditer(text):
         words = [(word.group(), word.start()) for word in _WORD.finditer(match.group())]
+        has_last_name = len(words) == 2 and words[-1][0] in LAST_NAMES
+        # The words in front of the first name, such as "The", are no part of the name.
         for word, start in words[:-1]:
-            if word in _FIRST_NAMES or (len(words) == 2 and words[-1][0] in LAST_NAMES):
+            if word in _FIRST_NAMES or has_last_name:
                 spans.append((match.start() + start, match.end()))
                 break
     return spans
@@ -384,13 +416,13 @@ def find_names(text: str) -> list[tuple[int, int]]:
 def name_substitutions(
     text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()
 ) -> list[Substitution]:
-    """Replace each name of a person with another: one of the same text where there is one, or else one of a list.
+    """Replace each name of a person: by another of the same text, or else by one of a list.
 
     Args:
         text: The text.
         item_id: The id of the text.
         seed: The seed.
-        pool: Other names, such as the actors of other reviews; common US names where it is empty.
+        pool: Other names, such as the actors of other reviews. Empty for common US names.
 
     Returns:
         One substitution per name in the text.
@@ -401,16 +433,15 @@ def name_substitutions(
     substitutions = []
     for start, end in spans:
         name = text[start:end]
-        others = [other for other in people if other != name] or [
-            other for other in pool if other != name
-        ]
-        if others:
-            replacement = others[int(rng.integers(len(others)))]
+        candidates = [person for person in people if person != name]
+        if not candidates:
+            candidates = [person for person in pool if person != name]
+        if candidates:
+            replacement = candidates[int(rng.integers(len(candidates)))]
             source = "the text" if len(people) > 1 else "other texts"
         else:
-            first, last = (
-                words[int(rng.integers(len(words)))] for words in (_FIRST_NAMES, LAST_NAMES)
-            )
-            replacement, source = f"{first} {last}", "common US names"
+            words = [names[int(rng.integers(len(names)))] for names in (_FIRST_NAMES, LAST_NAMES)]
+            replacement = " ".join(words)
+            source = "common US names"
         substitutions.append(Substitution(start, end, name, replacement, "name", source))
     return substitutions

@@ -57,25 +57,31 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     check_kind(dataset, "dataset", hf.Dataset)
     column = "prompt" if "prompt" in dataset.column_names else "premise"
     check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
-    items = [dict(row) for row in dataset]
-    ids = [row["id"] for row in items]
+    items = list(map(dict, dataset))
+    ids = dataset["id"][:]
     check_ids(ids, "id")
     _check_prompts(prompts, ids)
 
+    # All mirrors have one offset, so that the id of an original can be read off its mirror's.
     rows: list[dict[str, Any]] = []
     offset = _choose_offset(ids)
     for row in items:
+        # Without a mirror an item would unbalance the set.
         if row["id"] not in prompts:
             continue
         prompt = prompts[row["id"]]
         _check_item(row, prompt, column)
-        mirror_id = f"{row['id']}-mirrored" if offset is None else row["id"] + offset
+        mirror_id = f"{row['id']}-mirrored"
+        if offset is not None:
+            mirror_id = row["id"] + offset
         mirror = {**row, "id": mirror_id, column: prompt, "label": 1 - row["label"]}
         rows.append({**row, "mirrored": False, "source_id": row["id"]})
         rows.append({**mirror, "mirrored": True, "source_id": row["id"]})
-    check_ids((row["id"] for row in rows), "id")
+    # A text id may already end in "-mirrored".
+    check_ids([row["id"] for row in rows], "id")
     check_mirrored(rows)
 
+    # `from_list` alone would lose the names of classes.
     added = {"mirrored": hf.Value("bool"), "source_id": dataset.features["id"]}
     features = hf.Features({**dataset.features, **added})
     return hf.Dataset.from_list(rows, features=features)
@@ -105,7 +111,9 @@ def _check_item(row: Row, prompt: str, column: str) -> None:
     choices = choices_of(row)
     has_two_choices = len(choices) == 2 and choices[0] != choices[1]
     if is_old_prompt or row["label"] not in (0, 1) or not has_two_choices:
-        prompt_kind = "the old" if is_old_prompt else "a new"
+        prompt_kind = "a new"
+        if is_old_prompt:
+            prompt_kind = "the old"
         raise ValueError(
             f"Expected two different choices, a label of 0 or 1 and a new prompt for item "
             f"{row['id']!r}, but got {format_value(row)}, and {prompt_kind} prompt."
@@ -124,8 +132,14 @@ def check_mirrored(rows: Sequence[Row]) -> None:
     Raises:
         ValueError: If an item has no partner or a pair is not balanced. Both ids are named.
     """
-    originals = {row["id"]: row for row in rows if not row["mirrored"]}
-    mirrors = {row["source_id"]: row for row in rows if row["mirrored"]}
+    originals = {}
+    mirrors = {}
+    for row in rows:
+        if row["mirrored"]:
+            mirrors[row["source_id"]] = row
+        else:
+            originals[row["id"]] = row
+    # Both directions: a mirror without its original is as unbalanced as the reverse.
     for key in originals:
         if key not in mirrors:
             raise _make_partner_error("mirrored", "original", key)
@@ -152,8 +166,10 @@ def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
 def _is_balanced(original: Row, mirror: Row) -> bool:
     has_one_question = original.get("question") == mirror.get("question")
     has_equal_choices = sorted(choices_of(original)) == sorted(choices_of(mirror))
-    answers = {choices_of(row)[row["label"]] for row in (original, mirror)}
-    return has_one_question and has_equal_choices and len(answers) == 2
+    # The texts of the answers decide, as their positions may have been swapped too.
+    answer = choices_of(original)[original["label"]]
+    mirror_answer = choices_of(mirror)[mirror["label"]]
+    return has_one_question and has_equal_choices and answer != mirror_answer
 
 
 def choices_of(row: Row) -> list[str]:

@@ -74,17 +74,20 @@ class Pool:
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
         if isinstance(items, datasets.Dataset):
             items = items.select_columns(["id", "prompt", "choices"])
-        rows = [(row["id"], row["prompt"], row["choices"]) for row in items]
+        rows = list(map(operator.itemgetter("id", "prompt", "choices"), items))
+        # The order of the items given must not change what is drawn.
         rows.sort(key=operator.itemgetter(0))
         if not rows:
             raise ValueError(
                 "Expected at least one item in the pool to borrow from, but it is empty."
             )
         check_ids(key for key, _, _ in rows)
-        self.ids = [str(key) for key, _, _ in rows]
-        self.prompts = [prompt for _, prompt, _ in rows]
-        self.choices = [choices for _, _, choices in rows]
-        self.prompt_keys = [_fold(prompt or "") for prompt in self.prompts]
+        ids, prompts, choices = zip(*rows, strict=True)
+        self.ids = list(map(str, ids))
+        self.prompts = list(prompts)
+        self.choices = list(choices)
+        # A file may have a missing prompt, from which nothing can be borrowed.
+        self.prompt_keys = [_fold(prompt or "") for prompt in prompts]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -159,6 +162,7 @@ def _warn_of_excluded_items(
     n_excluded = len(dataset) - len(perturbed)
     if n_excluded == 0:
         return
+    # Such an item does not disturb the probe that only removes the question.
     n_equal = 0
     if probe != "no_question":
         n_equal = sum(_has_equal_choices(choices) for choices in dataset["choices"])
@@ -228,6 +232,7 @@ class Perturber:
             if self.duplicates == "drop" or self.probe != "no_question":
                 return
         self._check_item(item_id, prompt, choices, label)
+        # The methods are named after the probes.
         perturb_item = getattr(self, f"_{self.probe}")
         row = perturb_item(str(item_id), prompt, list(choices), label)
         if row is not None:
@@ -375,6 +380,7 @@ class Perturber:
         excluded = set()
         borrowed: list[tuple[str, str]] = []
         for index, text in self._draw_choices(item_id):
+            # Texts that differ in case alone are the same choice to a reader.
             key = _fold(text)
             if key in used or pool.ids[index] == item_id:
                 continue
@@ -385,6 +391,7 @@ class Perturber:
             borrowed.append((text, pool.ids[index]))
             if len(borrowed) == k:
                 return borrowed
+        # The pool is exhausted: would the choices of items with the same prompt have sufficed?
         if len(borrowed) + len(excluded - used) >= k:
             return None
         raise ValueError(
@@ -409,6 +416,7 @@ class _Draws:
             block = self._hash.digest()
             for start in range(56, -1, -8):
                 self._numbers.append(int.from_bytes(block[start : start + 8], "little"))
+            # A further byte gives the next block of the stream.
             self._hash.update(b"\x1f")
         return self._numbers.pop()
 
