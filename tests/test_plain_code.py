@@ -17,6 +17,7 @@ FINISHED_ROOMS = (
     "calibration",
     "core",
     "cues",
+    "datasets",
     "evaluate_module",
     "repairs",
     "replicate",

@@ -363,13 +363,13 @@ def list_issues(
 
     get_builder_class(dataset)
     issues = get_table(dataset)
-    hand_over([issue.model_dump(mode="json") for issue in issues])
+    hand_over([issue.model_dump(mode="json", by_alias=True) for issue in issues])
     rows = []
     for issue in issues:
-        size = "" if issue.count is None else f"{issue.count:,} of {issue.of:,}"
+        size = "" if issue.count is None else f"{issue.count:,} of {issue.n_items:,}"
         effect = issue.action if issue.is_active else f"{issue.evidence}, off"
         place = issue.test or issue.split or "all"
-        rows.append((place, issue.kind, size, effect, issue.why))
+        rows.append((place, issue.kind, size, effect, issue.reason))
     print_rows(rows, indent="", texts=(0, 1, 3, 4))
     if not rows:
         typer.echo(f"No known issues of {dataset}.")

@@ -47,6 +47,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -304,7 +305,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         known_issues: KnownIssues = True,
         **options: Any,
     ) -> None:
-        known_names = [config.name for config in self.BUILDER_CONFIGS]
+        known_names = list(map(attrgetter("name"), self.BUILDER_CONFIGS))
         if config_name is not None and config_name not in known_names:
             raise make_unknown_name_error(
                 f"configuration of {self.NAME!r}", config_name, known_names
@@ -509,7 +510,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         rows = self._read_split(split, files)
         # Issues of behavioral tests are corrected in the suite, not in its rows.
         issues = [issue for issue in self.issues if issue.test is None]
-        if not any(issue.split in (None, split) for issue in issues):
+        issue_splits = {issue.split for issue in issues}
+        # Without an issue of this split, its rows are streamed and never held together.
+        if issue_splits.isdisjoint((None, split)):
             return rows
 
         def read_other(name: str) -> Iterator[Row] | None:
@@ -546,8 +549,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if self.hub is not None and config_name in self.hub.files:
             return Location("hub", {}, ["hub", *self._list_hub_addresses(self.hub, config_name)])
         checksums = [[source.path, source.sha256] for source in forms[0]]
-        is_verified = all(source.sha256 for source in forms[0])
-        return Location("url", {}, ["url", checksums], is_verified)
+        return Location("url", {}, ["url", checksums], _has_checksums(forms[0]))
 
     def _locate_copies(
         self,
@@ -572,7 +574,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 file = files[source.path]
                 checksums.append([source.path, source.verify(file, other_versions=other_versions)])
                 copies[source.path] = str(file)
-            is_verified = not other_versions and all(source.sha256 for source in form)
+            is_verified = not other_versions and _has_checksums(form)
             return Location("local", copies, ["local", checksums], is_verified)
         if files or is_required:
             # Of the incomplete forms, the user most likely has the one with the most files.
@@ -615,10 +617,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         for folders in self._list_folders(root):
             files = {}
             for path in paths:
-                candidates = [parent / path for parent in folders]
-                copies = [file for file in candidates if file.is_file()]
-                if copies:
-                    files[path] = copies[0]
+                for parent in folders:
+                    # The first folder that has a file wins.
+                    if path not in files and (parent / path).is_file():
+                        files[path] = parent / path
             if files:
                 return files
         return {}
@@ -689,6 +691,11 @@ class ClassificationBuilder(Builder):
         if not text:
             return None
         return {"id": f"{split}-{number}", "text": text, "label": row["label"]}
+
+
+def _has_checksums(form: Sequence[Source]) -> bool:
+    """Return whether every file of a form can be verified."""
+    return all(source.sha256 for source in form)
 
 
 def _list_paths(form: Splits) -> list[str]:

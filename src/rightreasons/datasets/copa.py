@@ -81,7 +81,10 @@ def read_items(file: str, member: str) -> list[Row]:
         rows = _parse_xml(content)
     else:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
-    return [_parse_item(row, file) for row in rows]
+    items = []
+    for row in rows:
+        items.append(_parse_item(row, file))
+    return items
 
 
 def _read_member(archive: str, member: str) -> bytes:
@@ -90,8 +93,8 @@ def _read_member(archive: str, member: str) -> bytes:
     for name, content in read_members(archive):
         if PurePosixPath(name).name == member:
             contents.append(content)
-    (content,) = contents
-    return content
+    (xml,) = contents
+    return xml
 
 
 def _parse_xml(content: bytes) -> list[Row]:
@@ -114,6 +117,7 @@ def _parse_xml(content: bytes) -> list[Row]:
 
 def _parse_item(row: Row, file: str) -> Row:
     """Return an item with numbers as id and label, and no spaces around its texts."""
+    # Item 1129 has a space around a text, and a missing element of XML is None.
     row = {name: (row[name] or "").strip() for name in _COLUMNS}
     is_valid = (
         _ID.fullmatch(row["id"])
@@ -162,9 +166,8 @@ class CopaBuilder(Builder):
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
         """Return the folders of the family: `root` has them, is one of them, or has the files."""
         parent = root.parent if root.name in self.FOLDERS else root
-        folders = [root / name for name in self.FOLDERS]
-        folders.append(root)
-        folders.extend(parent / name for name in self.FOLDERS)
+        # The test items of Easy and Hard are in one folder, and their subsets in the other.
+        folders = [*map(root.joinpath, self.FOLDERS), root, *map(parent.joinpath, self.FOLDERS)]
         return [folders]
 
     def _read_split(self, split: str, files: Mapping[str, str]) -> Iterator[Row]:
@@ -211,6 +214,7 @@ class BalancedCopa(CopaBuilder):
         if self.config.name == "original":
             return [row for row in rows if not row["mirrored"]]
         if self.config.name == "balanced_50":
+            # Half of the pairs, so that the set has as many items as COPA's.
             half = draw_half(ORIGINALS, self.config.seed)
             return [row for row in rows if row["source_id"] in half]
         return rows
@@ -226,6 +230,7 @@ class CopaEasyHard(CopaBuilder):
         Config(name="hard", description="the 310 Hard items"),
     ]
 
+    # The order of the files is that of the arguments of `rows`.
     FORMS = tuple({"test": ("easy_hard_subsets.json", file)} for file in TEST_FILES)
 
     def features(self) -> datasets.Features:
@@ -234,10 +239,13 @@ class CopaEasyHard(CopaBuilder):
     def rows(self, *files: str) -> list[Row]:
         subsets, items = files
         easy = read_easy_ids(subsets)
-        rows = [{**row, "easy": row["id"] in easy} for row in read_test_items(items)]
-        if self.config.name == "all":
-            return rows
-        return [row for row in rows if row["easy"] == (self.config.name == "easy")]
+        is_selected = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
+        rows = []
+        for row in read_test_items(items):
+            is_easy = row["id"] in easy
+            if is_easy in is_selected:
+                rows.append({**row, "easy": is_easy})
+        return rows
 
 
 class BcopaCe(CopaBuilder):
@@ -265,7 +273,8 @@ def read_balanced_items(file: str) -> list[Row]:
             wrong number.
     """
     rows = read_items(file, TRAIN_XML)
-    _check_items(rows, [*ORIGINALS, *(key + MIRROR_OFFSET for key in ORIGINALS)], file)
+    mirrored_ids = range(ORIGINALS.start + MIRROR_OFFSET, ORIGINALS.stop + MIRROR_OFFSET)
+    _check_items(rows, [*ORIGINALS, *mirrored_ids], file)
     placed = []
     for row in rows:
         is_mirrored = row["id"] > MIRROR_OFFSET
@@ -279,6 +288,7 @@ def read_test_items(file: str) -> list[Row]:
     """Read the 500 items of COPA's test set."""
     rows = read_items(file, TEST_XML)
     _check_items(rows, TEST_ITEMS, file)
+    # No item of the test set has a mirror.
     return [_add_source(row, row["id"]) for row in rows]
 
 
@@ -291,6 +301,7 @@ def read_cause_effect_items(file: str) -> list[Row]:
     """
     rows = read_items(file, CE_XML)
     _check_items(rows, CE_ITEMS, file)
+    # The file does not say which items are a pair. In the order of ids, the original comes first.
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
         key = (row["premise"], *sorted(choices_of(row)))
@@ -298,16 +309,28 @@ def read_cause_effect_items(file: str) -> list[Row]:
 
     source_ids = {}
     for pair in pairs.values():
-        answers = {choices_of(row)[row["label"]] for row in pair}
-        questions = {row["question"] for row in pair}
-        if len(pair) != 2 or questions != set(QUESTIONS) or len(answers) != 2:
+        if not _is_cause_and_effect(pair):
             raise ValueError(
                 f"Expected each premise of {file} twice, asking for a cause and for an effect with "
                 f"opposite answers, but got the items {format_list([row['id'] for row in pair])}."
             )
         for row in pair:
             source_ids[row["id"]] = pair[0]["id"]
-    return [_add_source(row, source_ids[row["id"]]) for row in rows]
+    placed = []
+    for row in rows:
+        placed.append(_add_source(row, source_ids[row["id"]]))
+    return placed
+
+
+def _is_cause_and_effect(pair: Sequence[Row]) -> bool:
+    """Return whether a pair asks for a cause and for an effect, with opposite answers."""
+    if len(pair) != 2:
+        return False
+    original, mirror = pair
+    answer = choices_of(original)[original["label"]]
+    mirror_answer = choices_of(mirror)[mirror["label"]]
+    questions = {original["question"], mirror["question"]}
+    return questions == set(QUESTIONS) and answer != mirror_answer
 
 
 def read_easy_ids(file: str) -> frozenset[int]:
@@ -338,6 +361,7 @@ def _add_source(row: Row, source_id: int) -> Row:
 
 def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> None:
     """Check that a file has the expected ids, each once, and labels that count from 1."""
+    # As multisets, so that an item that comes twice is found too.
     counts = Counter(row["id"] for row in rows)
     expected_counts = Counter(expected)
     unexpected = sorted((counts - expected_counts) + (expected_counts - counts))
@@ -347,6 +371,7 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
             "missing, comes again or is not one of them."
         )
     for row in rows:
+        # Only two answers are known by heart; every other item is taken at its word.
         answer = choices_of(row)[row["label"]]
         expected_answer = KNOWN_ANSWERS.get(row["id"], answer)
         if answer != expected_answer:

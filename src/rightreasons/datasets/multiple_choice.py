@@ -103,12 +103,16 @@ class Anli(MultipleChoiceBuilder):
             yield from self.read_labeled_lines(split, files)
             return
         for row in read_rows(str(files["anli_dev.jsonl"])):
-            choices = row["question"]["choices"]
-            letters = [choice["label"] for choice in choices]
+            question = row["question"]
+            letters = []
+            choices = []
+            for choice in question["choices"]:
+                letters.append(choice["label"])
+                choices.append(choice["text"])
             yield self.item(
                 row["id"],
-                parts=(row["context"], row["question"]["stem"]),
-                choices=[choice["text"] for choice in choices],
+                parts=(row["context"], question["stem"]),
+                choices=choices,
                 label=letters.index(row["answerKey"]),
             )
 
@@ -120,7 +124,8 @@ class Anli(MultipleChoiceBuilder):
             parts = (row["observation_1"], row["observation_2"])
             choices = (row["hypothesis_1"], row["hypothesis_2"])
         # Both forms count the hypotheses from 1.
-        return self.item(f"{split}-{number}", parts, choices, int(row["label"]) - 1)
+        label = int(row["label"]) - 1
+        return self.item(f"{split}-{number}", parts, choices, label)
 
 
 class HellaSwag(MultipleChoiceBuilder):
@@ -145,7 +150,8 @@ class HellaSwag(MultipleChoiceBuilder):
         items = zip(*[iter(lines)] * HELLASWAG_LINES, strict=True)
         for number, (context, label, *endings) in enumerate(items):
             activity, _, scene = context.partition(": ")
-            yield self.item(f"validation-{number}", (f"{activity}:", scene), endings, int(label))
+            parts = (f"{activity}:", scene)
+            yield self.item(f"validation-{number}", parts, endings, int(label))
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         # The test split has empty labels, or none.
@@ -168,8 +174,12 @@ class Piqa(MultipleChoiceBuilder):
         yield from self.read_labeled_lines(split, files)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
-        choices = (row["sol1"], row["sol2"])
-        return self.item(f"{split}-{number}", (row["goal"],), choices, int(row["label"]))
+        return self.item(
+            f"{split}-{number}",
+            parts=(row["goal"],),
+            choices=(row["sol1"], row["sol2"]),
+            label=int(row["label"]),
+        )
 
 
 class SocialIqa(MultipleChoiceBuilder):
@@ -263,7 +273,12 @@ class PerturbedBuilder(Builder):
             duplicates="drop",
         )
         for row in rows:
-            yield from perturber.rows(row["id"], row["prompt"], row["choices"], row["label"])
+            yield from perturber.rows(
+                item_id=row["id"],
+                prompt=row["prompt"],
+                choices=row["choices"],
+                label=row["label"],
+            )
 
 
 class PerturbedAnli(PerturbedBuilder, Anli):

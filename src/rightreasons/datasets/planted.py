@@ -88,7 +88,8 @@ class Review:
         if self.is_location_first:
             parts.reverse()
         body = link.join(parts)
-        text = f"{self.opening}{body[0].upper()}{body[1:]}.{self.closing}"
+        sentence = f"{body[0].upper()}{body[1:]}."
+        text = f"{self.opening}{sentence}{self.closing}"
         if kind is None:
             return text, []
         start = text.find(_OPEN)
@@ -118,16 +119,20 @@ def review(
     )
     subject = _pick("subjects", rng)
     if is_negated and label != "neutral":
-        predicate = f"{_pick('negated', rng)} {_pick(opposite, rng)}"
+        verb = _pick("negated", rng)
+        opinion = _pick(opposite, rng)
     else:
-        predicate = f"{_pick('plain', rng)} {_pick(label, rng)}"
+        verb = _pick("plain", rng)
+        opinion = _pick(label, rng)
+    predicate = f"{verb} {opinion}"
     clause = f"{subject} {predicate}"
     subject_end = len(subject)
 
     hearsay = f"{_pick('people', rng)} had called it {_pick(opposite, rng)}"
     if is_contrasted and is_contrast_first:
-        clause = f"{hearsay}, but {clause}"
-        subject_end += len(f"{hearsay}, but ")
+        start = f"{hearsay}, but "
+        clause = start + clause
+        subject_end += len(start)
     elif is_contrasted:
         clause = f"{clause}, although {hearsay}"
 
@@ -260,11 +265,12 @@ def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterato
 def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     # One stream for the text and one for the cue, so that the text does not depend on the cue.
     names = LABELS[config.n_classes]
+    n_classes = len(names)
     rng = item_rng(config.seed, f"text/{pair_id}")
-    content = int(rng.integers(len(names)))
+    content = int(rng.integers(n_classes))
     label = content
     if rng.random() < config.label_noise:
-        label = another_label(content, len(names), rng)
+        label = another_label(content, n_classes, rng)
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
     # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has
@@ -273,7 +279,7 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     agreement = rng.random()
     cover = rng.random()
     kind_number = int(rng.integers(len(CUES)))
-    cue_label = another_label(label, len(names), rng)
+    cue_label = another_label(label, n_classes, rng)
     # In the flipped split the cue agrees exactly where it does not agree in the test split.
     if (agreement < config.strength) != (split == "test_flipped"):
         cue_label = label

@@ -163,6 +163,7 @@ def _check_choices(row: Mapping[str, Any]) -> None:
 
 
 def _check_empty(folder: str | os.PathLike[str]) -> Path:
+    # An earlier data set in the folder would be listed on the card without being described.
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
         raise ValueError(

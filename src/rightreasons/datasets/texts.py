@@ -36,6 +36,7 @@ class SST2(ClassificationBuilder):
     NAME = "sst2"
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        # The file has no heading, and its label is a digit.
         for text, label in read_table(files[0]):
             yield text, int(label)
 
@@ -109,7 +110,9 @@ class AGNews(ClassificationBuilder):
 
     def _read_sample(self, sample: Path, test: Path) -> Iterator[Sequence[Any]]:
         """Yield the sample. Rows of the test file become empty, so that they are left out."""
-        test_texts = {description.strip() for _, _, description in read_quoted_rows(test, ",")}
+        test_texts = set()
+        for _, _, description in read_quoted_rows(test, ","):
+            test_texts.add(description.strip())
         for text, topic in read_quoted_rows(sample, "\t"):
             if text.strip() in test_texts:
                 text = ""
@@ -125,6 +128,7 @@ class TweetEval(ClassificationBuilder):
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         texts, labels = map(read_lines, files)
+        # Blank lines count: without them, every later label would be another tweet's.
         for text, label in zip(texts, labels, strict=True):
             yield text, int(label)
 
@@ -194,16 +198,16 @@ class QQP(Builder):
 
     def from_hub(self, split: str, row: Row, number: int) -> Row | None:
         """Turn a row of the hub into an example."""
-        question = row["question1"].strip()
-        partner = row["question2"].strip()
-        if not question or not partner:
-            return None
-        return {
+        example = {
             "id": f"{split}-{number}",
-            "text": question,
-            "text_pair": partner,
+            "text": row["question1"].strip(),
+            "text_pair": row["question2"].strip(),
             "label": row["label"],
         }
+        # GLUE's copy has a few questions without a character.
+        if not example["text"] or not example["text_pair"]:
+            return None
+        return example
 
 
 class PairedReviews(Builder):
@@ -235,7 +239,8 @@ class PairedReviews(Builder):
                 f"Expected a negative and a positive review in pair {pair} of {self.NAME!r}, "
                 f"but got {original[0]!r} and {revision[0]!r}."
             )
-        for role, review in zip(ROLES, (original, revision), strict=True):
+        reviews = (original, revision)
+        for role, review in zip(ROLES, reviews, strict=True):
             sentiment, text = review[:2]
             # Line breaks become spaces.
             words = _BREAK.sub(" ", text).split()
@@ -255,8 +260,11 @@ class ImdbContrast(PairedReviews):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         # The first row of each file has the names of the columns.
-        originals, revisions = (list(read_quoted_rows(file, "\t"))[1:] for file in files.values())
-        for number, (original, revision) in enumerate(zip(originals, revisions, strict=True)):
+        originals_file, revisions_file = files.values()
+        originals = list(read_quoted_rows(originals_file, "\t"))[1:]
+        revisions = list(read_quoted_rows(revisions_file, "\t"))[1:]
+        pairs = zip(originals, revisions, strict=True)
+        for number, (original, revision) in enumerate(pairs):
             yield from self.read_pair(split, number, original, revision)
 
 
@@ -271,6 +279,8 @@ class ImdbCounterfactual(PairedReviews):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         (file,) = files.values()
+        # The two reviews of a pair follow each other, with the number of the pair in the third
+        # column.
         pairs: dict[str, list[list[str]]] = {}
         for row in list(read_quoted_rows(file, "\t"))[1:]:
             pairs.setdefault(row[2], []).append(row)

@@ -41,11 +41,11 @@ def find_ids(rows, rule):
         ({"conflict": {}}, ["a", "b"]),
         ({"conflict": {"exact": True}}, []),
         ({"duplicate": {}}, ["d"]),
-        ({"overlap": {"other": "test"}}, ["c", "d", "e"]),
-        ({"overlap": {"other": "test", "conflict": True}}, ["c", "d"]),
-        ({"overlap": {"other": "test", "conflict": False}}, ["e"]),
-        ({"overlap": {"other": "test", "exact": True}}, ["e"]),
-        ({"shared_text": {"other": "test"}}, ["c", "d", "e"]),
+        ({"overlap": {"other_split": "test"}}, ["c", "d", "e"]),
+        ({"overlap": {"other_split": "test", "conflict": True}}, ["c", "d"]),
+        ({"overlap": {"other_split": "test", "conflict": False}}, ["e"]),
+        ({"overlap": {"other_split": "test", "exact": True}}, ["e"]),
+        ({"shared_text": {"other_split": "test"}}, ["c", "d", "e"]),
         ({"match": {"pattern": "#IRONY", "ignore_case": True}}, ["e"]),
         ({"match": {"pattern": "#IRONY"}}, []),
         ({"hidden": {}}, []),
@@ -142,7 +142,7 @@ def test_what_is_dropped_with_an_unrevised_pair(drop, ids):
 def table(tmp_path):
     file = tmp_path / "issues.yaml"
     file.write_text(
-        "- {split: train, kind: leak, rule: {overlap: {other: test}}, action: drop, count: 3}\n"
+        "- {split: train, kind: leak, rule: {overlap: {other_split: test}}, action: drop, count: 3}\n"
         "- {kind: wrong, ids: [a], action: relabel, to: 0, split: train}\n",
         "utf-8",
     )

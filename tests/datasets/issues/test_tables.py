@@ -31,7 +31,7 @@ def test_the_tables_have_the_92_entries():
 def test_an_entry_is_complete(data, issue):
     # IMDb itself is no data set of this package; its entry is for readers.
     assert data in CATALOG or data == "imdb"
-    assert issue.why
+    assert issue.reason
     assert issue.source
     if issue.rule is not None:
         name, _ = split_rule(issue.rule)
@@ -90,7 +90,7 @@ def test_the_published_files_hold_the_issue_as_often_as_the_table_says(read_publ
         is_published=True,
     )
 
-    assert len(rows) == issue.of
+    assert len(rows) == issue.n_items
     assert [count.n_items for count in found.counts] == [issue.count]
 
 

@@ -147,7 +147,7 @@ def test_the_released_suites_hold_the_issues_as_often_as_the_table_says(open_rel
         cases = parts[issue.test].cases
         if issue.rule is not None:
             found = (len(find_cases(issue, cases)), len(cases))
-            if found != (issue.count, issue.of):
+            if found != (issue.count, issue.n_items):
                 wrong[f"{issue.test}: {issue.kind}"] = found
 
     assert wrong == {}

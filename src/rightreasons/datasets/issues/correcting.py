@@ -43,7 +43,7 @@ class IssueCount(Result):
         action: "drop", "relabel" or "note".
         n_items: Number of items that the entry changed, or found if it only notes.
         n_total: Number of items of the split before any change.
-        why: The reason, as a sentence.
+        reason: What is wrong, as a sentence.
     """
 
     split: str
@@ -51,7 +51,7 @@ class IssueCount(Result):
     action: str
     n_items: int
     n_total: int
-    why: str
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +119,11 @@ def correct_rows(
         if matches:
             counts.append(_make_count(issue, split, len(matches), len(corrected)))
 
-    remaining = [row for number, row in enumerate(corrected) if number not in dropped]
+    # A relabeled item that another entry drops is gone, whatever its label.
+    remaining = []
+    for number, row in enumerate(corrected):
+        if number not in dropped:
+            remaining.append(row)
     return Correction(remaining, tuple(counts))
 
 
@@ -162,7 +166,7 @@ def _find_items(
 def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_published: bool) -> None:
     """Check that a published file has as many items with an issue as its table says."""
     # A configuration may have a part of the rows, of which the table gives no count.
-    is_comparable = issue.count is not None and issue.of in (None, n_rows)
+    is_comparable = issue.count is not None and issue.n_items in (None, n_rows)
     if is_published and is_comparable and n_matches != issue.count:
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} items of split {split!r}, "
@@ -174,6 +178,7 @@ def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_publi
 def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> list[int]:
     """Return the rows to drop: the found ones, their whole pairs, or the revisions among them."""
     if issue.drop == "perturbed":
+        # The rule finds both items of a pair, of which the original is sound.
         return [row for row in matches if rows[row]["role"] == "perturbed"]
     if issue.drop == "pair":
         # COPA has the id of the original, and paired reviews have the id of the pair.
@@ -190,7 +195,7 @@ def _make_count(issue: Issue, split: str, n_items: int, n_total: int) -> IssueCo
         action=issue.action,
         n_items=n_items,
         n_total=n_total,
-        why=issue.why,
+        reason=issue.reason,
     )
 
 
@@ -254,7 +259,7 @@ def _correct_split(
     if not correction.counts:
         return data
     corrected = data.select([row[ROW_COLUMN] for row in correction.rows])
-    if any(count.action == "relabel" for count in correction.counts):
+    if _count_kinds(correction.counts, "relabel"):
         labels = [row["label"] for row in correction.rows]
         # The cast keeps the names of the classes.
         feature = data.features["label"]
@@ -284,15 +289,15 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
     for split, group in counts_by_split.items():
         clauses: list[str] = []
         for action, phrase in ACTION_PHRASES.items():
-            selection = [count for count in group if count.action == action]
-            if not selection:
+            n_by_kind = _count_kinds(group, action)
+            if not n_by_kind:
                 continue
-            n_items = sum(count.n_items for count in selection)
-            number = f"{n_items:,}"
+            number = f"{sum(n_by_kind.values()):,}"
             # The size of the split stands once, in the first clause.
             if not clauses:
                 number = f"{number} of {group[0].n_total:,} items"
-            clauses.append(f"{number} {phrase} ({_list_kinds(selection)})")
+            kinds = ", ".join(f"{n:,} {kind}" for kind, n in n_by_kind.items())
+            clauses.append(f"{number} {phrase} ({kinds})")
         sentence = f"{', '.join(clauses)}."
         # A table without splits has no name.
         if split:
@@ -301,13 +306,15 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
     return " ".join(sentences)
 
 
-def _list_kinds(counts: Sequence[IssueCount]) -> str:
-    # Several entries may have one kind, such as overlaps with two splits.
+def _count_kinds(counts: Sequence[IssueCount], action: str) -> dict[str, int]:
+    """Return kind -> number of items, for one action."""
     n_by_kind: dict[str, int] = {}
     for count in counts:
-        kind = count.kind.replace("_", " ")
-        n_by_kind[kind] = n_by_kind.get(kind, 0) + count.n_items
-    return ", ".join(f"{n:,} {kind}" for kind, n in n_by_kind.items())
+        if count.action == action:
+            # Several entries may have one kind, such as overlaps with two splits.
+            kind = count.kind.replace("_", " ")
+            n_by_kind[kind] = n_by_kind.get(kind, 0) + count.n_items
+    return n_by_kind
 
 
 def add_note(description: str, counts: Sequence[IssueCount]) -> str:

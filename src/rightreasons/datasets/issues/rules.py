@@ -173,7 +173,7 @@ def find_overlap(
     items: Sequence[Item],
     splits: Splits,
     *,
-    other: str,
+    other_split: str,
     exact: bool = False,
     conflict: bool | None = None,
 ) -> list[int]:
@@ -182,13 +182,13 @@ def find_overlap(
     Args:
         items: The items of a split.
         splits: The other splits.
-        other: The split to compare with.
+        other_split: The split to compare with.
         exact: Whether texts must be equal to the character.
         conflict: True for the items whose copies all have another answer, False for the others; None
             for all.
     """
     answers_by_key: dict[Any, set[str]] = {}
-    for item in splits[other]:
+    for item in splits[other_split]:
         key = item.get_key(exact)
         answers_by_key.setdefault(key, set()).add(normalize(item.answer))
 
@@ -250,10 +250,11 @@ def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
     return sorted(rows)
 
 
-def find_shared_texts(items: Sequence[Item], splits: Splits, *, other: str) -> list[int]:
+def find_shared_texts(items: Sequence[Item], splits: Splits, *, other_split: str) -> list[int]:
     """Return the items with a text that is a text of an item in another split too."""
+    # One shared text is enough, such as one question of a pair.
     texts: set[str] = set()
-    for item in splits[other]:
+    for item in splits[other_split]:
         texts.update(item.get_prompt_key())
     rows = []
     for row, item in enumerate(items):
@@ -313,7 +314,7 @@ def get_other_split(rule: Mapping[str, Mapping[str, Any]] | None) -> str | None:
     if rule is None:
         return None
     _, parameters = split_rule(rule)
-    return parameters.get("other")
+    return parameters.get("other_split")
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rightreasons.core.errors import OptionError, OptionFileError
 from rightreasons.core.json_files import read_text
@@ -74,7 +74,7 @@ class Issue(BaseModel):
         hashes: Hashes of the items; empty with a rule.
         ids: Ids of the items. They select items only if there are no hashes.
         count: Number of items that the published file has; None to skip the check.
-        of: Number of items of the split of the published file; None if unknown.
+        n_items: Number of items of the split of the published file; None if unknown.
         action: "drop", "relabel" or "note".
         drop: What is dropped: the "item", its whole "pair", the "perturbed" item of a pair, or a
             "version" of a case of a suite.
@@ -82,7 +82,7 @@ class Issue(BaseModel):
         paper: Key of the paper that made this correction, for runs that repeat it; "" for none.
         default: Whether the entry acts.
         evidence: "verified", "published" or "opinion".
-        why: The reason, as a sentence.
+        reason: What is wrong, as a sentence.
         source: Where the issue was found or published.
     """
 
@@ -97,14 +97,14 @@ class Issue(BaseModel):
     hashes: Annotated[tuple[str, ...], BeforeValidator(_make_texts)] = ()
     ids: Annotated[tuple[str, ...], BeforeValidator(_make_texts)] = ()
     count: int | None = None
-    of: int | None = None
+    n_items: int | None = Field(None, alias="of")
     action: Literal["drop", "relabel", "note"] = "note"
     drop: Literal["item", "pair", "perturbed", "version"] = "item"
     to: Annotated[tuple[int, ...], BeforeValidator(_make_list)] = ()
     paper: str = ""
     default: bool = True
     evidence: Literal["verified", "published", "opinion"] = "verified"
-    why: str = ""
+    reason: str = Field("", alias="why")
     source: str = ""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -25,7 +26,7 @@ WORDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("words.json").rea
 
 
 def _make_groups(groups: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
-    return {kind: tuple(words) for kind, words in groups.items()}
+    return dict(zip(groups, map(tuple, groups.values()), strict=True))
 
 
 NAMES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["names"])
@@ -40,7 +41,7 @@ PLACES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["places"])
 PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
 """Addresses, handles and hashtags."""
 
-_FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
+_FIRST_NAMES = tuple(itertools.chain.from_iterable(NAMES.values()))
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
 _WORD = re.compile(r"\w+")
 
@@ -59,9 +60,9 @@ def cased_like(model: str, text: str) -> str:
         >>> cased_like("DON'T", "do not"), cased_like("Don't", "do not"), cased_like("I", "you")
         ('DO NOT', 'Do not', 'You')
     """
-    letters = [character for character in model if character.isalpha()]
+    letters = "".join(filter(str.isalpha, model))
     # A single capital, such as "I", says nothing about the other letters.
-    if len(letters) > 1 and all(character.isupper() for character in letters):
+    if len(letters) > 1 and all(map(str.isupper, letters)):
         return text.upper()
     if model[:1].isupper():
         return text[:1].upper() + text[1:]
@@ -136,8 +137,8 @@ class WordNet:
         forms = self.base_forms(word)
         if not forms or forms[0][1] != word:
             return []
-        part, form = forms[0]
-        sense = self._list_senses(form, part)[0]
+        category, form = forms[0]
+        sense = self._list_senses(form, category)[0]
         # Similar adjectives (cold: arctic; slow: bumper-to-bumper) do not keep the meaning, and a
         # lemma that WordNet's tagged texts never have in this sense is rare.
         return self._list_words({word}, (lemma for lemma in sense.lemmas() if lemma.count()))
@@ -146,10 +147,10 @@ class WordNet:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
         forms = {word.lower()}
         opposed: list[Any] = []
-        for part, form in self.base_forms(word.lower()):
+        for category, form in self.base_forms(word.lower()):
             forms.add(form)
-            lemmas = list(self._corpus.lemmas(form, part))
-            for sense in self._list_senses(form, part):
+            lemmas = list(self._corpus.lemmas(form, category))
+            for sense in self._list_senses(form, category):
                 # The corpus holds similar adjectives as a set, whose order changes from process to
                 # process.
                 for synset in sorted(sense.similar_tos(), key=_get_synset_name):
@@ -162,15 +163,16 @@ class WordNet:
         """Return the (part of speech, base form) pairs of a word, the likeliest first."""
         forms: dict[str, str] = {}
         ranks = {}
-        for part in "avnr":
-            form = self._corpus.morphy(word, part)
+        for category in "avnr":
+            form = self._corpus.morphy(word, category)
             if form is None:
                 continue
-            n_tagged = sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part))
-            forms[part] = form
-            ranks[part] = (form == word, n_tagged)
-        parts = sorted(ranks, key=ranks.__getitem__, reverse=True)
-        return [(part, forms[part]) for part in parts]
+            counts = [lemma.count() for lemma in self._corpus.lemmas(form, category)]
+            n_tagged = len(counts) - counts.count(0)
+            forms[category] = form
+            ranks[category] = (form == word, n_tagged)
+        categories = sorted(ranks, key=ranks.__getitem__, reverse=True)
+        return list(zip(categories, map(forms.__getitem__, categories), strict=True))
 
     @staticmethod
     def _list_words(excluded: set[str], lemmas: Iterable[Any]) -> list[str]:
@@ -182,9 +184,9 @@ class WordNet:
                 words[name] = None
         return list(words)
 
-    def _list_senses(self, form: str, part: str) -> list[Any]:
+    def _list_senses(self, form: str, category: str) -> list[Any]:
         # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
-        return [lemma.synset() for lemma in self._corpus.lemmas(form, part)]
+        return [lemma.synset() for lemma in self._corpus.lemmas(form, category)]
 
 
 def _get_synset_name(synset: Any) -> str:
@@ -211,6 +213,7 @@ def find_wordnet(folder: str | None = None) -> WordNet:
 
     path = folder or os.environ.get(VARIABLE)
     if not path:
+        # The first folder of a system that has a database is taken.
         installed = [name for name in FOLDERS if (Path(name) / "data.noun").is_file()]
         path = installed[0] if installed else None
     if path:
@@ -235,7 +238,7 @@ def _read_database(folder: Path) -> Any:
         def open(self, file: str) -> Any:
             # Debian leaves out the names of the lexicographer files; nltk only needs their number.
             if file == "lexnames":
-                return io.StringIO("".join(f"{number:02d} file 0\n" for number in range(45)))
+                return io.StringIO("".join(map("{:02d} file 0\n".format, range(45))))
             stream = super().open(file)
             # These are read once, line by line, at which nltk's own reader is slow.
             if file.startswith("index.") or file.endswith(".exc"):
@@ -389,8 +392,13 @@ def word_substitutions(
 
 def _find_candidates(word: str, lookup: Lookup) -> list[str]:
     """Return the replacements of a word that differ from it."""
+    # A lookup of a user may return None for an unknown word.
     candidates = lookup(word) or ()
-    return [candidate for candidate in candidates if candidate != word]
+    return _drop_word(candidates, word)
+
+
+def _drop_word(words: Iterable[str], excluded: str) -> list[str]:
+    return [word for word in words if word != excluded]
 
 
 def find_names(text: str) -> list[Span]:
@@ -405,7 +413,7 @@ def find_names(text: str) -> list[Span]:
     for match in _FULL_NAME.finditer(text):
         words = [(word.group(), word.start()) for word in _WORD.finditer(match.group())]
         has_last_name = len(words) == 2 and words[-1][0] in LAST_NAMES
-        # The words in front of the first name, such as "The", are no part of the name.
+        # The words in front of the first name, such as "The", are no category of the name.
         for word, start in words[:-1]:
             if word in _FIRST_NAMES or has_last_name:
                 spans.append((match.start() + start, match.end()))
@@ -433,15 +441,15 @@ def name_substitutions(
     substitutions = []
     for start, end in spans:
         name = text[start:end]
-        candidates = [person for person in people if person != name]
-        if not candidates:
-            candidates = [person for person in pool if person != name]
+        # A name of the same text fits best: it is of the same film, or the same time.
+        candidates = _drop_word(people, name) or _drop_word(pool, name)
         if candidates:
             replacement = candidates[int(rng.integers(len(candidates)))]
             source = "the text" if len(people) > 1 else "other texts"
         else:
-            words = [names[int(rng.integers(len(names)))] for names in (_FIRST_NAMES, LAST_NAMES)]
-            replacement = " ".join(words)
+            first_name = _FIRST_NAMES[int(rng.integers(len(_FIRST_NAMES)))]
+            last_name = LAST_NAMES[int(rng.integers(len(LAST_NAMES)))]
+            replacement = f"{first_name} {last_name}"
             source = "common US names"
         substitutions.append(Substitution(start, end, name, replacement, "name", source))
     return substitutions

@@ -83,7 +83,8 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
 
     # `from_list` alone would lose the names of classes.
     added = {"mirrored": hf.Value("bool"), "source_id": dataset.features["id"]}
-    features = hf.Features({**dataset.features, **added})
+    features = hf.Features(dataset.features)
+    features.update(added)
     return hf.Dataset.from_list(rows, features=features)
 
 
@@ -108,9 +109,10 @@ def _choose_offset(ids: Sequence[Any]) -> int | None:
 def _check_item(row: Row, prompt: str, column: str) -> None:
     """Check that an item has two different choices, a label of 0 or 1, and a new prompt."""
     is_old_prompt = prompt.strip() == str(row[column]).strip()
+    has_label = row["label"] in (0, 1)
     choices = choices_of(row)
-    has_two_choices = len(choices) == 2 and choices[0] != choices[1]
-    if is_old_prompt or row["label"] not in (0, 1) or not has_two_choices:
+    has_two_choices = len(choices) == len(set(choices)) == 2
+    if is_old_prompt or not has_label or not has_two_choices:
         prompt_kind = "a new"
         if is_old_prompt:
             prompt_kind = "the old"
@@ -165,10 +167,12 @@ def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
 
 def _is_balanced(original: Row, mirror: Row) -> bool:
     has_one_question = original.get("question") == mirror.get("question")
-    has_equal_choices = sorted(choices_of(original)) == sorted(choices_of(mirror))
+    choices = choices_of(original)
+    mirror_choices = choices_of(mirror)
+    has_equal_choices = sorted(choices) == sorted(mirror_choices)
     # The texts of the answers decide, as their positions may have been swapped too.
-    answer = choices_of(original)[original["label"]]
-    mirror_answer = choices_of(mirror)[mirror["label"]]
+    answer = choices[original["label"]]
+    mirror_answer = mirror_choices[mirror["label"]]
     return has_one_question and has_equal_choices and answer != mirror_answer
 
 

@@ -142,6 +142,7 @@ def perturb(
     if not isinstance(pool, Pool):
         pool = Pool(dataset if pool is None else pool)
     perturber = Perturber(probe, k=k, pool=pool, seed=seed, duplicates=duplicates)
+    # The ids seed the draws, so two items with one id would get the same ones.
     check_ids(dataset["id"])
     perturbed = dataset.map(
         perturber.batch,
@@ -211,6 +212,7 @@ class Perturber:
         items = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
         for item in items:
             rows.extend(self.rows(*item))
+        # A batch may be empty, but has all columns.
         return {name: [row[name] for row in rows] for name in FEATURES}
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
@@ -297,6 +299,7 @@ class Perturber:
         borrowed = self._borrow(item_id, prompt, choices, k)
         if borrowed is None:
             return None
+        # A stream of its own, so that the position does not depend on the number of borrowed choices.
         draws = _Draws(self.seed, "extra_choices", item_id, "place")
         new_label = draws.next() % (len(choices) + k)
 

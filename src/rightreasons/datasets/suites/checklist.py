@@ -69,6 +69,7 @@ class CheckList(Builder):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         suite = self._read(next(iter(files.values())))
+        # One count for all splits, which are parts of one file.
         self.issue_counts["suite"] = suite.changes
         part = SPLITS[split]
         if part is not None:
@@ -104,6 +105,7 @@ class CheckList(Builder):
         """Return the entries that act: those of the paper can be chosen separately."""
         if self.config.paper_labels is None:
             return list(self.issues)
+        # The paper's entries are taken from the table even if the others are off.
         issues = [issue for issue in self.issues if not issue.paper]
         if self.config.paper_labels:
             table = select_issues(True, self.ISSUE_TABLE)
@@ -141,6 +143,7 @@ def make_released(test: PickledTest, texts: Texts) -> Functionality:
     cases = []
     for row, examples in texts.items():
         pairs = None
+        # `meta` has the replaced names and numbers of an invariance test.
         if meta:
             pairs = parse_replacements(meta[row], len(examples))
         cases.append(Case(str(row), examples, labels.get(row), pairs))
@@ -158,6 +161,7 @@ def _get_released_expectation(name: str, test_type: str, cases: Sequence[Case]) 
     labels: tuple[Any, ...] = ()
     if cases:
         labels = cases[0].labels or ()
+    # A released label goes first: the expectations by name are of tests without one.
     if test_type == "MFT" and any(label is not None for label in labels):
         if any(isinstance(label, str) for label in labels):
             return {"name": "equal", "clean": "article"}

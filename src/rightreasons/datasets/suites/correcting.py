@@ -8,6 +8,7 @@ an example after the first, which is the original.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,18 +39,28 @@ def find_all_cases(cases: Cases) -> list[int]:
 
 def find_label(cases: Cases, *, label: int) -> list[int]:
     """Return the cases in which an example has a label."""
-    return [row for row, case in enumerate(cases) if label in (case.labels or ())]
+    rows = []
+    for row, case in enumerate(cases):
+        if label in (case.labels or ()):
+            rows.append(row)
+    return rows
 
 
 def find_unchanged_versions(cases: Cases) -> list[int]:
     """Return the cases in which a version has the texts of the original."""
-    return [row for row, case in enumerate(cases) if case.examples[0] in case.examples[1:]]
+    rows = []
+    for row, case in enumerate(cases):
+        # A pair of questions is unchanged only if both of its texts are.
+        if case.examples[0] in case.examples[1:]:
+            rows.append(row)
+    return rows
 
 
 def find_equal_versions(cases: Cases) -> list[int]:
     """Return the cases in which no version differs from the original, so that none can fail."""
     rows = []
     for row, case in enumerate(cases):
+        # A case of one example has no version that could be equal.
         if len(case.examples) > 1 and len(set(case.examples)) == 1:
             rows.append(row)
     return rows
@@ -71,16 +82,17 @@ def find_case_matches(cases: Cases, *, pattern: str, ignore_case: bool = False) 
     expression = compile_pattern(pattern, ignore_case)
     rows = []
     for row, case in enumerate(cases):
-        texts = [text for texts in case.examples for text in texts]
-        if any(expression.search(text) for text in texts):
+        # One match in any version is enough, as the versions share their template.
+        texts = itertools.chain.from_iterable(case.examples)
+        if any(map(expression.search, texts)):
             rows.append(row)
     return rows
 
 
 def find_case_mismatches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
     """Return the cases without a regular expression in any text."""
-    matches = set(find_case_matches(cases, pattern=pattern, ignore_case=ignore_case))
-    return [row for row in range(len(cases)) if row not in matches]
+    matches = find_case_matches(cases, pattern=pattern, ignore_case=ignore_case)
+    return sorted(set(range(len(cases))).difference(matches))
 
 
 SUITE_RULES: Mapping[str, Callable[..., list[int]]] = {
@@ -102,8 +114,8 @@ def find_cases(issue: Issue, cases: Cases) -> list[int]:
         ValueError: If the rule or a parameter is unknown.
     """
     if issue.rule is None:
-        ids = set(issue.ids)
-        return [row for row, case in enumerate(cases) if case.id in ids]
+        # The ids of released cases are their numbers in the published file, which do not change.
+        return [row for row, case in enumerate(cases) if case.id in issue.ids]
     name, parameters = split_rule(issue.rule)
     if name not in SUITE_RULES:
         raise make_unknown_name_error("rule of a known issue of a suite", name, SUITE_RULES)
@@ -129,9 +141,12 @@ def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
     for action, phrase in ACTION_PHRASES.items():
         counts = [count for count in changes if count.action == action]
         if counts:
-            n_cases = sum(count.n_items for count in counts)
-            n_tests = len({count.split for count in counts})
-            tests = pluralize(n_tests, "test")
+            n_cases = 0
+            names = set()
+            for count in counts:
+                n_cases += count.n_items
+                names.add(count.split)
+            tests = pluralize(len(names), "test")
             clauses.append(f"{n_cases:,} cases of {tests} {phrase}")
     if not clauses:
         return ""
@@ -154,6 +169,7 @@ def correct_functionality(
     Raises:
         ValueError: If an entry finds another number of cases than it says.
     """
+    # A dropped case becomes None, so that the positions of the others do not move.
     cases: list[Case | None] = list(functionality.cases)
     counts = []
     changes: dict[str, Any] = {}
@@ -173,7 +189,7 @@ def correct_functionality(
                     action=issue.action,
                     n_items=len(matches),
                     n_total=len(functionality.cases),
-                    why=issue.why,
+                    reason=issue.reason,
                 )
             )
     if not counts:
@@ -206,8 +222,11 @@ def _relabel(
     With several correct labels, the cases keep their label and the expectation accepts the others.
     """
     if len(issue.to) > 1:
-        labels = {label for row in matches for label in functionality.cases[row].labels or ()}
-        accepted = {str(label): list(issue.to) for label in labels if label in issue.to}
+        accepted = {}
+        for row in matches:
+            # The label of the case is one of the correct ones, and stands for all of them.
+            for label in set(functionality.cases[row].labels or ()) & set(issue.to):
+                accepted[str(label)] = list(issue.to)
         return {"expectation": {**functionality.expectation, "accept": accepted}}
 
     (label,) = issue.to
@@ -230,6 +249,7 @@ def _drop_versions(case: Case | None) -> Case | None:
             positions.append(position)
     if len(positions) == 1:
         return None
+    # Labels and replacements belong to the examples, so they go with them.
     changes: dict[str, Any] = {}
     for name in ("examples", "labels", "meta"):
         column = getattr(case, name)

@@ -90,7 +90,10 @@ class PickledTest:
         if labels is None:
             return {}
         n_cases = len(self.cases)
-        labels_by_case = labels if isinstance(labels, list) else [labels] * n_cases
+        # CheckList allows one label for a test, one for a case, and one for an example.
+        labels_by_case = [labels] * n_cases
+        if isinstance(labels, list):
+            labels_by_case = labels
         result = {}
         for row, examples in sizes.items():
             case_labels: Any = []
@@ -207,6 +210,7 @@ def _parse_test(
 ) -> PickledTest:
     state = _get_state(test)
     class_name = str(getattr(test, "qualified_name", "")).split(" ")[-1]
+    # The suite has a test's type and capability too, since a test may be used in several suites.
     kind = info.get("type") or class_name
     capability = info.get("capability") or state.get("capability") or "none"
     has_names = isinstance(name, str) and isinstance(capability, str)
@@ -275,13 +279,19 @@ def parse_replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
         return None
     pairs: list[Any] = []
     for pair in meta:
-        is_pair = isinstance(pair, (list, tuple)) and [type(word) for word in pair] == [str, str]
-        pairs.append(tuple(pair) if is_pair else None)
+        is_pair = isinstance(pair, (list, tuple)) and list(map(type, pair)) == [str, str]
+        # The original of a case was not changed, and has no pair.
+        if is_pair:
+            pairs.append(tuple(pair))
+        else:
+            pairs.append(None)
     return tuple(pairs) if any(pairs) else None
 
 
 def _parse_example(value: Any) -> tuple[str, ...]:
-    texts = (value,) if isinstance(value, str) else value
+    texts: Any = value
+    if isinstance(value, str):
+        texts = (value,)
     is_tuple = isinstance(texts, (list, tuple)) and len(texts) > 0
     if not is_tuple or not all(isinstance(text, str) for text in texts):
         raise TypeError(
@@ -323,6 +333,7 @@ def _parse_expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, A
         return _make_unknown(
             f"the expectation is the function {function[:80]!r}, whose code is not read"
         )
+    # A field that equals the default of its expectation is not written.
     skips_first = aggregate == "all_except_first"
     spec = {key: value for key, value in spec.items() if value is not None}
     if skips_first != is_original_first(spec):
@@ -348,15 +359,19 @@ def _parse_stock_values(function: str, values: Mapping[str, Any]) -> dict[str, A
 
 def _find_stock_function(record: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of a stored function, and its variables if it is from `checklist.expect`."""
-    code = record.made_of[0] if isinstance(record, Inert) and record.made_of else None
-    parts = code.made_of if isinstance(code, Inert) else ()
+    # A function of dill is made of its code, and the code of names, files and numbers.
+    parts: tuple[Any, ...] = ()
+    if isinstance(record, Inert) and record.made_of and isinstance(record.made_of[0], Inert):
+        parts = record.made_of[0].made_of
     for file, name in itertools.pairwise(parts):
         if not isinstance(file, str) or not isinstance(name, str):
             continue
         if not file.replace("\\", "/").endswith("checklist/expect.py"):
             return name, {}
         # A code object has the names of its closure next to last.
-        variables = parts[-2] if isinstance(parts[-2], tuple) else ()
+        variables: tuple[Any, ...] = ()
+        if isinstance(parts[-2], tuple):
+            variables = parts[-2]
         cells = _get_cells(record, len(variables))
         return name, dict(zip(map(str, variables), cells, strict=False))
     return str(getattr(record, "qualified_name", "")) or "of another kind", {}
@@ -370,7 +385,10 @@ def _get_cells(record: Inert, n_cells: int) -> list[Any]:
             continue
         values = []
         for cell in cells:
-            content = cell.made_of[0] if cell.made_of else None
+            # A cell is made with its content, or filled later by a call of setattr.
+            content = None
+            if cell.made_of:
+                content = cell.made_of[0]
             values.append(cell.attributes.get("cell_contents", content))
         return values
     return []

@@ -172,7 +172,7 @@ class Plain:
         # An Inert with items is a dictionary of another class.
         if isinstance(value, dict) or (isinstance(value, Inert) and value.items):
             entries = self._count(get_entries(value))
-            return {key: self(part) for key, part in entries.items()}
+            return {key: self(entry) for key, entry in entries.items()}
         if isinstance(value, Inert):
             return self._parse_record(value)
         return value
@@ -205,9 +205,9 @@ class Plain:
 
 def _find_array_state(record: Inert) -> tuple[Any, ...]:
     """Return the state of an array (version, shape, dtype, order, content); empty if it is none."""
-    for part in (record.state, *record.made_of):
-        if isinstance(part, tuple) and len(part) == 5:
-            return part
+    for value in (record.state, *record.made_of):
+        if isinstance(value, tuple) and len(value) == 5:
+            return value
     return ()
 
 

@@ -25,6 +25,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from rightreasons.datasets.issues.correcting import IssueCount
 from rightreasons.datasets.issues.table import Issue, KnownIssues, select_issues
 from rightreasons.datasets.suites.cases import Case as Case
 from rightreasons.datasets.suites.cases import Functionality as Functionality
-from rightreasons.datasets.suites.cases import check_functionality, check_name
+from rightreasons.datasets.suites.checking import check_functionality, check_name
 from rightreasons.datasets.suites.correcting import correct_functionality, describe_changes
 
 FORMAT = "rightreasons.suite"
@@ -107,6 +108,7 @@ def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
             "but it does not."
         )
     check_options(header, _HEADER_FIELDS, f"the first line of {file}")
+    # Suites written by hand mostly have one text.
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list):
         raise ValueError(
@@ -126,10 +128,10 @@ def _parse_functionality(row: Any, location: str) -> Functionality:
         return _READER.validate_python({**fields, "cases": cases})
     except ValidationError as error:
         # A file has the name of the functionality under another key.
-        parts = [str(part) for part in error.errors()[-1]["loc"]]
-        if parts[0] == "name":
-            parts[0] = "functionality"
-        entry = ".".join(parts)
+        keys = list(map(str, error.errors()[-1]["loc"]))
+        if keys[0] == "name":
+            keys[0] = "functionality"
+        entry = ".".join(keys)
     except (LookupError, TypeError, AttributeError):
         pass
     raise ValueError(
@@ -155,6 +157,7 @@ def _make_case_row(case: Case) -> dict[str, Any]:
     examples: list[Any] = []
     for texts in case.examples:
         examples.append(texts[0] if len(texts) == 1 else texts)
+    # Absent columns stay absent, so that a file holds no lists of nulls.
     row: dict[str, Any] = {"id": case.id, "examples": examples}
     if case.labels is not None:
         row["labels"] = case.labels
@@ -223,12 +226,13 @@ class Suite:
     def _parse_label_names(self) -> None:
         """Check the names of the labels, which must differ even when case and spaces are ignored."""
         names = check_label_names(self.label_names or ())
-        folded = {fold_name(name) for name in names}
+        folded = set(map(fold_name, names))
         if len(names) < 2 or len(folded) < len(names):
             raise ValueError(
                 f"Expected two or more different names of labels in the suite {self.name!r}, "
                 f"but got {', '.join(names)}."
             )
+        # The dataclass is frozen, but a list of names becomes a tuple.
         object.__setattr__(self, "label_names", names)
 
     @property
@@ -337,12 +341,13 @@ class Suite:
             case_ids.append(f"{owner}-{case.id}")
             labels.extend(case.labels or [None] * len(case.examples))
             meta.extend(case.meta or [None] * len(case.examples))
+        # The scoring is faster without a column of nothing.
         has_meta = any(pair is not None for pair in meta)
         return SuiteTable(
-            functionalities=tuple(part.name for part in self.functionalities),
-            classes=tuple(part.functionality_class for part in self.functionalities),
-            test_types=tuple(part.test_type for part in self.functionalities),
-            expectations=tuple(part.expectation for part in self.functionalities),
+            functionalities=tuple(map(attrgetter("name"), self.functionalities)),
+            classes=tuple(map(attrgetter("functionality_class"), self.functionalities)),
+            test_types=tuple(map(attrgetter("test_type"), self.functionalities)),
+            expectations=tuple(map(attrgetter("expectation"), self.functionalities)),
             case_ids=tuple(case_ids),
             case_functionality=owners,
             case_offsets=compute_offsets(sizes),
@@ -367,6 +372,7 @@ class Suite:
         check_one_of(part, SPLITS, "part")
 
         def select_rows(functionality: Functionality) -> NDArray[np.int64]:
+            # The split is drawn over the released cases, whether they are still there or not.
             positions = functionality.released_positions
             n_released = len(functionality.cases) + len(functionality.excluded)
             train, held_out = _split_halves(np.arange(n_released), seed)
@@ -388,6 +394,7 @@ class Suite:
         """
         functionalities = []
         changes = list(self.changes)
+        # Entries about tests that a suite does not have are ignored.
         for functionality in self.functionalities:
             own_issues = [issue for issue in issues if issue.test == functionality.name]
             corrected, counts = correct_functionality(
@@ -415,6 +422,7 @@ class Suite:
             positions = rows(functionality)
             if len(positions) == 0:
                 continue
+            # A selection has no published split any more, so it forgets what was left out.
             cases = tuple(functionality.cases[row] for row in np.sort(positions))
             functionalities.append(dataclasses.replace(functionality, cases=cases, excluded=()))
         return dataclasses.replace(self, functionalities=tuple(functionalities))
@@ -513,9 +521,11 @@ def open_suite(
         raise make_unknown_name_error("suite", name_or_path, known_names)
     if max_cases is None:
         return suite
+    # Known issues are corrected first, so that every drawn case counts.
     n_max = check_count(max_cases, "max_cases")
 
     def draw_cases(functionality: Functionality) -> Any:
+        # A stream per name, so that a change of one functionality leaves the draws of others alone.
         rng = item_rng(seed, functionality.name)
         return rng.permutation(len(functionality.cases))[:n_max]
 

@@ -1,0 +1,132 @@
+"""Checks of a behavioral suite: names, cases, labels, and what an expectation needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rightreasons.core.arrays import describe_kind
+from rightreasons.core.sentences import format_value
+from rightreasons.core.suites import TEST_TYPES, check_expectation, is_original_first
+from rightreasons.core.validation import check_ids, check_one_of
+from rightreasons.datasets.suites.cases import Case, Functionality
+
+MAX_LABEL = 2**31 - 1
+"""Largest numeric label."""
+
+
+def check_name(name: object, owner: str) -> None:
+    """Check that the name of a part of a suite is a text with characters in it.
+
+    Example:
+        >>> check_name(None, "functionality")
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected the name of a functionality to be a text, but got None.
+    """
+    if not isinstance(name, str):
+        kind = describe_kind(name)
+        raise TypeError(f"Expected the name of a {owner} to be a text, but got {kind}.")
+    if not name.strip():
+        raise ValueError(f"Expected the name of a {owner} to hold characters, but got {name!r}.")
+
+
+def check_functionality(
+    functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None
+) -> None:
+    """Check a functionality.
+
+    Args:
+        functionality: The functionality.
+        n_texts: The number of texts per example.
+        label_names: The names of the suite's labels. None if they have none.
+
+    Raises:
+        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option
+            of the expectation has the wrong type.
+        ValueError: If a value is missing, unknown, or does not match another.
+    """
+    check_name(functionality.name, "functionality")
+    location = f"the functionality {functionality.name!r}"
+    check_name(functionality.functionality_class, f"class of {location}")
+    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {location}")
+    if not functionality.cases:
+        raise ValueError(f"Expected at least one case in {location}, but it has none.")
+    ids = [case.id for case in functionality.cases]
+    check_ids(ids, f"case of {location}")
+
+    spec = functionality.expectation
+    if not isinstance(spec, Mapping) or "name" not in spec:
+        raise ValueError(f"Expected the expectation of {location} to have a name, but it has none.")
+    try:
+        check_expectation(spec)
+    except (TypeError, ValueError) as error:
+        # The sentence of the expectation does not know which functionality it is of.
+        raise type(error)(f"{error} ({location})") from error
+    for case in functionality.cases:
+        case_location = f"case {case.id!r} of {location}"
+        _check_case(case, case_location, n_texts, label_names)
+    _check_cases_suit(functionality, location)
+
+
+def _check_cases_suit(functionality: Functionality, location: str) -> None:
+    """Check that the cases have the examples and labels that the expectation needs."""
+    spec = functionality.expectation
+    sizes = [len(case.examples) for case in functionality.cases]
+    # A single case of one example would be compared with itself, so nothing would be asked of it.
+    if is_original_first(spec) and max(sizes) < 2:
+        raise ValueError(
+            f"Expected at least 2 examples in a case of {location} ({functionality.test_type}), "
+            "whose first is compared with the others, but each has 1."
+        )
+    needs_labels = functionality.test_type == "MFT" and spec["name"] == "equal"
+    has_answer = spec.get("value") is not None or _has_labels(functionality.cases)
+    if needs_labels and not has_answer:
+        raise ValueError(
+            f"Expected labels in {location}, or a `value` in its expectation 'equal', "
+            "but there is neither."
+        )
+
+
+def _has_labels(cases: Sequence[Case]) -> bool:
+    """Return whether any example has a label."""
+    labels: set[Any] = set()
+    for case in cases:
+        labels.update(case.labels or ())
+    return bool(labels - {None})
+
+
+def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[str] | None) -> None:
+    n_examples = len(case.examples)
+    is_aligned = n_examples > 0
+    for column in (case.labels, case.meta):
+        if column is not None and len(column) != n_examples:
+            is_aligned = False
+    # Every example has the columns of the suite.
+    has_all_texts = set(map(len, case.examples)) <= {n_texts}
+    if not is_aligned or not has_all_texts:
+        raise ValueError(
+            f"Expected examples of {n_texts} texts in {location}, each with one entry in `labels` "
+            f"and in `meta` where there are any, but got {format_value(case)}."
+        )
+    for label in case.labels or ():
+        if label is not None:
+            _check_label(label, location, label_names)
+
+
+def _check_label(label: object, location: str, label_names: Sequence[str] | None) -> None:
+    # A bool is an int to Python, but no number of a label.
+    if not isinstance(label, (int, str)) or isinstance(label, bool):
+        value = format_value(label)
+        raise TypeError(f"Expected whole numbers or texts as labels, but {location} has {value}.")
+    if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
+        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {location} has one beyond.")
+    if label_names is None:
+        return
+    # -1 stands for no label, also among names.
+    if not isinstance(label, int) or label >= len(label_names):
+        names = ", ".join(label_names)
+        raise ValueError(
+            f"Expected a number of one of the labels {names}, which count from 0, "
+            f"but {location} has {label!r}."
+        )
