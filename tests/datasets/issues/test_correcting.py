@@ -1,5 +1,7 @@
 """What known issues do to rows: they are left out, relabeled or noted, counted, and said."""
 
+import json
+
 import datasets
 import pytest
 
@@ -7,6 +9,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.issues.correcting import correct_dataset, correct_rows, get_note
 from rightreasons.datasets.issues.table import Issue
+from rightreasons.io.tables import open_dataset
 
 TRAIN = [
     {"id": "a", "text": "A fine film.", "label": 1},
@@ -167,6 +170,22 @@ def test_a_users_table_corrects_a_users_data(table):
     assert get_note(corrected) == (
         "Known issues: train: 3 of 5 items left out (3 leak), 1 with a corrected label (1 wrong)."
     )
+
+
+def test_a_file_of_a_user_is_opened_with_the_table(tmp_path, table):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for split, rows in (("train", TRAIN), ("test", TEST)):
+        lines = [json.dumps(row) for row in rows]
+        (folder / f"{split}.jsonl").write_text("\n".join(lines), "utf-8")
+
+    whole = open_dataset(folder, known_issues=str(table))
+    part = open_dataset(folder, split="train", known_issues=str(table))
+    as_it_is = open_dataset(folder, known_issues="off")
+
+    assert whole["train"]["id"][:] == part["id"][:] == ["a", "b"]
+    assert len(as_it_is["train"]) == 5
+    assert "3 of 5 items left out" in get_note(part)
 
 
 def test_without_a_table_a_users_data_stays_as_it_is():

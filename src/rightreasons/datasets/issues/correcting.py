@@ -111,11 +111,11 @@ def correct_rows(
         if issue.action == "drop":
             matches = _extend_drop(issue, corrected, matches)
             # Entries may overlap: an item is counted by the first entry that drops it.
-            matches = [row for row in matches if row not in dropped]
+            matches = [number for number in matches if number not in dropped]
             dropped.update(matches)
         elif issue.action == "relabel":
-            for row in matches:
-                corrected[row]["label"] = issue.to[0]
+            for number in matches:
+                corrected[number]["label"] = issue.to[0]
         if matches:
             counts.append(_make_count(issue, split, len(matches), len(corrected)))
 
