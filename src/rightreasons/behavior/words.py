@@ -67,7 +67,9 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
         label = answers.table.labels[example.row]
     if label is None:
         return ""
-    return answers.describe_answer(label)
+    # A label may stand for several correct classes, such as neutral and positive.
+    accepted = (spec.get("accept") or {}).get(str(label), [label])
+    return " or ".join(map(answers.describe_answer, accepted))
 
 
 def describe_movement(
