@@ -16,7 +16,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.datasets.builder import Source, members
+from rightreasons.datasets.sources import Source, read_members
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.models.choices import load_chooser
@@ -245,7 +245,9 @@ def _read_released(folder: Path, model: str) -> tuple[list[list[int]], list[int]
     archive = folder / "balanced_copa" / PREDICTIONS.path
     PREDICTIONS.verify(archive)
     file_name = f"{model}_Original_COPA_DEV_predictions_test.csv"
-    contents = [body for name, body in members(archive) if PurePosixPath(name).name == file_name]
+    contents = [
+        body for name, body in read_members(archive) if PurePosixPath(name).name == file_name
+    ]
     rows = list(csv.DictReader(io.StringIO(contents[0].decode())))
     rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
     predictions = []

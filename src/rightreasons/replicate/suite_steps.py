@@ -34,7 +34,7 @@ def score_released_answers(work: Work) -> dict[str, Any]:
             option="data_dir",
         )
     # The answers are scored by our own rules; the released flags are what they are compared with.
-    suite = open_suite("checklist_reading", data_dir=work.data_dir)
+    suite = open_suite("checklist_reading", data_dir=work.data_dir, known_issues=False)
     released = _read_released(file)
     answers = []
     for functionality in suite.functionalities:
@@ -108,6 +108,7 @@ def _make_task(work: Work) -> LearningTask:
     suite = open_suite(
         settings["suite"],
         data_dir=work.data_dir,
+        known_issues=False,
         paper_labels=settings["paper_labels"],
         max_cases=settings["n_cases"],
     )
