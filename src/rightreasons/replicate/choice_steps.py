@@ -16,9 +16,9 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.datasets.sources import Source, read_members
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.datasets.perturbing.probes import Pool
+from rightreasons.datasets.sources import Source, read_members
 from rightreasons.models.choices import load_chooser
 from rightreasons.probes.measure import ProbeFigures, measure_probes, probe_tables
 from rightreasons.replicate.work import Work, average_runs
