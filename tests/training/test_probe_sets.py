@@ -1,5 +1,8 @@
 """Perturbed multiple-choice items in a Trainer: as they are, alone or joined, ragged or not."""
 
+import json
+from pathlib import Path
+
 import datasets
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import transformers
 
 import rightreasons
 from choice_items import good_items
+from launching import launch_two
 from rightreasons.core.errors import OptionError
 from rightreasons.datasets.perturbing.probes import PROBES, perturb
 from rightreasons.training import MultipleChoiceCollator, compute_metrics, join_probes
@@ -232,3 +236,46 @@ def test_perturbed_items_of_other_items_are_refused():
 
     with pytest.raises(ValueError, match="none of them"):
         join_probes(ITEMS, {"no_question": perturbed})
+
+
+# ---------------------------------------------------------------- Two processes
+
+WORKER = """
+import json, sys
+from pathlib import Path
+import transformers
+from rightreasons.training import compute_metrics, join_probes
+import test_probe_sets as tests
+
+folder, out, is_batched = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "True"
+sets = join_probes(tests.RAGGED)
+metrics = compute_metrics("accuracy", "ece", "prior_bias", "choice_paralysis", probes=sets)
+trainer = tests.make_trainer(folder, sets.dataset, metrics, batch_eval_metrics=is_batched)
+assert trainer.args.world_size == 2
+figures = {name: value for name, value in trainer.evaluate().items() if "_per_second" not in name}
+(out / f"rank{trainer.args.process_index}.json").write_text(json.dumps(figures))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_batched", [False, True])
+def test_two_processes_have_the_figures_of_one(folder, tmp_path, is_batched):
+    sys_path = str(Path(__file__).parent)
+    launch_two(
+        f"import sys; sys.path.insert(0, {sys_path!r})" + WORKER,
+        tmp_path,
+        folder,
+        tmp_path,
+        is_batched,
+    )
+    # 45 rows, in batches of four, are no multiple of two processes.
+    sets = join_probes(RAGGED)
+    metrics = compute_metrics("accuracy", "ece", "prior_bias", "choice_paralysis", probes=sets)
+    figures = make_trainer(folder, sets.dataset, metrics).evaluate()
+
+    names = [name for name in figures if name.endswith(("accuracy", "ece", "bias", "paralysis"))]
+    assert len(names) == 6
+    for rank in (0, 1):
+        of_rank = json.loads((tmp_path / f"rank{rank}.json").read_text())
+        for name in names:
+            assert of_rank[name] == pytest.approx(figures[name], abs=1e-6)
