@@ -8,6 +8,7 @@ from .generalization import compare_generalization as compare_generalization
 from .generalization import find_negative_transfer as find_negative_transfer
 from .generalization import generalization_score as generalization_score
 from .learning.collect import collect_scores as collect_scores
+from .learning.collect import compare_averages as compare_averages
 from .learning.kinds import IidData as IidData
 from .learning.plan import LearningTask as LearningTask
 from .learning.plan import Plan as Plan
@@ -27,6 +28,7 @@ __all__ = [
     "answer_scores",
     "collect_scores",
     "compare_average_generalization",
+    "compare_averages",
     "compare_generalization",
     "evaluate_cases",
     "failing_cases",

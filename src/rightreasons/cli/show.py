@@ -17,7 +17,7 @@ from rightreasons.cli import hand_over
 from rightreasons.core.sentences import pluralize
 
 if TYPE_CHECKING:
-    from rightreasons.behavior.learning.collect import CollectedScores
+    from rightreasons.behavior.learning.collect import AverageScore, CollectedScores
     from rightreasons.page.parts import SectionResult, Table, Verdict
     from rightreasons.report.labels import LabelAudits
     from rightreasons.report.plan import Plan
@@ -137,7 +137,7 @@ def _columns() -> int:
     return min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
 
 
-def show_scores(collected: CollectedScores) -> None:
+def show_scores(collected: CollectedScores, averages: Sequence[AverageScore] = ()) -> None:
     """Print the scores of each configuration and method, with the tests against IID."""
     from rightreasons.behavior.generalization import SETTINGS
     from rightreasons.page.prose import number
@@ -158,9 +158,35 @@ def show_scores(collected: CollectedScores) -> None:
         f1 = "" if row.iid_f1 is None else f"{row.iid_f1:.1%}"
         rows.append((row.configuration, row.method, str(row.seed), *cells, f1))
     print_rows([("configuration", "method", "seed", "i.i.d.", *settings[1:], "i.i.d. F1"), *rows])
+    if averages:
+        show_averages(averages)
+    for row in collected.rows:
+        if row.negative_transfer:
+            names = ", ".join(loss.functionality for loss in row.negative_transfer)
+            typer.echo(
+                f"  Negative transfer: {row.configuration} {row.method} (seed {row.seed}) is significantly worse "
+                f"than IID on {names}, held out."
+            )
+    if collected.degenerate:
+        run = collected.degenerate[0]
+        typer.echo(
+            f"  One answer: {len(collected.degenerate):,} of {pluralize(collected.n_done, 'run')} give over 90% of "
+            f"the independent items one answer, such as {run['configuration']} {run['method']} (seed {run['seed']})."
+        )
     for row in collected.rows:
         if row.n_unchanged:
             typer.echo(
                 f"  Changed nothing: {row.n_unchanged:,} of {pluralize(row.n_runs, 'run')} of {row.configuration} "
                 f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
             )
+
+
+def show_averages(averages: Sequence[AverageScore]) -> None:
+    """Print the mean G of each configuration and method over seeds, with its difference from IID."""
+    from rightreasons.page.prose import p_equals
+
+    for row in averages:
+        typer.echo(
+            f"  Mean G of {row.configuration} {row.method} over {pluralize(row.n_seeds, 'seed')}: {row.average:.1%}, "
+            f"{row.difference:+.1%} from IID (p {p_equals(row.p_value)})."
+        )

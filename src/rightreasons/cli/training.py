@@ -208,7 +208,7 @@ def collect(
     ] = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
-    from rightreasons.behavior.learning.collect import collect_scores
+    from rightreasons.behavior.learning.collect import collect_scores, compare_averages
     from rightreasons.behavior.learning.plan import Plan
     from rightreasons.cli.show import show_scores
     from rightreasons.core.store import check_file, write_json
@@ -216,9 +216,10 @@ def collect(
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")
     scores = collect_scores(opened)
-    write_json(file, scores.to_dict())
+    averages = compare_averages([opened])
+    write_json(file, {**scores.to_dict(), "averages": [row.to_dict() for row in averages]})
     hand_over(scores)
-    show_scores(scores)
+    show_scores(scores, averages)
     typer.echo(f"Pass rates and scores: {file}")
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from rightreasons.behavior.generalization import compare_generalization
-from rightreasons.behavior.learning.collect import collect_scores, outcomes
+from rightreasons.behavior.learning.collect import collect_scores, compare_averages, outcomes
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import PlannedRun
 from rightreasons.cli.show import show_scores
@@ -195,3 +195,71 @@ def test_results_without_digests_of_weights_are_collected():
         "lp",
         "dropout",
     ]
+
+
+def complete_plan(seeds=(1, 2), n_items=40, share=0.9):
+    """Return a plan whose row passes a share of what IID half passes, in all four settings."""
+    names = ("a", "b")
+    settings = {"functionalities": [(name, "A", "MFT") for name in names], "n_cases": [20, 20]}
+    runs, stored = [], {}
+    for seed in seeds:
+        n_passed = round(share * 20) - seed
+        for configuration, partition, held in (
+            ("IID", "seen", ()),
+            *(("IID->T", partition, ()) for partition in PARTITIONS),
+        ):
+            run = PlannedRun(configuration, "lp", partition, "", held, seed)
+            count = 10 if configuration == "IID" else n_passed
+            letters = "1" * count + "0" * (20 - count)
+            right = "1" * n_items
+            runs.append(run)
+            stored[run.key] = {
+                **result(run, "111111", right),
+                "passed": letters * 2,
+                "pass_rates": dict.fromkeys(names, count / 20),
+            }
+    return FakePlan(runs, stored, settings)
+
+
+def test_averages_pool_seeds_and_tasks():
+    plans = [complete_plan(), complete_plan(seeds=(3,), share=0.8)]
+
+    (row,) = compare_averages(plans)
+
+    # All are correct on independent data: G = 2 s / (1 + s). Task 1: s = 17/20 and 16/20, task 2: 13/20.
+    def compute_g(s):
+        return 2 * s / (1 + s)
+
+    first = (compute_g(17 / 20) + compute_g(16 / 20)) / 2
+    average = (first + compute_g(13 / 20)) / 2
+    assert (row.configuration, row.method, row.n_tasks, row.n_seeds) == ("IID->T", "lp", 2, 3)
+    assert row.average == pytest.approx(average)
+    # IID: s = 10/20.
+    assert row.difference == pytest.approx(average - compute_g(10 / 20))
+    assert row.p_value < 0.01
+    # One seed less is less evidence; the mean of task 2 alone is that of its seed.
+    (single,) = compare_averages(plans[1:])
+    assert single.average == pytest.approx(compute_g(13 / 20))
+    assert single.p_value > row.p_value
+
+
+def test_averages_need_all_settings_in_every_task():
+    assert compare_averages([plan()]) == []
+    assert compare_averages([complete_plan(), plan()]) == []
+    assert compare_averages([]) == []
+
+
+def test_losses_on_held_out_functionalities_are_named(capsys):
+    lossy = complete_plan(seeds=(1,), share=0.15)
+
+    scores = collect_scores(lossy)
+
+    iid, row = scores.rows
+    assert iid.negative_transfer == []
+    # 10 of 20 cases pass before, and 2 of these after: p = 2^-8, times two functionalities.
+    assert [loss.functionality for loss in row.negative_transfer] == ["a", "b"]
+    assert row.negative_transfer[0].p_value == pytest.approx(2 / 2**8)
+    show_scores(scores, compare_averages([lossy]))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Negative transfer: IID->T lp (seed 1)" in printed
+    assert "Mean G of IID->T lp over 1 seed" in printed

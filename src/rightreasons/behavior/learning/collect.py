@@ -7,13 +7,20 @@ refuses methods that trained exactly as another one.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.behavior.generalization import compare_generalization, generalization_score
+from rightreasons.behavior.generalization import (
+    GeneralizationPair,
+    NegativeTransfer,
+    compare_average_generalization,
+    compare_generalization,
+    find_negative_transfer,
+    generalization_score,
+)
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
 from rightreasons.core.results import Result
@@ -52,6 +59,8 @@ class PlanScores(Result):
         n_unchanged: Number of them with the same outcome as IID, with the same seed, on every case
             and independent item: their training changed no prediction.
         iid_f1: Token F1 on independent data, for reading; None for classes.
+        negative_transfer: Held-out functionalities on which the training on the others made the
+            model significantly worse than IID with the same seed.
     """
 
     configuration: str
@@ -67,6 +76,7 @@ class PlanScores(Result):
     n_runs: int
     n_unchanged: int
     iid_f1: float | None = None
+    negative_transfer: list[NegativeTransfer] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,20 +127,8 @@ def collect_scores(plan: Plan) -> CollectedScores:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
         Learning", TACL, sections 3 to 5.
     """
-    results = {}
-    for result in plan.results():
-        results[result["key"]] = result
-    runs_by_row: dict[tuple[str, str, int], list[PlannedRun]] = {}
-    for run in plan.runs:
-        runs_by_row.setdefault((run.configuration, run.method, run.seed), []).append(run)
-    _check_methods_differ(runs_by_row, results)
-
-    # A row without a finished setting has nothing to show yet.
-    rows = []
-    for runs in runs_by_row.values():
-        row = _Row(runs, results)
-        if row.rates:
-            rows.append(row)
+    results = _get_results(plan)
+    rows = _gather_rows(plan, results)
     names, fixed_names = _select_functionalities(rows)
     # Without a common functionality, no two rows could be compared.
     scored_rows = []
@@ -148,6 +146,124 @@ def collect_scores(plan: Plan) -> CollectedScores:
         n_done=len(results),
         n_runs=len(plan.runs),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class AverageScore(Result):
+    """The mean G of a configuration and method over tasks and seeds, next to that of IID.
+
+    Attributes:
+        configuration: One of `CONFIGURATIONS`.
+        method: One of `METHODS`.
+        n_tasks: Number of tasks.
+        n_seeds: Number of seeds, in all tasks together.
+        average: Mean G over the four settings, the seeds, and then the tasks: "Avg" of the paper's
+            Table 3.
+        difference: Difference to the mean G of IID with the same seeds.
+        p_value: Approximate randomization of the difference (`compare_average_generalization`).
+    """
+
+    configuration: str
+    method: str
+    n_tasks: int
+    n_seeds: int
+    average: float
+    difference: float
+    p_value: float
+
+
+def compare_averages(plans: Sequence[Plan]) -> list[AverageScore]:
+    """Compare the mean G of each configuration and method with that of IID, over tasks and seeds.
+
+    A seed counts if all four of its settings are finished, and IID with the same seed. Each plan is
+    a task.
+
+    Args:
+        plans: One plan per task.
+
+    Returns:
+        One row per configuration and method that has a finished seed in every plan.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL, Table 3 (column Avg); Yeh (2000) for the test.
+    """
+    # Names of seeds and functionalities may be the same in several tasks: the plan tells them apart.
+    pairs: dict[tuple[str, str], list[GeneralizationPair]] = {}
+    averages: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for number, plan in enumerate(plans):
+        task = str(number)
+        for row, row_pairs, average in _pair_complete_rows(plan, task):
+            key = (row.run.configuration, row.run.method)
+            pairs.setdefault(key, []).extend(row_pairs)
+            averages.setdefault(key, {}).setdefault(task, []).append(average)
+
+    # A mean over some of the tasks would not compare with one over all.
+    scores = []
+    for (configuration, method), by_task in averages.items():
+        if len(by_task) < len(plans):
+            continue
+        test = compare_average_generalization(pairs[configuration, method], seed=SHUFFLE_SEED)
+        # Every task counts once, also if it has fewer finished seeds.
+        task_means = [float(np.mean(values)) for values in by_task.values()]
+        scores.append(
+            AverageScore(
+                configuration=configuration,
+                method=method,
+                n_tasks=len(by_task),
+                n_seeds=sum(map(len, by_task.values())),
+                average=float(np.mean(task_means)),
+                difference=test.difference,
+                p_value=test.p_value,
+            )
+        )
+    return scores
+
+
+def _pair_complete_rows(
+    plan: Plan, task: str
+) -> Iterator[tuple[_Row, list[GeneralizationPair], float]]:
+    """Yield each row with all four settings, its pairs with IID, and its mean G."""
+    rows = _gather_rows(plan, _get_results(plan))
+    _, names = _select_functionalities(rows)
+    ranges = _find_case_ranges(plan)
+    # Plans of earlier versions have no outcomes of single cases.
+    if not names or not ranges:
+        return
+    baselines = _find_baselines(rows)
+    for row in rows:
+        # IID itself, and a seed whose IID model is not finished, have nothing to be compared with.
+        baseline = baselines.get(row.run.seed)
+        if baseline is None or baseline is row or baseline.whole is None:
+            continue
+        average = row.score(names, None, ranges).average
+        if average is not None and "passed" in baseline.whole:
+            pairs = row.make_pairs(baseline.whole, names, ranges, task)
+            yield row, list(pairs.values()), average
+
+
+def _get_results(plan: Plan) -> dict[str, Stored]:
+    """Return the results of the finished runs of a plan by the key of the run."""
+    results: dict[str, Stored] = {}
+    for result in plan.results():
+        results[result["key"]] = result
+    return results
+
+
+def _gather_rows(plan: Plan, results: Mapping[str, Stored]) -> list[_Row]:
+    """Return one row per configuration, method and seed with a finished setting."""
+    runs_by_row: dict[tuple[str, str, int], list[PlannedRun]] = {}
+    for run in plan.runs:
+        runs_by_row.setdefault((run.configuration, run.method, run.seed), []).append(run)
+    _check_methods_differ(runs_by_row, results)
+
+    # A row without a finished setting has nothing to show yet.
+    rows = []
+    for runs in runs_by_row.values():
+        row = _Row(runs, results)
+        if row.rates:
+            rows.append(row)
+    return rows
 
 
 def _check_methods_differ(
@@ -215,12 +331,17 @@ def _score_rows(
     rows: Sequence[_Row], names: Sequence[str], ranges: Mapping[str, slice]
 ) -> list[PlanScores]:
     """Score each row over some functionalities, next to the IID row with its seed."""
-    # Differences are between trainings from the same seed.
+    baselines = _find_baselines(rows)
+    return [row.score(names, baselines.get(row.run.seed), ranges) for row in rows]
+
+
+def _find_baselines(rows: Sequence[_Row]) -> dict[int, _Row]:
+    """Return the IID row of each seed: differences are between trainings from the same seed."""
     baselines = {}
     for row in rows:
         if row.run.configuration == "IID":
             baselines[row.run.seed] = row
-    return [row.score(names, baselines.get(row.run.seed), ranges) for row in rows]
+    return baselines
 
 
 class _Row:
@@ -285,8 +406,13 @@ class _Row:
             baseline_result = baseline.whole
         differences: dict[str, float] = {}
         p_values: dict[str, float] = {}
+        losses: list[NegativeTransfer] = []
         if baseline_result is not None and ranges and "passed" in baseline_result:
-            differences, p_values = self._compare(baseline_result, names, ranges)
+            pairs = self.make_pairs(baseline_result, names, ranges)
+            differences, p_values = self._compare(baseline_result, pairs)
+            # Only a functionality that was held out alone shows what the others do to it.
+            if "functionality" in pairs:
+                losses = _find_losses(names, pairs["functionality"])
         # The training of these runs changed weights, but no prediction.
         n_unchanged = 0
         for stored in self.results:
@@ -305,10 +431,43 @@ class _Row:
             n_runs=len(self.results),
             n_unchanged=n_unchanged,
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
+            negative_transfer=losses,
         )
 
+    def make_pairs(
+        self,
+        baseline: Stored,
+        names: Sequence[str],
+        ranges: Mapping[str, slice],
+        task: str = "",
+    ) -> dict[str, GeneralizationPair]:
+        """Return the outcomes of this row and of the IID model by setting.
+
+        Args:
+            baseline: Result of the IID model with the same seed.
+            names: Functionalities whose pass rates are defined.
+            ranges: Cases of each functionality among the stored outcomes.
+            task: Name of the task, if there are several.
+
+        Returns:
+            The pairs; none if the model of the whole suite is not finished.
+        """
+        if self.whole is None:
+            return {}
+        # All settings share the accuracy of the model of the whole suite, as in the paper's code.
+        iid = (outcomes(self.whole["iid_right"]), outcomes(baseline["iid_right"]))
+        pairs = {}
+        for setting, scorers in self.scorers.items():
+            suites = []
+            for name in names:
+                cases = ranges[name]
+                passed = outcomes(scorers[name]["passed"][cases])
+                suites.append((passed, outcomes(baseline["passed"][cases])))
+            pairs[setting] = GeneralizationPair(iid=iid, suites=suites, task=task)
+        return pairs
+
     def _compare(
-        self, baseline: Stored, names: Sequence[str], ranges: Mapping[str, slice]
+        self, baseline: Stored, pairs: Mapping[str, GeneralizationPair]
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return the differences of the G scores to those of IID, and the p-values."""
         differences: dict[str, float] = {}
@@ -318,17 +477,22 @@ class _Row:
         correct = outcomes(self.whole["iid_right"])
         baseline_correct = outcomes(baseline["iid_right"])
         p_values["iid"] = mcnemar(correct == 1, baseline_correct == 1).p_value
-        for setting, scorers in self.scorers.items():
-            pairs = []
-            for name in names:
-                cases = ranges[name]
-                passed = outcomes(scorers[name]["passed"][cases])
-                pairs.append((passed, outcomes(baseline["passed"][cases])))
-            # Cases are exchanged within pairs, so that the test is about the printed difference.
-            test = compare_generalization((correct, baseline_correct), pairs, seed=SHUFFLE_SEED)
+        # Cases are exchanged within pairs, so that the test is about the printed difference.
+        for setting, pair in pairs.items():
+            test = compare_generalization(pair.iid, pair.suites, seed=SHUFFLE_SEED)
             differences[setting] = test.difference
             p_values[setting] = test.p_value
         return differences, p_values
+
+
+def _find_losses(names: Sequence[str], pair: GeneralizationPair) -> list[NegativeTransfer]:
+    """Return the functionalities on which the model that held them out is worse than IID."""
+    standard = {}
+    held_out = {}
+    for name, (outcomes_of_row, outcomes_of_iid) in zip(names, pair.suites, strict=True):
+        held_out[name] = outcomes_of_row
+        standard[name] = outcomes_of_iid
+    return find_negative_transfer(standard, held_out)
 
 
 def _find_scorers(runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> dict[str, Stored]:
