@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -200,7 +199,7 @@ def take_splits(
         )
         class_of = np.append(match.class_of, -1)  # an index of -1 reads the last entry
         how = label_match or match.in_words
-    from rightreasons.io.reading import content_of
+    from rightreasons.io.reading import digest_table
 
     splits = []
     for name, rows in chosen.items():
@@ -211,7 +210,7 @@ def take_splits(
             for column in ("id", "text", "text_pair", "prompt", "choices")
             if column in rows.column_names
         ]
-        content = content_of(rows.select_columns(kept).with_format("arrow")[:])
+        content = rows.select_columns(kept).with_format("arrow")[:]
         splits.append(
             AuditSplit(
                 name=name,
@@ -222,9 +221,7 @@ def take_splits(
                 label_mapping=how if name in labeled else "the data has no labels",
                 class_of=known,
                 n_available=len(data[name]),
-                fingerprint=hashlib.blake2b(
-                    numbers.tobytes() + content, digest_size=16
-                ).hexdigest(),
+                fingerprint=digest_table(content, prefix=numbers.tobytes()),
                 groups_column=settings.groups_column,
             )
         )

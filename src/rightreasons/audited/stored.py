@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +21,7 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
     import datasets
+    import pyarrow as pa
 
     from rightreasons.audited.splits import AuditSplit
     from rightreasons.io.predictions import Predictions
@@ -117,7 +117,7 @@ def open_stored(
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     from rightreasons.io.logs import logged
-    from rightreasons.io.reading import content_of, table_of
+    from rightreasons.io.reading import digest_table, table_of
     from rightreasons.io.tables import choose_split, open_task_items
 
     path = str(stored.predictions)
@@ -131,8 +131,9 @@ def open_stored(
         )
     table = path if loaded is None else loaded
     read = _read(table, stored, settings, with_labels=dataset is None)
+    columns = table_of(read.columns, path)
     if dataset is None:
-        task, items = _own_items(read, path, settings)
+        task, items = _own_items(read, columns, path, settings)
         name, ids = ONLY_SPLIT, _ids(items)
     elif read.kind == "confidence":
         raise ValueError(
@@ -157,9 +158,7 @@ def open_stored(
         ids=ids,
         logits=logits,
         probabilities=probabilities,
-        fingerprint=hashlib.blake2b(
-            content_of(table_of(read.columns, path)), digest_size=16
-        ).hexdigest(),
+        fingerprint=digest_table(columns),
         used=read.used + (f"; labels matched {read.label_match}" if read.label_match else ""),
         answers_once=read.answers_once,
         label_match=read.match_in_words if dataset is None else "",
@@ -208,17 +207,17 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
 
 
 def _own_items(
-    read: Predictions, path: str, settings: AuditOptions
+    read: Predictions, columns_of_file: pa.Table, path: str, settings: AuditOptions
 ) -> tuple[Task, datasets.Dataset]:
     """Make items in the common schema of the columns of a file of predictions."""
     import datasets
     import pyarrow as pa
 
     from rightreasons.io.columns import TEXT_COLUMNS, arrow_of, find_column, named_column
-    from rightreasons.io.reading import dataset_of, table_of
+    from rightreasons.io.reading import dataset_of
     from rightreasons.io.tables import open_multiple_choice
 
-    table = dataset_of(table_of(read.columns, path), path)
+    table = dataset_of(columns_of_file, path)
     if read.references is None:
         items = open_multiple_choice(
             table,
@@ -249,13 +248,12 @@ def _own_items(
     if task == "classification":
         label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
     kinds = datasets.Features({**dict.fromkeys(columns, datasets.Value("string")), "label": label})
-    # `from_dict` and `add_column` would encode or digest each label by itself.
-    items = datasets.Dataset(
-        pa.table(
-            {**columns, "label": np.asarray(read.references, dtype=np.int64)},
-            schema=kinds.arrow_schema,
-        )
+    # `from_dict` and `add_column` would encode or digest each label separately.
+    labeled = pa.table(
+        {**columns, "label": np.asarray(read.references, dtype=np.int64)},
+        schema=kinds.arrow_schema,
     )
+    items = dataset_of(labeled, path)
     further = [
         name
         for name in table.column_names

@@ -33,7 +33,7 @@ from rightreasons.calibration.norms import (
     list_debiased_norms,
     split_error,
 )
-from rightreasons.core.arrays import Floats, Positions
+from rightreasons.core.arrays import Floats
 from rightreasons.core.binning import STRATEGIES, BinnedPairs, BinSums
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.errors import OptionError
@@ -277,9 +277,8 @@ def calibration_error(
             option="norm",
         )
     top = parse_top_label(predictions, references, scores=options.scores, kind=options.kind)
-    result = compute_calibration(
-        top, options, resampling, is_vector=top.is_vector, clusters=clusters
-    )
+    sample = bin_pairs(top, options, clusters)
+    result = make_calibration_result(top, sample, options, resampling, is_vector=top.is_vector)
     # Only this function warns. Callers of `compute_calibration` read the sentence from the result.
     for mistake, sentence in MISTAKES.items():
         if result.warning == sentence:
@@ -288,36 +287,45 @@ def calibration_error(
     return result
 
 
-def compute_calibration(
-    top: TopLabel,
-    options: CalibrationErrorOptions,
-    resampling: Resampling | None = None,
-    *,
-    is_vector: bool = False,
-    clusters: Any = None,
-    draws: Draws | None = None,
-) -> CalibrationResult:
-    """Compute `calibration_error` from top labels, without warning of mistakes.
+def compute_calibration(top: TopLabel, options: CalibrationErrorOptions) -> CalibrationResult:
+    """Compute `calibration_error` from top labels, without an interval and without warnings.
 
     Args:
         top: Top labels of N items.
         options: Options of the error.
-        resampling: Level and seed of the interval. If None, or if the norm has no interval, the
-            result has none.
-        is_vector: Whether the predictions were one number per item, and so may be confidence by
-            mistake.
-        clusters: (N,) names of the clusters that the items belong to. If None, they are
-            independent.
-        draws: `draw_resamples` of `bin_pairs`, if they have been drawn already. An audit uses them
-            for several norms and levels.
 
     Returns:
         The result, with its `warning`.
     """
-    codes = None
-    if clusters is not None:
-        codes = number_clusters(clusters, len(top))
-    sample = bin_pairs(top, options, codes)
+    sample = bin_pairs(top, options)
+    return make_calibration_result(top, sample, options)
+
+
+def make_calibration_result(
+    top: TopLabel,
+    sample: BinnedPairs,
+    options: CalibrationErrorOptions,
+    resampling: Resampling | None = None,
+    *,
+    draws: Draws | None = None,
+    is_vector: bool = False,
+) -> CalibrationResult:
+    """Compute `calibration_error` from binned scores, without warning of mistakes.
+
+    Args:
+        top: Top labels of N items.
+        sample: `bin_pairs` of the items.
+        options: Options of the error.
+        resampling: Level and seed of the interval. If None, or if the norm has no interval, the
+            result has none.
+        draws: `draw_resamples` of the sample, if they have been drawn already. An audit uses them
+            for several norms and levels.
+        is_vector: Whether the predictions were one number per item, and so may be confidence by
+            mistake.
+
+    Returns:
+        The result, with its `warning`.
+    """
     mistake = find_mistake(top, is_vector=is_vector)
     bins = sample.sums.bins
     # Only a threshold can leave no score: empty input was refused when it was parsed.
@@ -348,23 +356,24 @@ def compute_calibration(
     )
 
 
-def bin_pairs(
-    top: TopLabel, options: CalibrationErrorOptions, clusters: Positions | None = None
-) -> BinnedPairs:
+def bin_pairs(top: TopLabel, options: CalibrationErrorOptions, clusters: Any = None) -> BinnedPairs:
     """Bin the scores and events that the options compare.
 
     Args:
         top: Top labels of N items.
         options: Kind, bins and threshold; the norm does not matter.
-        clusters: (N,) numbers of the clusters that the items belong to. If None, they are
+        clusters: (N,) names of the clusters that the items belong to. If None, they are
             independent.
     """
+    codes = None
+    if clusters is not None:
+        codes = number_clusters(clusters, len(top))
     return BinnedPairs(
         pairs=top.select_pairs(options.kind),
         n_bins=options.n_bins,
         strategy=options.strategy,
         threshold=options.threshold,
-        clusters=clusters,
+        clusters=codes,
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import TopLabel
@@ -33,6 +32,7 @@ from rightreasons.core.estimates import (
 )
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.yaml_files import read_yaml
 
 MAX_SLOW_RESAMPLES = 100
 """Maximum number of resamples of figures that take milliseconds each."""
@@ -93,8 +93,11 @@ def compute_gaps(items: JudgedItems) -> Floats:
 
 def compute_squared_distances(items: JudgedItems) -> Floats:
     """Return (N,) squared distance of the probabilities from the label."""
-    targets = np.eye(items.table.shape[1])[items.top.labels]
-    return np.asarray(((items.table - targets) ** 2).sum(axis=1))
+    # Only the probability of the label is compared with 1; all others are compared with 0.
+    distances = items.table.copy()
+    distances[np.arange(len(items)), items.top.labels] -= 1.0
+    distances *= distances
+    return np.asarray(distances.sum(axis=1))
 
 
 def compute_log_losses(items: JudgedItems) -> Floats:
@@ -296,7 +299,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 """Estimator of each figure, in the order of the report."""
 
-_TEXTS = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text("utf-8"))
+_TEXTS = read_yaml(Path(__file__).with_name("figures.yaml"))
 
 FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ESTIMATORS.items()}
 """All figures by key, in the order of the report; "{n_bins}" in a definition is their number."""

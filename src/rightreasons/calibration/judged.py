@@ -19,12 +19,13 @@ from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
     bin_pairs,
-    compute_calibration,
+    make_calibration_result,
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
 from rightreasons.core.arrays import Floats, Ragged, take_rows
-from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.binning import BinnedPairs
+from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.ordering import argsort_canonical
 from rightreasons.core.resampling import Resampling
 
@@ -80,14 +81,19 @@ class JudgedItems:
             The labeled items.
         """
         rows = np.flatnonzero(labels >= 0)
-        labels = labels[rows]
-        logits = take_rows(logits, rows)
+        # Tables of which no row is left out need no copy.
+        has_all_rows = len(rows) == len(labels)
+        if not has_all_rows or isinstance(logits, Ragged):
+            labels = labels[rows]
+            logits = take_rows(logits, rows)
+            if probabilities is not None:
+                probabilities = take_rows(probabilities, rows)
         if probabilities is None:
             # Without exact probabilities there are class scores, whatever the kind.
             kind = "top_label"
             top = parse_top_label(logits, labels, scores="logits")
         else:
-            exact: Any = take_rows(probabilities, rows)
+            exact: Any = probabilities
             if isinstance(exact, Ragged):
                 exact = list(exact)
             top = parse_top_label(exact, labels, kind=kind)
@@ -156,9 +162,16 @@ class JudgedItems:
         draws = None
         if resampling is not None and parsed.norm != "max":
             draws = self.get_resamples(parsed, resampling)
-        return compute_calibration(
-            self.top, parsed, resampling, clusters=self.clusters, draws=draws
-        )
+        sample = self.get_binned_pairs(parsed)
+        return make_calibration_result(self.top, sample, parsed, resampling, draws=draws)
+
+    def get_binned_pairs(self, options: CalibrationErrorOptions) -> BinnedPairs:
+        """Return the items in bins, which the errors of all norms and levels share."""
+        key = ("bins", options.kind, options.strategy, options.n_bins)
+        if key not in self._cache:
+            self._cache[key] = bin_pairs(self.top, options, self.clusters)
+        sample: BinnedPairs = self._cache[key]
+        return sample
 
     def get_resamples(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
         """Return the resamples of the items, drawn once for the errors of all norms and levels."""
@@ -172,8 +185,7 @@ class JudgedItems:
             resampling.seed,
         )
         if key not in self._cache:
-            codes = number_clusters(self.clusters, len(self))
-            self._cache[key] = draw_resamples(bin_pairs(self.top, options, codes), resampling)
+            self._cache[key] = draw_resamples(self.get_binned_pairs(options), resampling)
         draws: Draws = self._cache[key]
         return draws
 

@@ -336,7 +336,8 @@ def selective_scores(
 
 def compute_aurc(confidence: Floats, correct: Flags) -> tuple[float, float]:
     """Return the AURC and the E-AURC of (N,) confidences, with (N,) whether each is correct."""
-    order = np.argsort(-confidence, kind="stable")
+    # The order within a tie does not matter: its items share their mean rate below.
+    order = np.argsort(-confidence)
     is_incorrect = (~correct[order]).astype(np.float64)
     # An item of a tie is incorrect with the mean rate of the tie.
     errors = average_ties(confidence[order], is_incorrect)

@@ -232,7 +232,8 @@ def ece_sweep(
     check_one_of(kind, ANSWER_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    order = np.argsort(top.confidence, kind="stable")
+    # The order within a tie does not matter: its items share their mean accuracy below.
+    order = np.argsort(top.confidence)
     ordered = top.confidence[order]
     events_in_order = top.correct[order].astype(np.float64)
     rates = average_ties(ordered, events_in_order)

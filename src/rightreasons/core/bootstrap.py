@@ -14,6 +14,7 @@ for random groups of more units than that).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -345,7 +346,9 @@ def _bootstrap_table(
     """Compute the interval of `bootstrap_sums` from a checked (N, S) table."""
     if codes is None:
         # Draws are by position: a fixed order of the values makes them independent of the input's.
-        units = table[argsort_canonical(*table.T)]
+        order = argsort_canonical(*table.T)
+        # To select the rows of one column after the other is several times as fast.
+        units = np.column_stack([column[order] for column in table.T])
     else:
         units = sum_rows(codes, table)
     units = pool_units(units, resampling.seed)
@@ -638,8 +641,23 @@ def draw_random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.in
         >>> [len(group) for group in draw_random_groups(82)][:3]
         [3, 3, 2]
     """
+    if clusters is None:
+        return list(_draw_groups_of_items(n_items))
     codes = number_clusters(clusters, n_items)
     return list_members(_assign_groups(n_items, codes, N_RANDOM_GROUPS))
+
+
+@functools.lru_cache(maxsize=1)
+def _draw_groups_of_items(n_items: int) -> tuple[NDArray[np.intp], ...]:
+    """Return the rows of random groups of independent items.
+
+    The groups only depend on the number of items. An audit needs those of one number for several
+    figures, so that the last ones are kept.
+    """
+    groups = list_members(_assign_groups(n_items, None, N_RANDOM_GROUPS))
+    for rows in groups:
+        rows.flags.writeable = False
+    return tuple(groups)
 
 
 def _assign_groups(

@@ -35,6 +35,7 @@ from rightreasons.core.label_names import format_list
 from rightreasons.core.replies import Reply, extract_text
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_all, check_at_most, check_ids
+from rightreasons.core.yaml_files import read_yaml
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
@@ -658,9 +659,7 @@ _METRIC = re.compile(r"correct|match|acc|em$|pass@|maj@|avg@|mc1|value")
 @functools.cache
 def _forms() -> tuple[Form, ...]:
     """Return the formats that log_forms.yaml describes."""
-    import yaml
-
-    return tuple(yaml.safe_load(Path(__file__).with_name("log_forms.yaml").read_text("utf-8")))
+    return tuple(read_yaml(Path(__file__).with_name("log_forms.yaml")))
 
 
 def _form_of(row: object) -> Form | None:

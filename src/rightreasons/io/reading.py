@@ -397,12 +397,44 @@ def in_json(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def content_of(table: pa.Table) -> pa.Buffer:
-    """Return the content of a table as bytes that depend on nothing else, without a copy."""
-    held, sink = table.replace_schema_metadata(None).combine_chunks(), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, held.schema) as stream:
-        stream.write_table(held)
-    return sink.getvalue()
+class _DigestSink:
+    """A file that keeps only the digest of what is written to it.
+
+    Args:
+        prefix: Bytes that are digested first.
+    """
+
+    closed = False
+
+    def __init__(self, prefix: bytes = b"") -> None:
+        self.digest = hashlib.blake2b(prefix, digest_size=16)
+
+    def write(self, data: Any) -> int:
+        """Digest some bytes, and return their number."""
+        self.digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is buffered."""
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
+
+def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
+    """Return the digest of the content of a table, which depends on nothing else.
+
+    Args:
+        table: The table.
+        prefix: Bytes that are digested before the content.
+    """
+    # Metadata, and how the rows are divided into chunks, are not content.
+    content = table.replace_schema_metadata(None).combine_chunks()
+    # The bytes of a large table are digested as they are made, and never held together.
+    sink = _DigestSink(prefix)
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), content.schema) as stream:
+        stream.write_table(content)
+    return sink.digest.hexdigest()
 
 
 def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:

@@ -45,9 +45,14 @@ from rightreasons.core.validation import (
     check_same_length,
     check_seed,
 )
+<<<<<<< HEAD
 from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.issues.correcting import correct_dataset
 from rightreasons.datasets.question_answering import question_features, read_questions
+=======
+from rightreasons.core.yaml_files import read_yaml
+from rightreasons.datasets.texts import question_features, questions_in
+>>>>>>> 6c088661 (Read and digest stored predictions with fewer copies, and share bins and random groups among figures)
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
 from rightreasons.io.options import (
@@ -773,12 +778,10 @@ _MARKED = re.compile(r"\s*\(?([A-Z])[).:]\s*(.*\S)\s*", re.DOTALL)
 @functools.cache
 def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], ...]:
     """Return the formats with the columns that each needs: those of a user's file, then ours."""
-    import yaml
-
     forms = []
     files = [Path(extra)] if extra else []
     for file in (*files, Path(__file__).with_name("choice_forms.yaml")):
-        for row in yaml.safe_load(file.read_text("utf-8")):
+        for row in read_yaml(file):
             needed = {
                 name for each in (*row["prompt"], *row["choices"]) for name in columns.read_by(each)
             }

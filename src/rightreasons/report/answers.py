@@ -184,8 +184,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     known = split.labeled
     right = split.labels == 1 if context.task == "confidence" else scores.predicted == split.labels
     right = right[known]
-    lacks = split.column(LACK) or [""] * len(split)
-    unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
+    unread = _list_unread(split, known)
     more = [
         _named(reason) for _, reason in split.left_out if reason != NO_WORDS
     ]  # of which nothing was asked
@@ -203,7 +202,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         return None
     squares = (np.bincount(codes, hits - hits.mean()) ** 2).sum()
     counts = Counter(lack for lack in (*unread, *more) if lack)
-    readable = np.array([not lack for lack in unread], dtype=np.bool_)
+    readable = np.ones(len(right), dtype=np.bool_)
+    if unread:
+        readable = np.array([not lack for lack in unread], dtype=np.bool_)
     return AnswerFigures(
         split=split.name,
         n_items=len(hits),
@@ -221,6 +222,17 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         agreement=_agreement(right, units, split, context),
         groups=tuple(_groups(split, right, known, units, context)),
     )
+
+
+def _list_unread(split: AuditSplit, labeled: NDArray[np.bool_]) -> list[str]:
+    """Return why the answer to each labeled item cannot be read, "" if it can.
+
+    The list is empty if the data do not tell, as for scores: then all answers can be read.
+    """
+    reasons = split.column(LACK)
+    if reasons is None:
+        return []
+    return [reasons[row] for row in np.flatnonzero(labeled).tolist()]
 
 
 def withheld(

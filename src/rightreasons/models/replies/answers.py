@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rightreasons.core.yaml_files import parse_yaml
+
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
 
@@ -28,10 +30,8 @@ _GAPS = re.compile(r"\n\W+")
 
 def _patterns() -> tuple[dict[str, list[Any]], dict[str, re.Pattern[str]]]:
     """Return the lists and the patterns of answer_patterns.yaml, in which <name> stands for any entry of a list."""
-    import yaml
-
     yaml_text = Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8")
-    lists = yaml.safe_load(unicodedata.normalize("NFKC", yaml_text))
+    lists = parse_yaml(unicodedata.normalize("NFKC", yaml_text))
     patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items() if name != "markup"}
 

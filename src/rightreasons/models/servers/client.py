@@ -25,19 +25,17 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import certifi
 import urllib3
-import yaml
 from urllib3 import exceptions
 
 from rightreasons.core.replies import Reply, extract_text
 from rightreasons.core.sentences import escape_name, format_value
 from rightreasons.core.signals import allow_immediate_interrupt
+from rightreasons.core.yaml_files import read_yaml
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
 
-DIALECTS: Mapping[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("dialects.yaml").read_text("utf-8")
-)
+DIALECTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("dialects.yaml"))
 """What servers say and want beside the protocol that they share."""
 
 CHAT, TEXT = "/chat/completions", "/completions"
