@@ -408,7 +408,7 @@ def _looks_like_confidence(sums: BinSums) -> bool:
     A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
     """
     half = N_CHECK_BINS // 2
-    bins = sums.bins.select_class(0)
+    bins = sums.bins
     count = bins.count[0]
     score = bins.score[0]
     event = bins.event[0]

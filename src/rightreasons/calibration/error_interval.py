@@ -26,7 +26,6 @@ from scipy import special
 from rightreasons.calibration.norms import NORMS, finish_error
 from rightreasons.core.arrays import Floats, Positions
 from rightreasons.core.binning import BinnedPairs, Bins, BinSums
-from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.intervals import Interval
 from rightreasons.core.ordering import argsort_canonical
@@ -186,8 +185,8 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
     if units is None:
         # The rank of each item depends on its values alone, so that the order of the input does not
         # change the resamples.
-        columns = itertools.chain(*sample.pairs)
-        order = argsort_canonical(*columns)
+        values = itertools.chain(*sample.pairs)
+        order = argsort_canonical(*values)
         # The inverse of a permutation; to sort it would take ten times as long.
         units = np.empty_like(order)
         units[order] = np.arange(len(order))
@@ -206,14 +205,9 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
     n_bins = sample.n_bins
     n_cells = n_groups * n_bins
     resamples = np.empty((3, resampling.resamples, n_classes, n_bins))
-    for k in range(n_classes):
-        rows = sample.select_rows(k)
-        scores, events = sample.pairs[k]
-        scores = scores[rows]
-        events = events[rows]
-        bins = sample.find_bins(k, scores)
-        cells = groups[rows] * n_bins + bins
-        values_by_sum: tuple[Any, ...] = (None, scores, events)
+    for k, columns in enumerate(sample.columns):
+        cells = groups[columns.rows] * n_bins + columns.bins
+        values_by_sum: tuple[Any, ...] = (None, columns.scores, columns.events)
         for sums, values in zip(resamples, values_by_sum, strict=True):
             by_cell = np.bincount(cells, values, minlength=n_cells)
             by_group = by_cell.reshape(n_groups, n_bins)
@@ -237,10 +231,12 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
         (R, M) numbers of events; not whole numbers if simulations are combined.
     """
     rng = np.random.default_rng([resampling.seed, 6])
-    rows = sample.select_rows(0)
-    scores = sample.pairs[0][0][rows]
-    bins = sample.find_bins(0, scores)
-    clusters = select_clusters(sample.clusters, rows)
+    columns = next(sample.columns)
+    scores = columns.scores
+    bins = columns.bins
+    clusters = columns.clusters
+    if clusters is None:
+        raise ValueError("Expected pairs with clusters, but they are independent.")
     n_clusters = int(clusters.max()) + 1
     n_bins = sample.n_bins
     n_draws = resampling.resamples
@@ -403,13 +399,11 @@ def make_error_interval(
             low = 0.0
         # If nearly all items are correct, their resamples show no more errors than these few. But
         # no calibration error is below the gap between mean score and rate of events.
-        rows = sample.select_rows(0)
-        scores, events = sample.pairs[0]
-        clusters = select_clusters(sample.clusters, rows)
+        columns = next(sample.columns)
         mean_gap = bound_mean_gap(
-            scores=scores[rows],
-            events=events[rows],
-            clusters=clusters,
+            scores=columns.scores,
+            events=columns.events,
+            clusters=columns.clusters,
             resampling=resampling,
         )
         high = max(high, mean_gap)

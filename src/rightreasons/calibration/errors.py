@@ -278,12 +278,14 @@ def calibration_error(
         )
     top = parse_top_label(predictions, references, scores=options.scores, kind=options.kind)
     sample = bin_pairs(top, options, clusters)
-    result = make_calibration_result(top, sample, options, resampling, is_vector=top.is_vector)
+    mistake = find_mistake(top, is_vector=top.is_vector)
+    result = make_calibration_result(
+        top, sample, options, resampling, mistake=mistake, is_vector=top.is_vector
+    )
     # Only this function warns. Callers of `compute_calibration` read the sentence from the result.
-    for mistake, sentence in MISTAKES.items():
-        if result.warning == sentence:
-            # Level 3 attributes the warning to the caller, past the decorator of this function.
-            warnings.warn(sentence, mistake, stacklevel=3)
+    if mistake is not None:
+        # Level 3 attributes the warning to the caller, past the decorator of this function.
+        warnings.warn(MISTAKES[mistake], mistake, stacklevel=3)
     return result
 
 
@@ -298,7 +300,8 @@ def compute_calibration(top: TopLabel, options: CalibrationErrorOptions) -> Cali
         The result, with its `warning`.
     """
     sample = bin_pairs(top, options)
-    return make_calibration_result(top, sample, options)
+    mistake = find_mistake(top, is_vector=False)
+    return make_calibration_result(top, sample, options, mistake=mistake)
 
 
 def make_calibration_result(
@@ -308,6 +311,7 @@ def make_calibration_result(
     resampling: Resampling | None = None,
     *,
     draws: Draws | None = None,
+    mistake: type[UserWarning] | None = None,
     is_vector: bool = False,
 ) -> CalibrationResult:
     """Compute `calibration_error` from binned scores, without warning of mistakes.
@@ -320,13 +324,13 @@ def make_calibration_result(
             result has none.
         draws: `draw_resamples` of the sample, if they have been drawn already. An audit uses them
             for several norms and levels.
-        is_vector: Whether the predictions were one number per item, and so may be confidence by
-            mistake.
+        mistake: `find_mistake` of the items, for the `warning` of the result.
+        is_vector: Whether the predictions were one number per item, for the `definition` of the
+            result.
 
     Returns:
-        The result, with its `warning`.
+        The result.
     """
-    mistake = find_mistake(top, is_vector=is_vector)
     bins = sample.sums.bins
     # Only a threshold can leave no score: empty input was refused when it was parsed.
     if not bins.count.any():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.confidences import TopLabel, parse_top_label
+from rightreasons.calibration.confidences import TopLabel, find_mistake, parse_top_label
 from rightreasons.calibration.error_interval import Draws, draw_resamples
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
@@ -163,7 +163,13 @@ class JudgedItems:
         if resampling is not None and parsed.norm != "max":
             draws = self.get_resamples(parsed, resampling)
         sample = self.get_binned_pairs(parsed)
-        return make_calibration_result(self.top, sample, parsed, resampling, draws=draws)
+        return make_calibration_result(
+            self.top, sample, parsed, resampling, draws=draws, mistake=self._mistake
+        )
+
+    @functools.cached_property
+    def _mistake(self) -> type[UserWarning] | None:
+        return find_mistake(self.top, is_vector=False)
 
     def get_binned_pairs(self, options: CalibrationErrorOptions) -> BinnedPairs:
         """Return the items in bins, which the errors of all norms and levels share."""

@@ -807,10 +807,23 @@ def is_ragged(rows: Any) -> bool:
 
 
 def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
-    """Convert a list of rows of numbers to `Ragged`."""
+    """Convert rows of numbers, from `to_array_or_list`, to `Ragged`."""
+    # Lists of floats alone, the usual case, need no look at each row.
+    value_types = set()
+    if set(map(type, rows)) == {list}:
+        value_types = set(map(type, itertools.chain.from_iterable(rows)))
+    if value_types == {float}:
+        flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64)
+        return Ragged.of(flat, list(map(len, rows)))
+
     arrays = []
     for index, row in enumerate(rows):
-        array = to_floats(row, f"{name}[{index}]")
+        row_name = f"{name}[{index}]"
+        if _is_row(row):
+            array = cast_to_floats(stack_items(row, row_name), row_name)
+        else:
+            # Raises the error for what is not a row.
+            array = to_floats(row, row_name)
         arrays.append(array)
     for index, array in enumerate(arrays):
         if array.ndim != 1:

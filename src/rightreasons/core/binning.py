@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +251,25 @@ def _select_above(scores: Floats, threshold: float) -> Flags | slice:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class PairColumns:
+    """The pairs of one class whose scores count, as plain columns.
+
+    Attributes:
+        rows: Index of these pairs among the N items.
+        scores: (n,) scores.
+        events: (n,) whether the event of each came true.
+        bins: (n,) bin of each score.
+        clusters: (n,) number of the cluster of each. None if the items are independent.
+    """
+
+    rows: Flags | slice
+    scores: Floats
+    events: Any
+    bins: Positions
+    clusters: Positions | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class BinnedPairs:
     """The pairs of N items and their bins: what an error and its interval are made of.
 
@@ -273,12 +293,20 @@ class BinnedPairs:
         """Sums of the pairs in bins."""
         return BinSums.from_pairs(self.pairs, self.n_bins, self.strategy, threshold=self.threshold)
 
-    def select_rows(self, k: int) -> Flags | slice:
-        """Return an index of the items whose score of class k counts."""
-        scores, _ = self.pairs[k]
-        return _select_above(scores, self.threshold)
-
-    def find_bins(self, k: int, scores: Floats) -> Positions:
-        """Return (N,) the bin of each of (N,) scores of class k."""
+    @property
+    def columns(self) -> Iterator[PairColumns]:
+        """The columns of each class, made one class at a time: those of many need much memory."""
         is_uniform = STRATEGIES[self.strategy].is_uniform
-        return assign_bins(scores, self.sums.edges[k], is_uniform=is_uniform)
+        for k, (class_scores, class_events) in enumerate(self.pairs):
+            rows = _select_above(class_scores, self.threshold)
+            scores = class_scores[rows]
+            clusters = None
+            if self.clusters is not None:
+                clusters = self.clusters[rows]
+            yield PairColumns(
+                rows=rows,
+                scores=scores,
+                events=class_events[rows],
+                bins=assign_bins(scores, self.sums.edges[k], is_uniform=is_uniform),
+                clusters=clusters,
+            )

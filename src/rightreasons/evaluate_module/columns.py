@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightreasons.core.arrays import describe_kind, to_numpy
+from rightreasons.core.arrays import concatenate_rows, describe_kind, stack_items
 from rightreasons.core.validation import (
     as_ragged,
     check_flags,
@@ -167,7 +167,8 @@ def _parse_scores(values: Any, name: str) -> Any:
     is_table = isinstance(values, np.ndarray) and values.ndim == 2
     if is_table and values.dtype.kind in "fiu":
         return values
-    scores = as_ragged(values, name).table()
+    rows = concatenate_rows(values, name) if isinstance(values, list) else as_ragged(values, name)
+    scores = rows.table()
     if isinstance(scores, np.ndarray):
         return scores
     return [row.tolist() for row in scores]
@@ -175,12 +176,16 @@ def _parse_scores(values: Any, name: str) -> Any:
 
 def _parse_items(values: Any, dtype: str, name: str) -> Any:
     if dtype == "int64":
+        array = stack_items(values, name)
+        if array.dtype.kind == "i" and array.ndim == 1:
+            return array.astype(np.int64, copy=False)
+        # The check raises the error, which names the first item of the list that is no label.
         return check_labels(values, name=name, minimum=None)
     if dtype == "string":
         return check_texts(values, name, allow_empty=True)
     if dtype == "bool":
         return check_flags(values, name)
-    numbers = to_numpy(values, name)
+    numbers = stack_items(values, name)
     # Whole numbers may be predicted classes, which the kernel recognizes by their type.
     if numbers.dtype.kind in "iu":
         return numbers
