@@ -80,13 +80,17 @@ def test_resamples_are_drawn_once_for_all_norms():
     items = JudgedItems.of(rng.normal(size=(30, 2)), rng.integers(0, 2, 30))
     resampling = Resampling(resamples=20)
 
-    items.compute_error(resampling)
-    n_cached = len(items._cache)
-    items.compute_error(resampling, norm="l2")
+    def count_cached(kind):
+        return sum(key[0] == kind for key in items._cache)
 
-    assert len(items._cache) == n_cached == 1
+    items.compute_error(resampling)
+    items.compute_error(resampling, norm="l2")
+    assert count_cached("resamples") == 1
+
     items.compute_error(Resampling(resamples=20, seed=1))
-    assert len(items._cache) == 2
+    assert count_cached("resamples") == 2
+    # The bins depend on neither.
+    assert count_cached("bins") == 1
 
 
 def test_the_null_model_of_clusters_draws_whole_clusters():
