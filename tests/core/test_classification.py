@@ -294,3 +294,21 @@ class TestLabelErrors:
     def test_wrong_arguments_are_refused(self, probabilities, labels, words):
         with pytest.raises(ValueError, match=words):
             label_errors(probabilities, labels)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, 1, 3, 0], dtype=np.int8),
+        np.array([0]),
+        np.array([5_000_000_000, 2, 2]),
+        np.array([-1, 4, -1]),
+        np.array(["b", "a", "b"]),
+    ],
+)
+def test_classes_are_numbered_as_numpy_does(values):
+    distinct, numbers = classification_module._number_values(values)
+
+    expected_values, expected_numbers = np.unique(values, return_inverse=True)
+    assert distinct.tolist() == expected_values.tolist()
+    assert numbers.tolist() == expected_numbers.tolist()

@@ -588,3 +588,14 @@ def test_objects_with_keys_of_their_own_keep_them_and_their_order():
     assert pa.types.is_struct(
         files.column_of(scores[:5], "target_scores", "the table").type
     )  # few keys in all
+
+
+def test_the_digest_of_a_table_depends_on_its_content_alone():
+    table = pa.table({"id": ["a", "b", "c"], "p": [0.5, 0.25, 0.125]})
+    in_chunks = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    digest = files.digest_table(table)
+
+    assert files.digest_table(in_chunks) == digest
+    assert files.digest_table(table.replace_schema_metadata({"note": "x"})) == digest
+    assert files.digest_table(table.slice(0, 2)) != digest
+    assert files.digest_table(table, prefix=b"labels") != digest

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.old_names import warn_of_new_name
+from rightreasons.core.public_api import warn_of_new_name
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

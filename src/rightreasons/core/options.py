@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from rightreasons.core.errors import OptionError, OptionTypeError
-from rightreasons.core.old_names import warn_of_new_name
+from rightreasons.core.public_api import warn_of_new_name
 from rightreasons.core.sentences import format_value, suggest_similar_names
 
 Self = TypeVar("Self", bound="Options")

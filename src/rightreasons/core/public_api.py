@@ -2,7 +2,8 @@
 
 The public names of a package are those that its stub `__init__.pyi` imports. `make_facade` makes
 the three module attributes that serve them lazily. `suggest_public_name` looks for the public name
-that a person may have meant.
+that a person may have meant. A class keeps the earlier name of a method for one release, as a
+method that calls `warn_of_new_name` and then the method under its new name.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,3 +131,18 @@ def list_public_names() -> dict[str, str]:
                 path = f"{folder.name}.{name}"
             paths.setdefault(name, path)
     return paths
+
+
+def warn_of_new_name(old_name: str, new_name: str) -> None:
+    """Warn that a method was called by its earlier name.
+
+    Args:
+        old_name: Earlier name, such as "Resampling.parts".
+        new_name: Present name.
+    """
+    # Level 3 attributes the warning to the caller of the method.
+    warnings.warn(
+        f"`{old_name}` is now `{new_name}`; the old name will be removed in the next release.",
+        FutureWarning,
+        stacklevel=3,
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.old_names import warn_of_new_name
+from rightreasons.core.public_api import warn_of_new_name
 from rightreasons.core.validation import MAX_DRAWS, check_count, check_fraction, check_seed
 
 MAX_NUMBERS_PER_BLOCK = 4_000_000
