@@ -170,13 +170,19 @@ class ShortcutAnswers:
         return candidates[0] if candidates else None
 
     @property
-    def deciding_estimate(self) -> Estimate | None:
-        """Share that the strongest feature decides; for pairs, on items that did not select it."""
+    def reported(self) -> FeatureEffect | None:
+        """Effect of the strongest feature as quoted; a pair's is of items that did not select it."""
         row = self.strongest
         unbiased = self.swaps.strongest_pair
+        # The largest of many effects is too large: the items that select it do not measure it.
         if row is not None and unbiased is not None and row.words == unbiased.words:
-            return unbiased.estimate
-        return None if row is None else row.estimate
+            return unbiased
+        return row
+
+    @property
+    def deciding_estimate(self) -> Estimate | None:
+        """Share of all predictions that the strongest feature decides, as quoted."""
+        return None if self.reported is None else self.reported.estimate
 
     @property
     def n_needed(self) -> int | None:

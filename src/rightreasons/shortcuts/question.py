@@ -46,6 +46,7 @@ from rightreasons.shortcuts.measurement import (
 from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.plots import draw_bins, draw_tests, draw_training, draw_types
 from rightreasons.shortcuts.wording import (
+    describe_margin,
     is_plural,
     list_cells,
     list_insertion_rows,
@@ -276,9 +277,9 @@ LEADS = (
         figure="deciding_share",
         plot="tests",
         # The size orders the answers of an audit; a share below the control is no finding.
-        size=lambda m: max(m.strongest.effect.deciding_share, 0.0),
+        size=lambda m: max(m.reported.effect.deciding_share, 0.0),
         pair=lambda m: tuple(list_swapped_examples(m))[:1],
-        contrast=lambda m: (m.strongest.effect.rate, m.strongest.effect.control_rate),
+        contrast=lambda m: (m.reported.effect.rate, m.reported.effect.control_rate),
         when=lambda m: m.deciding,
     ),
     # The swaps of a rare feature may change all of its few predictions: without a finding, the
@@ -294,6 +295,7 @@ SHORTCUTS = Question(
         MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
         is_plural=is_plural,
+        margin_of=describe_margin,
         subject=subject,
         missing_class=missing_class,
     ),

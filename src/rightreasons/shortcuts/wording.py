@@ -110,6 +110,11 @@ def describe_decision(row: FeatureEffect) -> str:
     return texts[row.decision.level]
 
 
+def describe_margin(row: FeatureEffect) -> str:
+    """Return the share that a feature must stay below for a green verdict, such as "50%"."""
+    return f"{TEST_MARGINS[row.test].small:.0%}"
+
+
 def name_feature(row: FeatureEffect) -> str:
     """Return the words of a feature, or its name."""
     if row.test == "words" or not row.words:
