@@ -45,14 +45,10 @@ from rightreasons.core.validation import (
     check_same_length,
     check_seed,
 )
-<<<<<<< HEAD
+from rightreasons.core.yaml_files import read_yaml
 from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.issues.correcting import correct_dataset
 from rightreasons.datasets.question_answering import question_features, read_questions
-=======
-from rightreasons.core.yaml_files import read_yaml
-from rightreasons.datasets.texts import question_features, questions_in
->>>>>>> 6c088661 (Read and digest stored predictions with fewer copies, and share bins and random groups among figures)
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
 from rightreasons.io.options import (
