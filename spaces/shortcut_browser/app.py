@@ -8,6 +8,7 @@ from shortcut_runs import HEAD, TOP_N, read_runs
 from shortcut_view import (
     SHOWN,
     SPLITS,
+    confidence_bins,
     figures,
     growth,
     headline,
@@ -62,6 +63,8 @@ def build() -> gr.Blocks:
                                 1, label="Page", minimum=1, precision=0, elem_id="page", scale=1
                             )
                         texts = gr.HTML(start[3], elem_id="sentences")
+                    with gr.Tab("Confidence"):
+                        bins = gr.HTML(start[5], elem_id="confidence")
                     with gr.Tab("As the cue grows"):
                         grown = gr.HTML(start[4], elem_id="growth")
             with gr.Column(scale=2, min_width=320):
@@ -103,7 +106,9 @@ def build() -> gr.Blocks:
         settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
             first = event(None, None, page, js="() => 1")
-            first.then(_draw, everything, [decided, found_figures, null, texts, grown], **settings)
+            first.then(
+                _draw, everything, [decided, found_figures, null, texts, grown, bins], **settings
+            )
         page.input(_turn, everything, texts, **settings)
     return demo
 
@@ -117,6 +122,7 @@ def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
         null_models(*chosen),
         _turn(strength, split, *others),
         growth(strength, *detector),
+        confidence_bins(*chosen),
     )
 
 

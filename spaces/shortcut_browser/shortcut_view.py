@@ -9,13 +9,14 @@ from shortcut_runs import STRENGTHS, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.decisions import MARGINS, decide
-from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent
 from rightreasons.shortcuts.detector import Shortcuts, find_shortcuts
+from rightreasons.shortcuts.plots import draw_confidence_bins
 from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
 from rightreasons.widget.pages import between, figure, table, tiles, verdict
@@ -26,7 +27,7 @@ TONES = {
     "large": ("bad", "The planted cue decides"),
     "some": ("warn", "The planted cue decides some"),
     "small": ("good", "The planted cue decides little"),
-    "unknown": ("neutral", "Cannot tell whether the planted cue decides"),
+    "unknown": ("neutral", "Inconclusive whether the planted cue decides"),
 }
 SHOWN = ("the cue decides", "all", "shortcut-cued", "not cued", "wrong")
 PAGE = 8
@@ -68,7 +69,10 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
     return Detected(
         found,
         summarize_shortcuts(
-            found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)
+            found,
+            references=run.labels[:n],
+            confidences=run.confidences[:n],
+            resampling=Resampling(resamples=N_RESAMPLES),
         ),
     )
 
@@ -115,6 +119,27 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
         ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
     return tiles(entries)
+
+
+def confidence_bins(strength: float, split: str, top_n: int, percent: float) -> str:
+    """Draw accuracy and the types of shortcuts by confidence: Figure 3 of the Reliability Paradox."""
+    run, summary = read_runs()[strength][split], detect(strength, split, top_n, percent).summary
+    intervals = []
+    for row in summary.bins:
+        n_correct = round((row.accuracy or 0.0) * row.n_items)
+        intervals.append(estimate_share(n_correct, row.n_items, Resampling()))
+    drawing = draw_confidence_bins(
+        "bins", summary.bins, intervals=intervals, null=summary.null["frequency"].rate
+    )
+    ece = calibration_error(run.positive, run.labels, resampling=Resampling()).ece
+    share = decided(strength).deciding_share
+    return (
+        f'<figure class="rr-figure">{drawing.svg}<figcaption>Above: accuracy by confidence, with 95% '
+        "Wilson intervals. Below: predictions that are lexicon-cued, grammar-cued, or not cued; the "
+        "dashed line is the rate of random words of similar frequency (Bihani &amp; Rayz 2025, figure 3)."
+        f"</figcaption></figure><p>The calibration error is {ece:.3f}, and the planted cue decides "
+        f"{share:.0%} of the predictions: calibration does not show what a prediction relies on.</p>"
+    )
 
 
 def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
@@ -180,8 +205,8 @@ def _sentence(run: Run, found: Shortcuts, i: int, swapped: float) -> str:
         )
     predicted, confidence = NAMES[run.predictions[i]], run.confidences[i]
     right = run.predictions[i] == run.labels[i]
-    verdict = "right" if right else f"wrong: {NAMES[run.labels[i]]}"
-    chance = f"blind picks of like frequency would meet a cue in {found.chance_frequency[i]:.0%}"
+    verdict = "correct" if right else f"incorrect: {NAMES[run.labels[i]]}"
+    chance = f"random words of similar frequency: cued in {found.chance_frequency[i]:.0%}"
     cued = "shortcut-cued" if found.cued[i] else "not cued"
     return (
         f'<article class="sc-item {"sc-right" if right else "sc-wrong"}"><p>{"".join(words).strip()}</p>'

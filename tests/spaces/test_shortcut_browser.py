@@ -95,3 +95,16 @@ def test_curves_over_the_strength_of_the_cue(visit):
     page.wait_for_function(
         "before => document.querySelector('#growth').innerHTML !== before", arg=before
     )
+
+
+def test_calibration_stands_next_to_what_the_cue_decides(visit):
+    page = open_page(visit)
+    pick(page, "100%")
+    turn_to(page, "Confidence")
+
+    panel = page.locator("#confidence")
+    expect(panel.locator("svg")).to_have_count(1)
+    expect(panel.locator("svg")).to_contain_text("grammar-cued")
+    # Every prediction is correct and confident, and the cue decides all of them.
+    expect(panel).to_contain_text("calibration error is 0.002")
+    expect(panel).to_contain_text("decides 100% of the predictions")
