@@ -32,7 +32,7 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
-from rightreasons.datasets.suites.suite import Case, Functionality
+from rightreasons.datasets.suites.cases import Case, Functionality
 
 MAX_CASES = 100_000
 """Maximum number of cases of one template."""
