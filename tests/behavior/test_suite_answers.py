@@ -132,7 +132,7 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
 @pytest.mark.real_data
 def test_the_answers_that_checklist_released(real_data):
     # The suite of reading holds the answers of a model and what CheckList counted; no text of it is copied here.
-    suite = open_suite("checklist_reading", data_dir=real_data)
+    suite = open_suite("checklist_reading", data_dir=real_data, known_issues=False)
     rows, failed = [], {}
     with gzip.open(
         real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8"
