@@ -13,6 +13,7 @@ import numpy as np
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
+from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.statistics import cue_statistics
@@ -34,6 +35,9 @@ PREDICTIONS = Source(
     "Kavumba et al. (2019)",
 )
 """Released predictions of BERT-large and RoBERTa-large on COPA's test items, three seeds each."""
+
+BASELINES = {"PMI": "PMIgutenbergW5.test", "first alternative": "baselineFirst.test"}
+"""File of the answers, by the name of a baseline that COPA ships."""
 
 TRAINING_SETS = {"original": "COPA", "balanced_50": "B-COPA 50 %", "balanced": "B-COPA"}
 """Name in tables by configuration of `balanced_copa`."""
@@ -92,7 +96,47 @@ def score_released_predictions(work: Work) -> dict[str, Any]:
         key = {"model": f"{model}-large", "trained on": "COPA"}
         rows.append({"key": key, "figures": _describe_gap(gap)})
         facts[f"{model.lower()}_p_value"] = gap.p_value
+    rows += _score_baselines(work, test)
+    facts["n_easy"] = sum(test["easy"][:])
+    facts["n_hard"] = len(test) - facts["n_easy"]
     return {"rows": rows, "facts": facts}
+
+
+def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]:
+    """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone."""
+    folder = Path(work.data_dir or "") / "copa" / "results"
+    labels = _read_answer_key(folder / "gold.test")
+    rows = []
+    for name, file_name in BASELINES.items():
+        gap = easy_hard_gap(_read_answer_key(folder / file_name), labels, test["easy"][:])
+        rows.append({"key": {"model": name, "trained on": "COPA"}, "figures": _describe_gap(gap)})
+
+    original = work.load("balanced_copa", "original", "train")
+    # A tie between the alternatives counts one half.
+    credit = cue_transfer(
+        _list_choices(original),
+        original["label"][:],
+        _list_choices(test),
+        test["label"][:],
+    )
+    is_easy = np.array(test["easy"][:])
+    figures = {
+        "accuracy": round(100 * float(credit.mean()), 6),
+        "easy_accuracy": round(100 * float(credit[is_easy].mean()), 6),
+        "hard_accuracy": round(100 * float(credit[~is_easy].mean()), 6),
+    }
+    rows.append({"key": {"model": "word frequency", "trained on": "COPA"}, "figures": figures})
+    return rows
+
+
+def _read_answer_key(file: Path) -> list[int]:
+    """Read the choices of a file of COPA, in the order of its items."""
+    choice_by_item = {}
+    # A line has the number of an item, and the first and the second alternative as flags.
+    for line in file.read_text("utf-8").splitlines():
+        item, _, is_second = line.split()
+        choice_by_item[int(item)] = int(is_second)
+    return [choice_by_item[item] for item in sorted(choice_by_item)]
 
 
 def train_on_copa(work: Work) -> dict[str, Any]:
