@@ -60,7 +60,8 @@ def count_cues(work: Work) -> dict[str, Any]:
         }
         rows.append({"key": {"cue": cue}, "figures": figures})
 
-    balanced = work.load("balanced_copa", "balanced", "train")
+    # The paper counted all items, with the one whose mirror repeats it.
+    balanced = work.load("balanced_copa", "balanced", "train", known_issues=False)
     features = ("unigram", "bigram", "trigram", "length", "negation")
     all_cues = cue_statistics(_list_choices(balanced), balanced["label"][:], features=features)
     # Each mirrored pair has the same alternatives with the other one correct, so that no cue helps.
@@ -274,9 +275,11 @@ def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
 
 def _load_training_set(work: Work, name: str, seed: int) -> datasets.Dataset:
     """Load a training set of COPA."""
+    # The training sets of the paper are those that were released, without later corrections.
+    options: dict[str, Any] = {"known_issues": False}
     if name == "balanced_50":
-        return work.load("balanced_copa", name, "train", seed=seed)
-    return work.load("balanced_copa", name, "train")
+        options["seed"] = seed
+    return work.load("balanced_copa", name, "train", **options)
 
 
 def _list_choices(data: datasets.Dataset) -> list[list[str]]:
