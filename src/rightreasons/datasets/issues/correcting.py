@@ -7,6 +7,7 @@ The counts travel in the description of a data set, where `get_note` finds them 
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -260,7 +261,7 @@ def _correct_split(
         return data
     corrected = data.select([row[ROW_COLUMN] for row in correction.rows])
     if _count_kinds(correction.counts, "relabel"):
-        labels = [row["label"] for row in correction.rows]
+        labels = list(map(operator.itemgetter("label"), correction.rows))
         # The cast keeps the names of the classes.
         feature = data.features["label"]
         corrected = corrected.remove_columns("label").add_column("label", labels)

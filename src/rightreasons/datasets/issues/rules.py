@@ -39,6 +39,7 @@ def normalize(text: str) -> str:
         >>> normalize("It's  FINE!")
         'it s fine'
     """
+    # Marks and spaces are what copies of a text most often differ in.
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(_WORD.findall(folded))
 
