@@ -18,6 +18,7 @@ FINISHED_ROOMS = (
     "core",
     "cues",
     "datasets",
+    "difficulty",
     "evaluate_module",
     "repairs",
     "replicate",

@@ -151,13 +151,13 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
 
 def difficulty(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)))
-    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
+    measured = DifficultyMeasurement.from_fisher(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
     return {"": ends(measured.median(few(seed)), 1.0)}
 
 
 def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=200), logits=rng.normal(size=(200, 3)))
-    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=200))  # type: ignore[arg-type]
+    measured = DifficultyMeasurement.from_fisher(fisher, rng.integers(3, size=200))  # type: ignore[arg-type]
     return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
 
 

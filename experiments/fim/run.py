@@ -34,9 +34,10 @@ from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.datasets.perturbing.edits import find_names, find_wordnet, substitution_lookups
+from rightreasons.datasets.perturbing.edits import find_names, substitution_lookups
 from rightreasons.difficulty import ranking as measures
-from rightreasons.difficulty.ranking import distribution_overlap, tied_groups
+from rightreasons.difficulty.by_difficulty import split_by_value
+from rightreasons.difficulty.ranking import distribution_overlap
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
@@ -365,7 +366,7 @@ def substitute(
         out=folder / "attributions",
     )
     print(classifier.name, "attributions done", flush=True)
-    lookups = substitution_lookups(find_wordnet())
+    lookups = substitution_lookups()
     pool = sorted({text[a:b] for text in train_texts[:300] for a, b in find_names(text)})
     options = SubstitutionOptions(
         max_length=length, seed=seed, name_pool=tuple(pool), progress=False
@@ -375,7 +376,7 @@ def substitute(
     several = options.replace(mode="joint", max_changes=8)
     joint = substitution_tests(classifier, texts, {"antonym": lookups["antonym"]}, several, **known)
     rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
-    for kind in ("synonym", "antonym", "name"):
+    for kind in ("synonym", "similar", "antonym", "name"):
         attempts = tuple(attempt for attempt in single.attempts if attempt.kind == kind)
         if attempts:
             rates[kind] = rate(attempts, values)
@@ -410,7 +411,7 @@ def rate(attempts: tuple[Attempt, ...], values: NDArray[np.float64]) -> dict[str
         "rate": whole["rate"],
         "interval": whole,
         "n_attempts": len(items),
-        "groups": [rate_of(some[group]) for group in tied_groups(values[some], 4)],
+        "groups": [rate_of(some[group]) for group in split_by_value(values[some], 4)],
         "correlation": correlation(values[some], flips[some] / tried[some]),
     }
 
@@ -440,14 +441,18 @@ def group_of(
         for attempt in joint.attempts
         if attempt.item in chosen and len(attempt.changes) == 4
     ]
-    needed = [joint.needed[item] for item in items if joint.needed[item] is not None]
+    needed = [
+        joint.fewest_changes[item] for item in items if joint.fewest_changes[item] is not None
+    ]
     return {
         "n_items": len(items),
         "single_attempts": len(attempts),
         "single_rate": float(np.mean([attempt.flipped for attempt in attempts]))
         if attempts
         else None,
-        "items_flipped_by_one": float(np.mean([single.needed[item] is not None for item in items])),
+        "items_flipped_by_one": float(
+            np.mean([single.fewest_changes[item] is not None for item in items])
+        ),
         "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in attempts]))
         if attempts
         else None,
@@ -456,7 +461,7 @@ def group_of(
         if four
         else None,
         "items_flipped_by_antonyms": float(
-            np.mean([joint.needed[item] is not None for item in items])
+            np.mean([joint.fewest_changes[item] is not None for item in items])
         ),
         "median_needed": float(np.median(needed)) if needed else None,
     }

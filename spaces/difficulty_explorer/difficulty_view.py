@@ -189,7 +189,7 @@ def replacements_page(model: str, text: str) -> str:
         for attempt in sorted(tests.attempts, key=lambda item: item.confidence_after)
     ]
     if not rows:
-        return '<p class="rr-small">WordNet has no replacement for the words that the prediction rests on.</p>'
+        return '<p class="rr-small">The thesaurus has no replacement for the words that the prediction relies on.</p>'
     flips = sum(attempt.flipped for attempt in tests.attempts)
     columns = {
         "word": "Word",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 
 # Sets of three, two, two and two items whose items are no neighbors; the last row is in none.
 NAMES = ["a", "b", "a", "c", "b", "c", "a", "d", "d", None]
@@ -18,7 +18,7 @@ def table(**columns):
 
 
 def named(**columns):
-    return ContrastItems.of(table(set=NAMES, **columns), LABELS, "set", *columns)
+    return ContrastItems.from_table(table(set=NAMES, **columns), LABELS, "set", *columns)
 
 
 def test_the_sets_of_named_columns():
@@ -61,7 +61,7 @@ def test_sets_that_are_not_whole_are_left_out():
     # The original of b and a revision of c have no label; d has no original.
     labels = LABELS.copy()
     labels[[1, 3]] = -1
-    items = ContrastItems.of(
+    items = ContrastItems.from_table(
         table(set=NAMES, flag=[*FLAGS[:7], False, False, False]),
         labels,
         groups_column="set",
@@ -84,7 +84,7 @@ def test_sets_that_are_not_whole_are_left_out():
     ids=["role", "is_original", "mirrored"],
 )
 def test_the_usual_columns_are_found(columns, original):
-    items = ContrastItems.of(table(**columns), np.array([0, 1, 0]))
+    items = ContrastItems.from_table(table(**columns), np.array([0, 1, 0]))
     assert items.is_original.tolist() == original
     assert items.n_left_out == 1
 
@@ -104,25 +104,31 @@ def test_the_usual_columns_are_found(columns, original):
     ],
 )
 def test_data_without_contrast_sets(columns):
-    assert ContrastItems.of(table(**columns), np.array([0, 1, 0])) is None
+    assert ContrastItems.from_table(table(**columns), np.array([0, 1, 0])) is None
 
 
 def test_mistakes_are_one_sentence():
     data = table(set=["x", "x", "y"], flag=["new", "old", "new"], two=[1, 1, 0])
     labels = np.array([0, 1, 0])
-    with pytest.raises(ValueError, match="column 'group'"):
-        ContrastItems.of(data, labels, "group")
-    with pytest.raises(ValueError, match="beside 'flag'"):
-        ContrastItems.of(data, labels, None, "flag")
-    with pytest.raises(ValueError, match="mark originals"):
-        ContrastItems.of(data, labels, "set", "flag")
-    with pytest.raises(ValueError, match="contrast sets"):
-        ContrastItems.of(data, labels, "set", "two")
+    with pytest.raises(
+        ValueError, match=r"Expected a column 'group', but the data has set, flag, two\."
+    ):
+        ContrastItems.from_table(data, labels, "group")
+    with pytest.raises(ValueError, match="in addition to 'flag'"):
+        ContrastItems.from_table(data, labels, None, "flag")
+    with pytest.raises(
+        ValueError, match=r"'flag' to mark originals by true and false, or .* but it holds 'new'\."
+    ):
+        ContrastItems.from_table(data, labels, "set", "flag")
+    with pytest.raises(
+        ValueError, match=r"contrast sets in the column 'set', one original .* names one\."
+    ):
+        ContrastItems.from_table(data, labels, "set", "two")
     with pytest.raises(
         ValueError,
         match="contrast sets",
     ):
-        ContrastItems.of(data, np.array([0, -1, 0]), "set")
+        ContrastItems.from_table(data, np.array([0, -1, 0]), "set")
 
 
 def test_figures_of_the_sets():

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
 from rightreasons.difficulty.measure import (
     KEPT,
     REVERSED,
     DifficultyMeasurement,
-    ExtremeFlips,
+    WordFlips,
+    select_tested_items,
 )
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionTests
-from rightreasons.models.gradients.fisher import FisherInformation
+from rightreasons.models.gradients.eigenvalues import FisherInformation
 
 RESAMPLING = Resampling(resamples=50)
 
@@ -44,7 +46,7 @@ def measured():
         [0.2, 0.4, 0.4],
     ]
     fisher = fisher_of([3.0, 0.5, np.nan, 3.0, 1.5], np.log(np.array(probabilities)))
-    return DifficultyMeasurement.of(fisher, np.array([0, 2, 1, -1, 2]))
+    return DifficultyMeasurement.from_fisher(fisher, np.array([0, 2, 1, -1, 2]))
 
 
 def test_failed_items_are_left_out(measured):
@@ -80,10 +82,12 @@ def test_groups_need_twenty_labels():
     values = np.arange(n, dtype=np.float64)
     logits = np.tile([1.0, 0.0, -1.0], (n, 1))
     labels = np.where(values < 10, 0, 1)  # class 0 is predicted: the ten easiest are right
-    few = DifficultyMeasurement.of(fisher_of(values, logits), np.where(values < 19, labels, -1))
+    few = DifficultyMeasurement.from_fisher(
+        fisher_of(values, logits), np.where(values < 19, labels, -1)
+    )
     assert few.groups == []
     assert few.accuracies(RESAMPLING) == []
-    many = DifficultyMeasurement.of(fisher_of(values, logits), labels)
+    many = DifficultyMeasurement.from_fisher(fisher_of(values, logits), labels)
     assert [len(group) for group in many.groups] == [14, 13]
     assert [estimate.value for estimate in many.accuracies(RESAMPLING)] == [
         pytest.approx(10 / 14),
@@ -105,9 +109,31 @@ def test_flips_are_two_figures():
         attempt(3, "antonym", False),
     )
     tests = SubstitutionTests("single", attempts, (1, 1, 1, None), 4, 0, "")
-    flips = ExtremeFlips([3, 2, 0, 1], 2, tests, True)
-    assert flips.n_flipped(True, KEPT) == (1, 1)
-    assert flips.n_flipped(True, REVERSED) == (1, 2)
-    assert flips.n_flipped(False, KEPT) == (0, 1)
-    assert flips.n_flipped(False, REVERSED) == (1, 2)
-    assert flips.n_flipped(False, ("name",)) == (0, 0)
+    levels = ["hardest", "hardest", "easiest", "easiest"]
+    flips = WordFlips([3, 2, 0, 1], levels, np.array([9.0, 8.0, 2.0, 1.0]), tests)
+    assert flips.count_flipped("hardest", KEPT) == (1, 1)
+    assert flips.count_flipped("hardest", REVERSED) == (1, 2)
+    assert flips.count_flipped("easiest", KEPT) == (0, 1)
+    assert flips.count_flipped("easiest", REVERSED) == (1, 2)
+    assert flips.count_flipped("easiest", ("name",)) == (0, 0)
+    # Two of four antonyms flip: item 1 and 2 of the items with difficulties 8 and 2.
+    rates = flips.measure_rates(REVERSED, RESAMPLING)
+    assert (rates.rate, rates.n_attempts, rates.items_flipped) == (0.5, 4, 0.5)
+    assert flips.measure_rates(("name",), RESAMPLING) is None
+
+
+def test_items_are_tested_at_three_levels():
+    # Of 20 items, the middle has the 4 that are left between 8 and 8.
+    assert select_tested_items(20) == {
+        "hardest": slice(0, 8),
+        "easiest": slice(12, 20),
+        "middle": slice(8, 12),
+    }
+    assert select_tested_items(101)["middle"] == slice(46, 54)
+
+
+def test_the_spectrum_has_a_row_per_item():
+    spectrum = Ragged.of(np.array([3.0, 1.0, np.nan, np.nan]), [2, 2])
+    fisher = fisher_of([3.0, np.nan], np.log([[0.5, 0.3, 0.2], [np.nan] * 3]), spectrum=spectrum)
+
+    assert DifficultyMeasurement.from_fisher(fisher).to_dict()["spectrum"] == [[3.0, 1.0], None]

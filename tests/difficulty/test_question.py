@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import datasets
 import numpy as np
@@ -9,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from command_line import run
-from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
 from rightreasons.difficulty.page_rankings import EIGENVALUE
-from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
+from rightreasons.models.choices import load_chooser
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
+from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
 
 OPTIONS = {"questions": ["difficulty"], "n_resamples": 50, "progress": False, "raise_errors": True}
@@ -54,45 +57,32 @@ def test_what_it_says(answered):
     assert all(headline.estimate.has_interval for headline in figures.values())
     assert (out / "figures" / "difficulty_accuracy.png").stat().st_size > 5_000
     page = (out / "index.html").read_text("utf-8")
-    assert "Which examples is it fragile on?" in page
+    assert "Which predictions are fragile?" in page
 
 
 def test_a_ranking_is_no_verdict(answered):
     verdict = answered[0].verdict
     assert (verdict.tone, verdict.label) == ("neutral", "Ranked by fragility")
-    assert "is no verdict" in verdict.summary
+    assert "has no verdict" in verdict.summary
     assert {rule.tone for rule in EIGENVALUE.verdict} == {"neutral"}
 
 
-def test_what_was_not_tried_without_wordnet_is_said_with_the_line_that_installs_it(
-    planted, planted_model, tmp_path, monkeypatch
-):
-    def absent():
-        raise ImportError("no WordNet")
-
-    line = "pip install 'rightreasons[wordnet]' && python -m nltk.downloader wordnet"
-    data = planted["test"].select(range(24))
-    monkeypatch.setattr("rightreasons.datasets.perturbing.edits.find_wordnet", absent)
-    found = audit(planted_model, data, out=tmp_path / "without", **OPTIONS).outcomes[0].result
-    for text in (found.verdict.summary, found.parts[-1].text):
-        assert (
-            f"Synonyms and antonyms, the words of the paper, were not tried, as WordNet is not installed: `{line}`"
-            in text
-        )
-    assert {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]} <= {"name"}
-    monkeypatch.setattr("rightreasons.datasets.perturbing.edits.find_wordnet", lambda: Words())
-    found = audit(planted_model, data, out=tmp_path / "with", **OPTIONS).outcomes[0].result
-    assert "by synonyms and antonyms of WordNet" in found.parts[-1].text
-    assert "not tried" not in found.parts[-1].text + found.verdict.summary
+def test_words_are_replaced_by_the_table_of_the_package(answered):
+    found, _ = answered
+    kinds = {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]}
+    assert {"synonym", "antonym"} <= kinds
+    assert "synonyms, similar adjectives and antonyms of WordNet" in found.parts[-1].text
 
 
-class Words:
-    """A thesaurus without a word."""
-
-    def synonyms(self, word):
-        return []
-
-    antonyms = synonyms
+def test_flips_by_difficulty_are_those_of_the_attempts(answered):
+    found, out = answered
+    attempts = found.data["substitutions"]["attempts"]
+    reversed_ = [attempt for attempt in attempts if attempt["kind"] == "antonym"]
+    rates = found.data["flips_by_difficulty"]["meaning reversed"]
+    assert rates["n_attempts"] == len(reversed_)
+    assert rates["rate"] == np.mean([attempt["flipped"] for attempt in reversed_])
+    assert sum(group["n_attempts"] for group in rates["groups"]) == len(reversed_)
+    assert (out / "figures" / "difficulty_flips.png").stat().st_size > 5_000
 
 
 def test_examples_are_marked_and_told_what_flips_them(answered):
@@ -106,8 +96,32 @@ def test_examples_are_marked_and_told_what_flips_them(answered):
     told = ("flips it to", "flips it;", "No word of it could be replaced.")
     assert all(any(words in example.note for words in told) for example in hard.examples)
     substitutions = found.data["substitutions"]
-    assert substitutions["n_items"] == 16
+    assert substitutions["n_items"] == 24
     assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
+
+
+def test_choices_of_a_language_model_are_ranked(tmp_path):
+    model = save_tiny_causal(tmp_path / "model")
+    rows = [
+        {
+            "prompt": f"the man fell because {'very ' * (number % 5)}the {word}",
+            "choices": ["of the rain", "the floor was dry"],
+            "label": number % 2,
+        }
+        for number, word in enumerate(["rain", "glass", "film", "plot"] * 6)
+    ]
+    data = datasets.Dataset.from_list(rows)
+
+    found = audit(str(model), data, out=tmp_path / "out", **OPTIONS).outcomes[0].result
+
+    direct = fisher_information(
+        load_chooser(model), data["prompt"][:], choices=data["choices"][:], progress=False
+    )
+    values = [row["eigenvalue"] for row in found.data["ranking"]]
+    np.testing.assert_allclose(values, np.sort(direct.eigenvalues)[::-1], rtol=1e-3)
+    # Words are replaced in texts alone.
+    assert found.data["substitutions"] is None
+    assert any("choices stay" in limit for limit in found.limits)
 
 
 def test_without_labels(planted, planted_model, tmp_path):
@@ -168,7 +182,7 @@ class TestContrastSets:
         columns = ("--groups-column", "set", "--original-column", "kind")
         code, said, _ = run(capsys, "difficulty", model, file, "--out", out, *columns)
         assert code == 0
-        assert "few contrast sets. On 8" in " ".join(said.split())
+        assert "Too few contrast sets for a verdict. Of 8 contrast sets" in " ".join(said.split())
         assert "Contrast sets" in (out / "index.html").read_text("utf-8")
         assert (out / "figures" / "contrast_sets.png").stat().st_size > 5_000
         stored = json.loads((out / "audit.json").read_text("utf-8"))
@@ -210,26 +224,34 @@ class TestContrastSets:
         )
         found = audit(model, data, out=tmp_path, **OPTIONS).outcomes[0].result
         assert [part.title for part in found.parts][-1] == "Contrast sets"
+        values = {row["id"]: row["eigenvalue"] for row in found.data["ranking"]}
+        differences = []
+        for name in sorted({row["set"] for row in self.rows()}):
+            members = [number for number, row in enumerate(self.rows()) if row["set"] == name]
+            revised = [values[str(number)] for number in members[:-1]]
+            differences.append(values[str(members[-1])] - np.mean(revised))
+        assert found.data["revisions"]["mean"] == pytest.approx(np.mean(differences))
+        assert found.data["revisions"]["n_pairs"] == 12
         assert len(found.data["ranking"]) == len(data)
         assert {"hardest_accuracy", "contrast_consistency"} <= {
             headline.key for headline in found.headlines
         }
-        assert found.verdict.summary.count("On 12 contrast sets it is right on") == 1
+        assert found.verdict.summary.count("Of 12 contrast sets, the model is correct on") == 1
 
     @pytest.mark.parametrize(
         ("outcomes", "tone", "label"),
         [
-            ((19, 0, 0, 0), "neutral", "Cannot tell from so few contrast sets"),
+            ((19, 0, 0, 0), "neutral", "Too few contrast sets for a verdict"),
             # All of 20: at least 0.839 at 95 %; all of 40: at least 0.912.
-            ((20, 0, 0, 0), "neutral", "Cannot tell"),
-            ((40, 0, 0, 0), "good", "Right on revisions too"),
+            ((20, 0, 0, 0), "neutral", "Inconclusive"),
+            ((40, 0, 0, 0), "good", "Correct on revisions, too"),
             ((0, 30, 0, 0), "bad", "Fails on most small revisions"),
             ((0, 15, 15, 0), "bad", "Fails on most small revisions"),  # a constant answer
-            ((0, 0, 0, 25), "neutral", "Right on no original"),
+            ((0, 0, 0, 25), "neutral", "Correct on no original"),
             # 60 of 100 where the original is right: [0.502, 0.691]; accuracies 1.0 and 0.6.
             ((60, 40, 0, 0), "bad", "Less accurate on small revisions"),
             # 80 of 95: [0.756, 0.902] is not below 0.9, 160 of 190: [0.783, 0.887] is; accuracies 0.95 and 0.85, 0.95.
-            ((80, 15, 5, 0), "neutral", "Cannot tell"),
+            ((80, 15, 5, 0), "neutral", "Inconclusive"),
             ((160, 30, 10, 0), "bad", "Less accurate on small revisions"),
             ((160, 30, 30, 0), "warn", "Fails on some small revisions"),
         ],
@@ -265,8 +287,8 @@ class TestContrastSets:
         code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
                             "--out", tmp_path / "out")  # fmt: skip
         assert code == 0
-        assert "On 2 contrast sets it is right on 100.0%" in " ".join(said.split())
-        assert "right throughout on 50.0%" in " ".join(said.split())
+        assert "Of 2 contrast sets, the model is correct on 100.0%" in " ".join(said.split())
+        assert re.search(r"and 50\.0% \S+ \S+ of the sets are correct", " ".join(said.split()))
 
     def test_pairs_of_multiple_choice(self, tmp_path):
         model = save_tiny_multiple_choice(tmp_path / "model")

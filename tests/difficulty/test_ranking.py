@@ -8,7 +8,10 @@ import pytest
 from scipy import stats
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.ranking import paired_difficulty, tied_groups
+from rightreasons.difficulty.by_difficulty import (
+    split_by_value,
+)
+from rightreasons.difficulty.ranking import paired_difficulty
 
 
 class TestPairs:
@@ -60,14 +63,14 @@ def test_items_of_equal_difficulty_share_a_group_in_any_order():
     # Groups of three and two would part the three items of difficulty 2, whose middle one is in the first.
     for order in itertools.permutations([1.0, 2.0, 2.0, 2.0, 3.0]):
         values = np.array(order)
-        assert [sorted(values[group]) for group in tied_groups(values, 2)] == [
+        assert [sorted(values[group]) for group in split_by_value(values, 2)] == [
             [1.0, 2.0, 2.0, 2.0],
             [3.0],
         ]
 
 
 def test_fewer_items_than_groups():
-    assert [group.tolist() for group in tied_groups(np.array([3.0, 1.0, 2.0]), 10)] == [
+    assert [group.tolist() for group in split_by_value(np.array([3.0, 1.0, 2.0]), 10)] == [
         [1],
         [2],
         [0],

@@ -59,7 +59,7 @@ def test_an_opposite_flips_and_a_synonym_does_not(model):
         ("synonym", "bad", False),
         ("antonym", "bad", True),
     ]
-    assert found.needed == (1, 1)
+    assert found.fewest_changes == (1, 1)
     assert found.attempts[1].text == "a bad film"
     # What is on record is what the model says.
     for attempt in found.attempts:
@@ -76,7 +76,7 @@ def test_several_at_once(model):
     assert [len(attempt.changes) for attempt in found.attempts] == [1, 2]
     assert found.attempts[-1].text == "bad and poor in a film"
     assert found.attempts[-1].flipped
-    assert found.needed[0] in (1, 2)
+    assert found.fewest_changes[0] in (1, 2)
     capped = replaced(model, [text], antonyms, mode="joint", top_k=3, max_changes=1)
     assert [len(attempt.changes) for attempt in capped.attempts] == [1]
 
@@ -99,7 +99,7 @@ def test_other_texts_do_not_change_what_is_drawn(model):
 
 def test_nothing_can_be_replaced(model):
     found = replaced(model, ["in a film"], {"antonym": LOOKUPS["antonym"]})
-    assert (found.attempts, found.needed) == ((), (None,))
+    assert (found.attempts, found.fewest_changes) == ((), (None,))
     assert found.to_dict()["n_items"] == 1
 
 
@@ -132,7 +132,7 @@ def test_changed_texts_that_the_model_cannot_score_are_left_out(model, monkeypat
         "the film is poor",
         "the film is good",
     ]
-    assert (found.n_failed, found.needed) == (1, (1, 1))
+    assert (found.n_failed, found.fewest_changes) == (1, (1, 1))
 
 
 def test_mistakes(model):

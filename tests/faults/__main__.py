@@ -133,14 +133,13 @@ def load_everything():
 
 
 def find_slow_things():
-    """Read what each process would read again: WordNet, fonts, and the version of the code."""
+    """Read what each process would read again: the thesaurus, fonts, and the version of the code."""
     import matplotlib.pyplot as plt
 
     from rightreasons.core.store import digest_package_code
-    from rightreasons.datasets.perturbing.edits import find_wordnet
+    from rightreasons.datasets.perturbing.thesaurus import load_thesaurus
 
-    with contextlib.suppress(ImportError):
-        find_wordnet()
+    load_thesaurus()
     digest_package_code()
     figure = plt.figure()
     figure.gca().set_title("fonts")

@@ -8,8 +8,8 @@ from rightreasons.behavior.question import BEHAVIOR
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.calibration.sources import SOURCES
 from rightreasons.cues.question import CUES
+from rightreasons.difficulty.page_contrast import CONTRAST
 from rightreasons.difficulty.page_rankings import EIGENVALUE
-from rightreasons.difficulty.question import CONTRAST
 from rightreasons.page.question import Examples, Lead, Plot, Rule, Table
 from rightreasons.probes.question import JUDGES, PROBES
 from rightreasons.reasons.question import REASONS

@@ -15,8 +15,8 @@ from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
-from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.page.prose import decimal, percent
 
@@ -224,11 +224,11 @@ class TestContrastSets:
     @pytest.mark.parametrize(
         ("right", "tone", "label"),
         [
-            ([(True, True)], "neutral", "Cannot tell from so few contrast sets"),
-            ([(False, True)] * 30, "neutral", "Right on no original"),
+            ([(True, True)], "neutral", "Too few contrast sets for a verdict"),
+            ([(False, True)] * 30, "neutral", "Correct on no original"),
             ([(True, False)] * 30, "bad", "Fails on most small revisions"),
             ([(True, True)] * 30, "neutral", "Cannot tell"),
-            ([(True, True)] * 60, "good", "Right on revisions too"),
+            ([(True, True)] * 60, "good", "Correct on revisions, too"),
         ],
     )
     def test_verdict(self, right, tone, label):

@@ -1,4 +1,4 @@
-"""Which examples is it fragile on?
+"""Which predictions are fragile?
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """

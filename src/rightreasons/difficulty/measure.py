@@ -1,10 +1,14 @@
-"""Which examples a model is fragile on: Fisher eigenvalues, and which single words flip the predictions."""
+"""Measurements of difficulty: Fisher eigenvalues of items, and the single words that flip their predictions.
+
+`measure_difficulty` computes the eigenvalues. `measure_flips` replaces words in the most difficult, the easiest,
+and the middle items.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +23,7 @@ from rightreasons.core.ordering import argsort_descending
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.edits import substitution_lookups
-from rightreasons.difficulty.ranking import tied_groups
+from rightreasons.difficulty.by_difficulty import FlipRates, flip_rates, split_by_value
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
@@ -30,33 +34,44 @@ from rightreasons.models.classes import Classifier
 from rightreasons.models.protocol import Scorer
 
 if TYPE_CHECKING:
-    from rightreasons.models.gradients.fisher import FisherInformation
+    from rightreasons.models.gradients.eigenvalues import FisherInformation
 
+MAX_GROUPS = 10
+"""Maximum number of groups of rising difficulty."""
 
-N_GROUPS = 10
-"""Maximum number of groups of rising difficulty; a group holds at least `GROUP_SIZE` items."""
+MIN_GROUP_SIZE = 10
+"""Smallest number of labeled items in a group."""
 
-GROUP_SIZE = 10
-
-KINDS = ("synonym", "name", "antonym")
-"""Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
+KINDS = ("synonym", "name", "similar", "antonym")
+"""Kinds of replacements, the mildest first: a flip by a synonym says more than one by an antonym."""
 
 KEPT = ("synonym", "name")
+"""Replacements that keep the meaning."""
+
+NEAR = ("similar",)
+"""Replacements by adjectives of similar meaning, which may be weaker or stronger."""
+
 REVERSED = ("antonym",)
 """Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
+
+N_TESTED_ITEMS = 8
+"""Number of items at each level of difficulty in which words are replaced."""
+
+LEVELS = ("easiest", "middle", "hardest")
+"""Levels of difficulty of the items in which words are replaced, in rising order."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class DifficultyMeasurement:
-    """The n items whose eigenvalue is known, out of N, with what the model says of them.
+    """The n of N items with a known eigenvalue, and their predictions.
 
     Attributes:
-        fisher: The Fisher information of all N items.
-        rows: (n,) rows of the items whose eigenvalue is known; what follows is about these.
-        values: (n,) their largest eigenvalues, at least 0; larger is more fragile.
+        fisher: Fisher information of all N items.
+        rows: (n,) rows of the items with a known eigenvalue. All other attributes are about these items.
+        values: (n,) largest eigenvalues, at least 0; larger is more fragile.
         predicted: (n,) predicted classes, or choices.
-        confidence: (n,) their probabilities.
-        labels: (n,) gold labels, -1 for none.
+        confidence: (n,) probabilities of the predicted classes.
+        labels: (n,) gold labels, -1 for unlabeled items.
     """
 
     fisher: FisherInformation
@@ -70,52 +85,60 @@ class DifficultyMeasurement:
         return len(self.rows)
 
     @classmethod
-    def of(
+    def from_fisher(
         cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None
     ) -> DifficultyMeasurement:
         """Join Fisher information with the probabilities that it was computed from.
 
         Args:
-            fisher: The Fisher information of N items.
-            labels: (N,) gold labels, -1 for none; None where there are none at all.
+            fisher: Fisher information of N items.
+            labels: (N,) gold labels, -1 for unlabeled items; None if no item has a label.
         """
+        # An item without tokens, or with logits that are not finite, has no eigenvalue.
         rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
-        known = softmax(fisher.logits[rows])
+        probabilities = softmax(fisher.logits[rows])
+        # A choice that an item lacks has minus infinity as its score, and so probability 0.
+        if labels is None:
+            labels = np.full(len(fisher), -1)
         return cls(
             fisher=fisher,
             rows=rows,
             values=fisher.eigenvalues[rows],
-            labels=np.full(len(rows), -1) if labels is None else labels[rows],
-            predicted=known.argmax(axis=1),
-            confidence=known.max(axis=1),
+            labels=labels[rows],
+            predicted=probabilities.argmax(axis=1),
+            confidence=probabilities.max(axis=1),
         )
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the n items."""
+        """Ids of the n items."""
         return [self.fisher.ids[row] for row in self.rows]
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """(n,) which items have a label."""
+        """(n,) whether each item has a label."""
         return np.asarray(self.labels >= 0)
 
     @property
     def correct(self) -> NDArray[np.bool_]:
-        """(n,) which predictions are the label."""
+        """(n,) whether each prediction is the label."""
         return np.asarray(self.predicted == self.labels)
 
     @functools.cached_property
     def order(self) -> list[int]:
-        """Places of the n items, the most difficult first."""
-        return [int(place) for place in argsort_descending(self.values, self.ids)]
+        """Indices of the n items, the most difficult first. Ties are in the order of their ids."""
+        return [int(index) for index in argsort_descending(self.values, self.ids)]
 
-    def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
-        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
+    def words(self, index: int, count: int = 3) -> list[str]:
+        """Return the words of an item that the eigenvector moves most; [] if it was not computed."""
+        tokens = self.fisher.tokens
+        norms = self.fisher.token_norms
+        row = int(self.rows[index])
         if tokens is None or norms is None:
             return []
-        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
+        # Equal moves keep the order of the text.
+        largest = np.argsort(-norms[row], kind="stable")[:count]
+        return [tokens[row][word] for word in largest]
 
     def median(self, resampling: Resampling) -> Estimate:
         """Return the median difficulty with its bootstrap interval."""
@@ -124,56 +147,73 @@ class DifficultyMeasurement:
 
     @functools.cached_property
     def groups(self) -> list[NDArray[np.intp]]:
-        """Places of the labeled items by groups of rising difficulty; [] where labels are too few for two groups."""
-        known = np.flatnonzero(self.labeled)
-        n_groups = min(N_GROUPS, len(known) // GROUP_SIZE)
-        return (
-            [known[group] for group in tied_groups(self.values[known], n_groups)]
-            if n_groups > 1
-            else []
-        )
+        """Indices of the labeled items by rising difficulty; [] if labels are too few for two groups."""
+        labeled = np.flatnonzero(self.labeled)
+        # With fewer items than this in a group, its interval would span most accuracies.
+        n_groups = min(MAX_GROUPS, len(labeled) // MIN_GROUP_SIZE)
+        if n_groups < 2:
+            return []
+        groups = []
+        for group in split_by_value(self.values[labeled], n_groups):
+            groups.append(labeled[group])
+        return groups
 
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
-        """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
-        right = [self.correct[group] for group in self.groups]
-        return [
-            make_estimate(
-                float(each.mean()),
-                wilson(int(each.sum()), len(each), confidence_level=resampling.level),
-            )
-            for each in right
-        ]
+        """Return the accuracy on each of the `groups` with its Wilson interval."""
+        estimates = []
+        for group in self.groups:
+            # A group at either end is often all correct or all wrong: Wilson's interval keeps a width.
+            is_correct = self.correct[group]
+            interval = wilson(int(is_correct.sum()), len(group), confidence_level=resampling.level)
+            estimates.append(make_estimate(float(is_correct.mean()), interval))
+        return estimates
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values: columns of N, None where an item could not be computed."""
-        fisher, values = self.fisher, self.values
-        figures: dict[str, Callable[[Floats], Any]] = {
-            "mean": np.mean, "std": np.std, "median": np.median, "min": np.min, "max": np.max
-        }  # fmt: skip
-
-        def column(known: NDArray[Any]) -> list[Any]:
-            cells = np.full(len(fisher), None, dtype=object)
-            cells[self.rows] = known.tolist()
-            return list(cells)
-
-        return {
-            "fim_difficulty": column(values),
-            **{
-                name: float(figure(values)) if len(self) else None
-                for name, figure in figures.items()
-            },
-            "scale_free": column(fisher.scale_free[self.rows]),
-            "predictions": column(self.predicted),
-            "confidences": column(self.confidence),
-            "error": column(self.fisher.error[self.rows]),
-            "failures": [
-                {"row": fisher.ids.index(name), "reason": reason}
-                for name, reason in fisher.failures
-            ],
+        """Return everything as plain values: columns of N, with None for items that failed."""
+        fisher = self.fisher
+        # Users of the module know their texts by row, and not by id.
+        failures = []
+        for name, reason in fisher.failures:
+            failures.append({"row": fisher.ids.index(name), "reason": reason})
+        result = {
+            "fim_difficulty": self._fill_column(self.values),
+            **self._summarize(),
+            "scale_free": self._fill_column(fisher.scale_free[self.rows]),
+            "predictions": self._fill_column(self.predicted),
+            "confidences": self._fill_column(self.confidence),
+            "error": self._fill_column(fisher.error[self.rows]),
+            "failures": failures,
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),
             "definition": fisher.definition,
         }
+        if fisher.spectrum is not None:
+            # A row per item, of as many eigenvalues as it has classes or choices less one.
+            spectra = [row.tolist() for row in fisher.spectrum]
+            failed = np.setdiff1d(np.arange(len(fisher)), self.rows)
+            for row in failed.tolist():
+                spectra[row] = None
+            result["spectrum"] = spectra
+        return result
+
+    def _summarize(self) -> dict[str, float | None]:
+        """Return the usual figures of the eigenvalues; None if all items failed."""
+        if not len(self):
+            return dict.fromkeys(("mean", "std", "median", "min", "max"))
+        return {
+            "mean": float(np.mean(self.values)),
+            "std": float(np.std(self.values)),
+            "median": float(np.median(self.values)),
+            "min": float(np.min(self.values)),
+            "max": float(np.max(self.values)),
+        }
+
+    def _fill_column(self, values: NDArray[Any]) -> list[Any]:
+        """Return a column of N cells from values of the n items."""
+        # Only an array of objects holds None beside numbers.
+        cells = np.full(len(self.fisher), None, dtype=object)
+        cells[self.rows] = values.tolist()
+        return list(cells)
 
 
 def measure_difficulty(
@@ -186,18 +226,18 @@ def measure_difficulty(
     """Compute how fragile the prediction of each item is.
 
     Args:
-        classifier: From `load_classifier`.
-        texts: N texts.
-        labels: (N,) gold labels, -1 for none; None where there are none at all.
-        **options: Options of `fisher_information`, such as `text_pairs`, `ids`, `eigenvector`, `unit`,
-            `batch_size` and `out`.
+        classifier: A classifier, or a model that chooses; see `fisher_information`.
+        texts: N texts, or prompts.
+        labels: (N,) gold labels, -1 for unlabeled items; None if no item has a label.
+        **options: Options of `fisher_information`, such as `text_pairs`, `choices`, `ids`, `spectrum`,
+            `eigenvector`, `unit`, `batch_size` and `out`.
 
     Returns:
-        The items whose eigenvalue is known, with what the model says of them.
+        The items with a known eigenvalue, and their predictions.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If lengths differ or an option is wrong.
+        TypeError: If an argument has the wrong type.
+        ValueError: If lengths differ or an option is invalid.
 
     References:
         Datta et al. (2020), "Geometry matters: Exploring language examples at the decision boundary".
@@ -205,66 +245,106 @@ def measure_difficulty(
     require_package("torch")
     from rightreasons.models.gradients.fisher import fisher_information
 
-    return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)
+    fisher = fisher_information(classifier, texts, **options)
+    return DifficultyMeasurement.from_fisher(fisher, labels)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ExtremeFlips:
-    """What single replaced words do to the most and the least difficult items.
+class WordFlips:
+    """Effect of single replaced words on items of different difficulty.
 
     Attributes:
-        places: Places of the tested items among the measured ones: the hardest first, then the easiest.
-        n_hard: How many of them are the hardest; as many are the easiest.
+        indices: Indices of the tested items among the measured ones.
+        levels: Level of each of them: "easiest", "middle" or "hardest".
+        values: Their difficulties.
         tests: The substitution tests.
-        has_wordnet: Whether synonyms and antonyms were tried.
     """
 
-    places: list[int]
-    n_hard: int
+    indices: list[int]
+    levels: list[str]
+    values: Floats
     tests: SubstitutionTests
-    has_wordnet: bool
 
-    def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
-        """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
-        attempts = self.attempts(hard, kinds)
-        return len({each.item for each in attempts if each.flipped}), len(
-            {each.item for each in attempts}
+    def select_attempts(self, level: str, kinds: Sequence[str]) -> list[Attempt]:
+        """Return the replacements of some kinds in the items of a level."""
+        attempts = []
+        for attempt in self.tests.attempts:
+            if self.levels[attempt.item] == level and attempt.kind in kinds:
+                attempts.append(attempt)
+        return attempts
+
+    def count_items(self, level: str) -> int:
+        """Return the number of tested items of a level."""
+        return self.levels.count(level)
+
+    def count_flipped(self, level: str, kinds: Sequence[str]) -> tuple[int, int]:
+        """Return how many items one replacement of some kinds flips, and how many have one."""
+        attempts = self.select_attempts(level, kinds)
+        # An item counts once, however many of its replacements flip it.
+        flipped = set()
+        tested = set()
+        for attempt in attempts:
+            tested.add(attempt.item)
+            if attempt.flipped:
+                flipped.add(attempt.item)
+        return len(flipped), len(tested)
+
+    def measure_rates(self, kinds: Sequence[str], resampling: Resampling) -> FlipRates | None:
+        """Return the flip rates by difficulty of some kinds; None if no such word was replaced."""
+        flipped = []
+        items = []
+        for attempt in self.tests.attempts:
+            if attempt.kind in kinds:
+                flipped.append(attempt.flipped)
+                items.append(attempt.item)
+        if not flipped:
+            return None
+        # The tested items are their own sample: its thirds are about the three levels.
+        return flip_rates(
+            flipped,
+            items,
+            self.values,
+            n_groups=len(LEVELS),
+            confidence_level=resampling.level,
         )
 
-    def attempts(self, hard: bool, kinds: Sequence[str]) -> list[Attempt]:
-        """Return the replacements of some kinds in the hardest, or the easiest, items."""
-        return [
-            each
-            for each in self.tests.attempts
-            if (each.item < self.n_hard) == hard and each.kind in kinds
-        ]
+    def list_attempts(self, index: int) -> list[Attempt] | None:
+        """Return the attempts on an item, the most informative first; None if it was not tested.
 
-    def of_place(self, place: int) -> list[Attempt] | None:
-        """Return the attempts on an item, the most informative first: flips, the mildest first, then by confidence.
+        Flips come first, the mildest before others, and then attempts by the remaining confidence.
 
         Args:
-            place: The place of the item among the measured ones.
-
-        Returns:
-            The attempts; None for an item that was not tested.
+            index: Index of the item among the measured ones.
         """
-        if place not in self.places:
+        if index not in self.indices:
             return None
-        attempts = [
-            attempt for attempt in self.tests.attempts if attempt.item == self.places.index(place)
-        ]
-        return sorted(
-            attempts,
-            key=lambda each: (
-                not each.flipped,
-                each.flipped and KINDS.index(each.kind),
-                each.confidence_after,
-            ),
-        )
+        item = self.indices.index(index)
+        attempts = filter(lambda attempt: attempt.item == item, self.tests.attempts)
+        return sorted(attempts, key=_rank_attempt)
 
 
-N_TESTED = 8
-"""Items at each end whose words are replaced."""
+def _rank_attempt(attempt: Attempt) -> tuple[bool, int, float]:
+    # Of the attempts without a flip, only the confidence decides.
+    mildness = KINDS.index(attempt.kind) if attempt.flipped else 0
+    return not attempt.flipped, mildness, attempt.confidence_after
+
+
+def select_tested_items(n_items: int) -> Mapping[str, slice]:
+    """Return the ranks of the tested items of each level, counted from the most difficult item.
+
+    Example:
+        >>> select_tested_items(100)["middle"]
+        slice(46, 54, None)
+    """
+    # The ends come before the middle, which is smaller if there are few items.
+    n_ends = min(N_TESTED_ITEMS, n_items // 2)
+    n_middle = min(N_TESTED_ITEMS, n_items - 2 * n_ends)
+    start = (n_items - n_middle) // 2
+    return {
+        "hardest": slice(0, n_ends),
+        "easiest": slice(n_items - n_ends, n_items),
+        "middle": slice(start, start + n_middle),
+    }
 
 
 def measure_flips(
@@ -272,25 +352,33 @@ def measure_flips(
     texts: Sequence[str],
     measured: DifficultyMeasurement,
     options: SubstitutionOptions,
-) -> ExtremeFlips:
-    """Replace the most attributed words of the hardest and the easiest items, one at a time.
+) -> WordFlips:
+    """Replace the most attributed words of items at three levels of difficulty, one at a time.
 
     Args:
         classifier: A sequence classifier.
         texts: The N texts that were measured.
         measured: Their difficulty.
-        options: How words are chosen and replaced.
+        options: The words that are replaced, and their replacements.
 
     Returns:
-        What became of the predictions.
+        The predictions of the changed texts.
 
     References:
         Datta et al. (2020), "Geometry matters", section 4.2.1.
     """
-    lookups = substitution_lookups()
-    n_hard = min(N_TESTED, len(measured) // 2)
-    places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
-    chosen = [texts[measured.rows[place]] for place in places]
-    ids = [measured.ids[place] for place in places]
-    tests = substitution_tests(classifier, chosen, lookups, options, ids=ids)
-    return ExtremeFlips(places, n_hard, tests, bool(lookups))
+    indices: list[int] = []
+    levels: list[str] = []
+    for level, ranks in select_tested_items(len(measured)).items():
+        selected = measured.order[ranks]
+        indices += selected
+        levels += [level] * len(selected)
+    ids = measured.ids
+    tests = substitution_tests(
+        classifier,
+        [texts[measured.rows[index]] for index in indices],
+        substitution_lookups(),
+        options,
+        ids=[ids[index] for index in indices],
+    )
+    return WordFlips(indices, levels, measured.values[indices], tests)

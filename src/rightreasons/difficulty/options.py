@@ -1,4 +1,4 @@
-"""The options of the question difficulty, and how many items it asks about."""
+"""The options of the question difficulty, and about how many passes it takes."""
 
 from __future__ import annotations
 
@@ -6,31 +6,49 @@ from typing import Any, ClassVar
 
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.options import QuestionOptions, Requirements, option
+from rightreasons.difficulty.scope import explain_missing_fisher
 
-FLIP_PASSES = 1800.0
-"""Passes for the replacements of single words in the texts at both ends of the difficulty, which are always as many."""
+FLIP_PASSES = 2700.0
+"""Passes for the replacements of single words. The number of tested items is always the same."""
+
+MAX_CHOICE_ITEMS = 100
+"""Maximum number of items of a model that chooses, such as a language model, which reads each choice."""
 
 
 class DifficultyOptions(QuestionOptions):
-    """Which examples is it fragile on?"""
+    """Which predictions are fragile?"""
 
     tables: ClassVar[Requirements] = {"classification": ""}
     is_about_labels: ClassVar[bool] = True
 
     items: int = option(
-        1000, "Maximum number of items that are ranked by their eigenvalue.", minimum=MIN_ITEMS
+        1000,
+        "Maximum number of items that are ranked by their eigenvalue; at most 100 if a model "
+        "chooses, as a language model does.",
+        minimum=MIN_ITEMS,
     )
     original_column: str | None = option(
         None,
-        "Column that marks the original of each contrast set, by true and false or by the word original; role, "
-        "is_original or mirrored where there is one, else the first item of each set is it.",
+        "Column that marks the original of each contrast set, by true and false or by the word "
+        "original; role, is_original or mirrored if there is one, else the first item of each set.",
     )
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question needs; one with its gradient costs three."""
+        """Return about how many passes of one item the question takes.
+
+        A pass with its gradient costs about three.
+        """
         split = context.primary
-        if context.why_no_gradients():
-            return 0.0
         n_classes = len(context.label_names or ()) or 2
-        flips = FLIP_PASSES if context.task == "classification" else 0.0
-        return min(self.items, len(split)) * (1 + 2 * n_classes) + flips
+        n_items = min(self.items, len(split))
+        if not context.why_no_gradients():
+            n_passes = n_items * (1.0 + 2.0 * n_classes)
+            # Words are replaced in texts alone.
+            if context.task == "classification":
+                n_passes += FLIP_PASSES
+            return n_passes
+
+        # Contrast sets take no passes beyond the predictions.
+        if explain_missing_fisher(context):
+            return 0.0
+        return min(n_items, MAX_CHOICE_ITEMS) * 3.0 * n_classes

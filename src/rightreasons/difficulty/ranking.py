@@ -1,4 +1,8 @@
-"""Difficulty of examples: pairs before and after a change, groups by it, overlap of two groups, and data maps."""
+"""Difficulty of examples: changes by perturbation, the overlap of two sets, and data maps.
+
+`paired_difficulty` compares examples with their perturbations, `distribution_overlap` compares two sets, and
+`data_map` follows the examples of a training set over the epochs.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.core.arrays import to_floats, to_numpy
+from rightreasons.core.arrays import Floats, to_floats, to_numpy
 from rightreasons.core.bootstrap import bootstrap_mean
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_number, check_same_length, check_vector
 
+N_GRID_POINTS = 4096
+"""Number of points at which kernel densities are compared."""
+
 
 @dataclasses.dataclass(frozen=True)
 class PairedDifficulty(Result):
-    """How the difficulty of examples changes when they are perturbed; see `paired_difficulty`.
+    """Change of the difficulty of examples by a perturbation; see `paired_difficulty`.
 
     Attributes:
-        mean: Mean of difficulty(original) - difficulty(perturbed); negative where the perturbation made it harder.
+        mean: Mean of difficulty(original) - difficulty(perturbed), negative if the perturbation made the
+            examples harder.
         std: Standard deviation of that difference (population).
-        not_harder: Share of pairs whose difference is at least 0, in [0, 1].
-        ineffective: Share of pairs whose difference is not below `-threshold`.
-        threshold: How much harder a perturbation has to make an example to count.
-        p_value: Two-sided Wilcoxon signed-rank test of the differences; None where all are 0.
-        n_pairs: How many pairs.
-        interval: Bootstrap interval of `mean` over pairs; None unless requested, or where all differences are equal.
-        differences: The differences themselves.
+        not_harder: Share of pairs with a difference of at least 0, in [0, 1].
+        ineffective: Share of pairs with a difference of at least `-threshold`.
+        threshold: Increase of difficulty from which a perturbation counts as effective.
+        p_value: Two-sided Wilcoxon signed-rank test of the differences; None if all of them are 0.
+        n_pairs: Number of pairs.
+        interval: Bootstrap interval of the mean over pairs. None unless requested, or if all differences
+            are equal.
+        differences: (N,) differences.
     """
 
     mean: float
@@ -60,8 +69,9 @@ def paired_difficulty(
     Args:
         original: (N,) difficulties, such as Fisher eigenvalues.
         perturbed: (N,) difficulties of their perturbations, in the same order.
-        threshold: A perturbation counts as effective below `-threshold`; default 0, the paper also proposes 1.
-        resampling: How the bootstrap interval of the mean is resampled; None (default) gives none.
+        threshold: A perturbation counts as effective below `-threshold`; default 0. The paper also
+            proposes 1.
+        resampling: Resampling of the bootstrap interval of the mean; None (default) for no interval.
 
     Returns:
         A `PairedDifficulty`.
@@ -77,58 +87,41 @@ def paired_difficulty(
         >>> round(result.mean, 6), round(result.not_harder, 6)
         (0.333333, 0.666667)
     """
-    before, after = check_vector(original, "original"), check_vector(perturbed, "perturbed")
-    n_pairs = check_same_length(original=before, perturbed=after)
-    least = check_number(threshold, "threshold", minimum=0)
-    delta = before - after
+    originals = check_vector(original, "original")
+    revisions = check_vector(perturbed, "perturbed")
+    n_pairs = check_same_length(original=originals, perturbed=revisions)
+    margin = check_number(threshold, "threshold", minimum=0)
+    delta = originals - revisions
+
+    # Wilcoxon's test discards pairs without a change, so it needs at least one change.
+    p_value = None
+    if delta.any():
+        p_value = float(stats.wilcoxon(delta).pvalue)
+    interval = None
+    if resampling is not None and np.ptp(delta) > 0:
+        interval = bootstrap_mean(delta, resampling=resampling)
     return PairedDifficulty(
         mean=float(delta.mean()),
         std=float(delta.std()),
         not_harder=float((delta >= 0).mean()),
-        ineffective=float((delta >= -least).mean()),
-        threshold=least,
-        p_value=float(stats.wilcoxon(delta).pvalue) if delta.any() else None,
+        ineffective=float((delta >= -margin).mean()),
+        threshold=margin,
+        p_value=p_value,
         n_pairs=n_pairs,
-        interval=None
-        if resampling is None or np.ptp(delta) == 0
-        else bootstrap_mean(delta, resampling=resampling),
+        interval=interval,
         differences=delta.tolist(),
     )
 
 
-def tied_groups(values: NDArray[np.float64], n_groups: int) -> list[NDArray[np.intp]]:
-    """Split items into groups of about equal size by rising value; equal values share the group of their middle one.
-
-    Args:
-        values: (N,) values.
-        n_groups: Number of groups; there are fewer with fewer items or where equal values fill several.
-
-    Returns:
-        The places of the items of each group, in their order. Without equal values the sizes differ by one at most.
-
-    Example:
-        >>> [group.tolist() for group in tied_groups(np.array([3.0, 1.0, 2.0, 2.0, 2.0]), 2)]
-        [[1, 2, 3, 4], [0]]
-    """
-    ordered = np.sort(values)
-    middle = sum(np.searchsorted(ordered, values, side=side) for side in ("left", "right")) // 2
-    sizes = [len(part) for part in np.array_split(ordered, min(n_groups, len(values)))]
-    group = np.repeat(np.arange(len(sizes)), sizes)[middle]
-    return [np.flatnonzero(group == number) for number in np.unique(group)]
-
-
-_CELLS = 4096
-"""Points of the grid on which kernel densities are compared."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Overlap(Result):
-    """How much two distributions share; see `distribution_overlap`.
+    """Overlap of two distributions; see `distribution_overlap`.
 
     Attributes:
-        histogram: Overlapping coefficient of the two histograms over shared bins (Freedman-Diaconis of both samples
-            together), in [0, 1]; 1 is the same.
-        kde: The same of two Gaussian kernel density estimates; None where a sample has no spread.
+        histogram: Overlapping coefficient of two histograms over shared bins (Freedman-Diaconis of both
+            samples together), in [0, 1]; 1 for equal histograms.
+        kde: Overlapping coefficient of two Gaussian kernel density estimates. None if a sample has no
+            spread.
     """
 
     histogram: float
@@ -138,8 +131,8 @@ class Overlap(Result):
 def distribution_overlap(first: object, second: object) -> Overlap:
     r"""Measure the overlap of two distributions: OVL = integral of min(f, g).
 
-    The paper does not say how it measured overlaps of difficulty distributions; both usual estimates are returned. Two
-    samples overlap less than their distributions.
+    The paper does not say how it measured overlaps of difficulty distributions; both usual estimates are
+    returned. Two samples overlap less than their distributions.
 
     Args:
         first: (N,) values.
@@ -157,21 +150,29 @@ def distribution_overlap(first: object, second: object) -> Overlap:
         >>> distribution_overlap([0, 1, 2, 3], [10, 11, 12, 13]).histogram
         0.0
     """
+    # Shared bins: each sample by itself would get bins of another width.
     samples = [check_vector(first, "first"), check_vector(second, "second")]
     edges = np.histogram_bin_edges(np.concatenate(samples), bins="fd")
-    shares = [np.histogram(sample, edges)[0] / len(sample) for sample in samples]
+    shares = []
+    for sample in samples:
+        counts, _ = np.histogram(sample, edges)
+        shares.append(counts / len(sample))
     kde = None
+    # A kernel density needs a standard deviation.
     if all(len(sample) > 1 and np.ptp(sample) > 0 for sample in samples):
-        reach = 4 * max(sample.std() for sample in samples)
-        low, high = min(map(np.min, samples)) - reach, max(map(np.max, samples)) + reach
-        grid = np.linspace(low, high, _CELLS)
-        densities = [stats.gaussian_kde(sample)(grid) for sample in samples]
-        # The grid is cut where densities are all but 0; normalizing keeps two equal samples at 1.
-        kde = float(np.minimum(*(density / density.sum() for density in densities)).sum())
+        kde = _measure_kernel_overlap(samples)
     return Overlap(float(np.minimum(*shares).sum()), kde)
 
 
-# ------------------------------------- Data maps: which examples a model finds easy, ambiguous or hard while it learns
+def _measure_kernel_overlap(samples: list[NDArray[np.float64]]) -> float:
+    margin = 4 * max(sample.std() for sample in samples)
+    low = min(map(np.min, samples)) - margin
+    high = max(map(np.max, samples)) + margin
+    grid = np.linspace(low, high, N_GRID_POINTS)
+    densities = [stats.gaussian_kde(sample)(grid) for sample in samples]
+    # The grid ends where densities are almost 0; normalizing keeps two equal samples at 1.
+    normalized = [density / density.sum() for density in densities]
+    return float(np.minimum(*normalized).sum())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -180,19 +181,19 @@ class DataMap(Result):
 
     Attributes:
         confidence: (N,) mean over the epochs of the probability of the gold label, in [0, 1].
-        variability: (N,) its standard deviation over the epochs, in [0, 0.5].
-        correctness: (N,) share of the epochs in which the prediction is the gold label, in [0, 1].
-        n_epochs: E.
+        variability: (N,) standard deviation of that probability over the epochs, in [0, 0.5].
+        correctness: (N,) share of the epochs with a correct prediction, in [0, 1].
+        n_epochs: Number of epochs, E.
     """
 
-    confidence: NDArray[np.float64]
-    variability: NDArray[np.float64]
-    correctness: NDArray[np.float64]
+    confidence: Floats
+    variability: Floats
+    correctness: Floats
     n_epochs: int
 
 
 def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
-    r"""Map training examples by the model's predictions, epoch by epoch.
+    r"""Map training examples by the model's predictions in each epoch.
 
     \[ \mu_i = \frac1E \sum_e p_e(y_i \mid x_i), \quad
        \sigma_i = \sqrt{\frac1E \sum_e (p_e(y_i \mid x_i) - \mu_i)^2}, \quad
@@ -200,42 +201,56 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
 
     Args:
         gold_probabilities: (E, N) probability of the gold label at the end of each epoch, in [0, 1].
-        correct: (E, N) whether the prediction was right.
+        correct: (E, N) whether the prediction was correct.
 
     Returns:
-        `DataMap`.
+        A `DataMap`.
 
     Raises:
-        ValueError: If the shapes differ, something is empty or a probability is out of range.
+        ValueError: If the shapes differ, an array is empty, or a probability is out of range.
 
     References:
-        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics",
-        section 2.
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training
+        Dynamics", section 2.
 
     Example:
         >>> dynamics = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
-        >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
-        ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
+        >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist()
+        ([0.8, 0.4], [0.1, 0.2])
+        >>> dynamics.correctness.tolist()
+        [1.0, 0.5]
     """
-    probability = to_floats(gold_probabilities, "gold_probabilities")
-    right = to_numpy(correct, "correct")
-    right = to_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
-    if probability.ndim != 2 or probability.size == 0:
+    probabilities = to_floats(gold_probabilities, "gold_probabilities")
+    flags = to_numpy(correct, "correct")
+    if flags.dtype.kind == "b":
+        flags = flags.astype(np.float64)
+    # Shares are allowed, too: a step may average the correctness of several looks at an example.
+    is_correct = to_floats(flags, "correct")
+    if probabilities.ndim != 2 or probabilities.size == 0:
         raise ValueError(
-            f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}."
+            f"Expected `gold_probabilities` of shape (E, N), but got shape {probabilities.shape}."
         )
-    if right.shape != probability.shape:
+    if is_correct.shape != probabilities.shape:
         raise ValueError(
-            f"Expected `correct` of the shape of `gold_probabilities`, {probability.shape}, but got {right.shape}."
+            "Expected `correct` of the shape of `gold_probabilities`, "
+            f"{probabilities.shape}, but got {is_correct.shape}."
         )
-    for name, values in (("gold_probabilities", probability), ("correct", right)):
-        outside = np.argwhere(~((values >= 0) & (values <= 1)))
-        if len(outside):
-            epoch, example = outside[0].tolist()
-            raise ValueError(
-                f"Expected values between 0 and 1 in `{name}`, but example {example} of epoch {epoch} has "
-                f"{values[epoch, example]}."
-            )
+    _check_shares(probabilities, "gold_probabilities")
+    _check_shares(is_correct, "correct")
     return DataMap(
-        probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability)
+        confidence=probabilities.mean(axis=0),
+        variability=probabilities.std(axis=0),
+        correctness=is_correct.mean(axis=0),
+        n_epochs=len(probabilities),
     )
+
+
+def _check_shares(values: Floats, name: str) -> None:
+    # The negation also finds NaN, which compares as false.
+    outside = np.argwhere(~((values >= 0) & (values <= 1)))
+    if len(outside):
+        epoch, example = outside[0].tolist()
+        raise ValueError(
+            f"Expected values between 0 and 1 in `{name}`, but example {example} of epoch {epoch} has "
+            f"{values[epoch, example]}."
+        )

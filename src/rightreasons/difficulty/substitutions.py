@@ -1,14 +1,20 @@
-"""Substitution tests: replace the words that a prediction rests on, and see whether it changes."""
+"""Substitution tests: replace the words that a prediction relies on, and see whether it changes.
+
+`substitution_tests` chooses words by integrated gradients, replaces them one at a time or together, and predicts
+the changed texts.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rightreasons.core.arrays import Floats
 from rightreasons.core.options import Options, option
 from rightreasons.core.results import Result
 from rightreasons.core.tokens import STOP_WORDS
@@ -25,7 +31,7 @@ from rightreasons.models.gradients.options import Attributions
 
 
 class SubstitutionOptions(Options):
-    """How words are chosen and replaced; see `substitution_tests`."""
+    """Options of `substitution_tests`: the words that are replaced, and their replacements."""
 
     mode: str = option(
         "single",
@@ -36,7 +42,7 @@ class SubstitutionOptions(Options):
         None, "Number of words to choose; by default those beyond the threshold.", minimum=1
     )
     name_pool: tuple[str, ...] = option(
-        (), "Names to use where the text has no second one; by default common US names."
+        (), "Names to use if the text has no second one; by default common US names."
     )
     n_candidates: int = option(1, "Candidates of each kind per word (mode single).", minimum=1)
     max_changes: int = option(
@@ -49,23 +55,23 @@ class SubstitutionOptions(Options):
     seed: int = option(0, "Seed of the candidates.", minimum=0)
     progress: bool = option(True, "Show progress bars.")
     fail_fast: bool = option(
-        True, "Stop at a changed text that the model cannot score; else it is left out."
+        True, "Stop at a changed text that the model cannot score; else it is excluded."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Attempt(Result):
-    """One changed text and the prediction for it.
+    """One changed text and its prediction.
 
     Attributes:
         item: Row of the original.
         id: Id of the original.
-        kind: "synonym", "antonym" or "name".
-        changes: The substitutions made together.
+        kind: "synonym", "similar", "antonym" or "name".
+        changes: Substitutions that were made together.
         text: The changed text.
-        flipped: Whether another class is predicted.
-        before: The class predicted for the original.
-        after: The class predicted for the changed text.
+        flipped: Whether the predicted class differs.
+        before: Predicted class of the original.
+        after: Predicted class of the changed text.
         confidence_before: Probability of class `before` for the original.
         confidence_after: Probability of class `before` for the changed text.
     """
@@ -84,25 +90,43 @@ class Attempt(Result):
 
 @dataclasses.dataclass(frozen=True)
 class SubstitutionTests(Result):
-    """The effect of substitutions; see `substitution_tests`.
+    """Effect of substitutions on predictions; see `substitution_tests`.
 
     Attributes:
         mode: "single" or "joint".
         attempts: Every changed text.
-        needed: For each item, the fewest replaced words of an attempt that flips it; None where no attempt does.
+        fewest_changes: For each item, the smallest number of replaced words of an attempt that flips it.
+            None if no attempt does.
         n_items: Number of items.
-        n_unknown: Number of replacements that are left out because the model's vocabulary lacks them.
-        definition: How words were chosen and replaced.
-        n_failed: Number of changed texts that the model could not score; they are left out.
+        n_unknown: Number of replacements that are excluded because the model's vocabulary lacks them.
+        definition: Description of the words and their replacement.
+        n_failed: Number of changed texts that are excluded because the model could not score them.
     """
 
     mode: str
     attempts: tuple[Attempt, ...]
-    needed: tuple[int | None, ...]
+    fewest_changes: tuple[int | None, ...]
     n_items: int
     n_unknown: int
     definition: str
     n_failed: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        # The name of an earlier release.
+        if name == "needed":
+            message = "SubstitutionTests.needed is now fewest_changes."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return self.fewest_changes
+        raise AttributeError(f"SubstitutionTests has no attribute {name!r}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """Substitutions that make one changed text of an item."""
+
+    item: int
+    kind: str
+    changes: tuple[Substitution, ...]
 
 
 def substitution_tests(
@@ -114,134 +138,215 @@ def substitution_tests(
     ids: Iterable[object] | None = None,
     attributions: Attributions | None = None,
 ) -> SubstitutionTests:
-    r"""Replace the words that predictions rest on, one at a time or several at once.
+    r"""Replace the words that predictions rely on, one at a time or several at once.
 
-    Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1 standard deviation
-    over the words of the text, or the `top_k` largest; English function words and punctuation are never replaced. In
-    mode "single" each attempt replaces one word by one candidate, or one name. In mode "joint" attempt k replaces the k
-    most attributed words that have a candidate of the kind, k = 1, 2, …, `max_changes`. A replacement that the
-    tokenizer reads as its unknown token would test that token and not the word, so it is left out and counted.
+    Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1
+    standard deviation over the words of the text, or the `top_k` largest. English function words and
+    punctuation are never replaced. In mode "single" each attempt replaces one word by one candidate, or one
+    name. In mode "joint" attempt k replaces the k most attributed words that have a candidate of the kind,
+    k = 1, 2, …, `max_changes`. A replacement that the tokenizer reads as its unknown token would test that
+    token and not the word, so it is excluded and counted.
 
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        lookups: For each kind, candidates of a word and their source, from `datasets.substitution_lookups`.
-        options: How words are chosen and replaced.
-        ids: N unique ids; an id and the seed decide what is drawn for a text, whatever the other texts are.
-        attributions: Integrated gradients of the texts, unit="word", if they are known already.
+        lookups: For each kind, candidates of a word and their source, from
+            `datasets.substitution_lookups`.
+        options: The words that are replaced, and their replacements.
+        ids: N unique ids. An id and the seed decide what is drawn for a text, whatever the other texts
+            are.
+        attributions: Integrated gradients of the texts, unit="word". If None, they are computed.
 
     Returns:
         A `SubstitutionTests`.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If a column or an option is wrong.
+        TypeError: If an argument has the wrong type.
+        ValueError: If columns differ in length or an option is invalid.
 
     References:
-        Datta et al. (2020), "Geometry matters", section 4.2.1 and Tables 1-3. The threshold is not given there; mean
-        plus one standard deviation is ours.
+        Datta et al. (2020), "Geometry matters", section 4.2.1 and Tables 1-3. The threshold is not given
+        there; mean plus one standard deviation is ours.
     """
     rows = check_texts(texts, "texts")
-    keys = check_ids(range(len(rows)) if ids is None else ids, "ids")
+    names = check_ids(range(len(rows)) if ids is None else ids, "ids")
     running: dict[str, Any] = {"max_length": options.max_length, "progress": options.progress}
     if attributions is None:
+        # Gradients need torch, which the rest of this module does without.
         from rightreasons.models.gradients.attribution import integrated_gradients
 
-        check_same_length(texts=rows, ids=keys)
-        attributions = integrated_gradients(classifier, rows, ids=keys, unit="word", **running)
-    check_same_length(texts=rows, ids=keys, attributions=attributions)
-    before = softmax(np.asarray(attributions.logits, dtype=np.float64))
-    is_single, top_k, seed = options.mode == "single", options.top_k, options.seed
-    plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
+        check_same_length(texts=rows, ids=names)
+        attributions = integrated_gradients(classifier, rows, ids=names, unit="word", **running)
+    check_same_length(texts=rows, ids=names, attributions=attributions)
+
+    is_known = make_vocabulary_check(classifier)
+    plans: list[_Plan] = []
     n_unknown = 0
-    unknown = getattr(classifier.tokenizer, "unk_token_id", None)
+    for item, (text, name) in enumerate(zip(rows, names, strict=True)):
+        spans = _choose_words(attributions, item, text, options.top_k)
+        changes = _draw_changes(text, spans, lookups, options, name)
+        usable = [change for change in changes if is_known(change.replacement)]
+        n_unknown += len(changes) - len(usable)
+        plans += _plan_attempts(item, usable, lookups, options)
 
-    @functools.cache
-    def knows(word: str) -> bool:  # the tokenizer reads it without its unknown token
-        return (
-            unknown is None
-            or unknown
-            not in classifier.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
-        )
-
-    for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
-        spans = _chosen_words(attributions, item, text, top_k)
-        n_candidates = options.n_candidates if is_single else 1
-        changes = word_substitutions(
-            text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates
-        )
-        if is_single:
-            changes += name_substitutions(text, item_id=key, seed=seed, pool=options.name_pool)
-        known = [change for change in changes if knows(change.replacement)]
-        n_unknown += len(changes) - len(known)
-        if is_single:
-            plans += [(item, change.kind, (change,)) for change in known]
-        else:
-            for kind in lookups:
-                of_kind = [change for change in known if change.kind == kind][: options.max_changes]
-                plans += [
-                    (item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)
-                ]
-    texts_after = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
-    after, n_failed = before[:0], 0
+    # The attributions come with the logits of the originals, which are not predicted again.
+    original_scores = softmax(np.asarray(attributions.logits, dtype=np.float64))
+    attempts: list[Attempt] = []
+    n_failed = 0
     if plans:
-        scored = predict(
+        changed = [apply_substitutions(rows[plan.item], plan.changes) for plan in plans]
+        predicted = predict(
             classifier,
-            texts_after,
+            changed,
             batch_size=options.batch_size,
             fail_fast=options.fail_fast,
             **running,
         )
-        after, n_failed = softmax(np.asarray(scored.logits)), len(scored.failures)
-        rest = [int(name) for name in scored.ids]
-        plans, texts_after = [plans[row] for row in rest], [texts_after[row] for row in rest]
-    attempts = []
-    needed: list[int | None] = [None] * len(keys)
-    for (item, kind, replaced), text, scores in zip(plans, texts_after, after, strict=True):
-        old, new = int(before[item].argmax()), int(scores.argmax())
-        confidences = float(before[item, old]), float(scores[old])
-        attempts.append(
-            Attempt(item, keys[item], kind, replaced, text, new != old, old, new, *confidences)
-        )
-        if new != old:
-            needed[item] = min(len(replaced), needed[item] or len(replaced))
-    words = (
-        "with attribution of at least mean + 1 standard deviation"
-        if top_k is None
-        else f"of rank 1 to {top_k}"
-    )
-    how = "one at a time" if is_single else "the most attributed ones together"
+        n_failed = len(predicted.failures)
+        changed_scores = softmax(np.asarray(predicted.logits))
+        # Texts that failed have no row, so a row is found by the number that `predict` gave it.
+        for number, scores in zip(map(int, predicted.ids), changed_scores, strict=True):
+            plan = plans[number]
+            attempt = _make_attempt(
+                plan, names[plan.item], changed[number], original_scores[plan.item], scores
+            )
+            attempts.append(attempt)
     return SubstitutionTests(
         mode=options.mode,
         attempts=tuple(attempts),
-        needed=tuple(needed),
-        n_items=len(keys),
+        fewest_changes=_count_needed_words(attempts, len(names)),
+        n_items=len(names),
         n_unknown=n_unknown,
-        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
-        "function words are never replaced.",
+        definition=_describe_substitutions(options),
         n_failed=n_failed,
     )
 
 
-def _chosen_words(
+def make_vocabulary_check(classifier: Classifier) -> Callable[[str], bool]:
+    """Return a function that tells whether a tokenizer reads a word without its unknown token."""
+    tokenizer = classifier.tokenizer
+    unknown_token = getattr(tokenizer, "unk_token_id", None)
+
+    # Words come again in every text, and tokenizing one takes longer than all else here.
+    @functools.cache
+    def is_known(word: str) -> bool:
+        if unknown_token is None:
+            return True
+        # After a space, because a byte-pair tokenizer reads the beginning of a text in another way.
+        tokens = tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+        return unknown_token not in tokens
+
+    return is_known
+
+
+def _draw_changes(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    lookups: Lookups,
+    options: SubstitutionOptions,
+    item_id: str,
+) -> list[Substitution]:
+    """Draw the replacements of the chosen words of a text, and of its names in mode "single"."""
+    is_single = options.mode == "single"
+    # Together, each word has one replacement of a kind.
+    n_candidates = options.n_candidates if is_single else 1
+    changes = word_substitutions(
+        text, spans, lookups, item_id=item_id, seed=options.seed, n_candidates=n_candidates
+    )
+    if is_single:
+        changes += name_substitutions(
+            text, item_id=item_id, seed=options.seed, pool=options.name_pool
+        )
+    return changes
+
+
+def _plan_attempts(
+    item: int,
+    changes: Sequence[Substitution],
+    lookups: Mapping[str, Any],
+    options: SubstitutionOptions,
+) -> list[_Plan]:
+    """Return the attempts on an item: a change each, or growing numbers of changes of one kind."""
+    if options.mode == "single":
+        return [_Plan(item, change.kind, (change,)) for change in changes]
+    plans = []
+    for kind in lookups:
+        # The changes are ordered by attribution, so the first ones replace the most important words.
+        of_kind = [change for change in changes if change.kind == kind][: options.max_changes]
+        for count in range(1, len(of_kind) + 1):
+            plans.append(_Plan(item, kind, tuple(of_kind[:count])))
+    return plans
+
+
+def _make_attempt(
+    plan: _Plan, item_id: str, text: str, original_scores: Floats, scores: Floats
+) -> Attempt:
+    """Return an attempt from the probabilities of the original and of the changed text."""
+    # Both confidences are those of the old class, whose fall shows how close an attempt came.
+    old_class = int(original_scores.argmax())
+    new_class = int(scores.argmax())
+    return Attempt(
+        item=plan.item,
+        id=item_id,
+        kind=plan.kind,
+        changes=plan.changes,
+        text=text,
+        flipped=new_class != old_class,
+        before=old_class,
+        after=new_class,
+        confidence_before=float(original_scores[old_class]),
+        confidence_after=float(scores[old_class]),
+    )
+
+
+def _count_needed_words(attempts: Sequence[Attempt], n_items: int) -> tuple[int | None, ...]:
+    """Return the smallest number of replaced words that flips each item; None if no attempt does."""
+    counts: list[int | None] = [None] * n_items
+    for attempt in attempts:
+        if attempt.flipped:
+            n_words = len(attempt.changes)
+            smallest = counts[attempt.item]
+            counts[attempt.item] = n_words if smallest is None else min(n_words, smallest)
+    return tuple(counts)
+
+
+def _describe_substitutions(options: SubstitutionOptions) -> str:
+    words = f"of rank 1 to {options.top_k}"
+    if options.top_k is None:
+        words = "with attribution of at least mean + 1 standard deviation"
+    order = "the most attributed ones together"
+    if options.mode == "single":
+        order = "one at a time"
+    return (
+        f"Words {words} (integrated gradients of the predicted class) replaced {order}; "
+        "function words are never replaced."
+    )
+
+
+def _choose_words(
     attributions: Attributions, item: int, text: str, top_k: int | None
 ) -> list[tuple[int, int]]:
-    """Return the spans of the words that a prediction rests on, the most attributed first, without function words.
-
-    Neither "I" nor "very" has a synonym worth the name, though WordNet finds one ("one", "identical").
-    """
-    first, last = attributions.scores.offsets[item : item + 2]
+    """Return the spans of the words that a prediction relies on, by falling attribution."""
+    start, end = attributions.scores.offsets[item : item + 2]
     size = np.abs(attributions.scores[item])
     if not len(size):
         return []
+    # Equal attributions keep the order of the text.
     order = np.argsort(-size, kind="stable")
     if top_k is None:
+        # The paper does not give its threshold.
         order = order[size[order] >= size.mean() + size.std()]
-    starts, ends = attributions.starts[first:last].tolist(), attributions.ends[first:last].tolist()
-    spans = [(starts[word], ends[word]) for word in order.tolist()]
-    spans = [(start, end) for start, end in spans if _content(text[start:end])]
+    starts = attributions.starts[start:end].tolist()
+    ends = attributions.ends[start:end].tolist()
+    # Spans, and not words, because a text may contain a word twice.
+    spans = []
+    for word in order.tolist():
+        if _is_content_word(text[starts[word] : ends[word]]):
+            spans.append((starts[word], ends[word]))
+    # Function words do not count for the limit: otherwise they would leave nothing to replace.
     return spans if top_k is None else spans[:top_k]
 
 
-def _content(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
+    """Return whether a word may be replaced: neither "I" nor "very" has a useful synonym."""
     return any(letter.isalpha() for letter in word) and word.lower() not in STOP_WORDS

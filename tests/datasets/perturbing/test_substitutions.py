@@ -1,191 +1,120 @@
-"""WordNet through NLTK, and substitutions that are on record."""
+"""The table of synonyms and antonyms, the script that writes it, and substitutions that are on record."""
 
-import shutil
+import importlib.util
 import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
 
-from rightreasons.datasets.perturbing import edits as wordnet
 from rightreasons.datasets.perturbing.edits import (
-    FOLDERS,
     LAST_NAMES,
     NAMES,
-    VARIABLE,
     Substitution,
     apply_substitutions,
     find_names,
-    find_wordnet,
     name_substitutions,
     substitution_lookups,
     word_substitutions,
 )
+from rightreasons.datasets.perturbing.thesaurus import Thesaurus, load_thesaurus
 
-LICENSE = "  1 This line begins with two spaces, as the license does.\n"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "make_thesaurus.py"
 
-
-@pytest.fixture(autouse=True)
-def forget(monkeypatch):
-    """Each test finds its own WordNet, and NLTK forgets the folders that it was shown."""
-    nltk_data = pytest.importorskip("nltk.data", reason="nltk is not installed")
-    monkeypatch.setattr(nltk_data, "path", list(nltk_data.path))
-    monkeypatch.delenv(VARIABLE, raising=False)
-    find_wordnet.cache_clear()
-    yield
-    find_wordnet.cache_clear()
+# Three adjectives around "good", a verb with its opposite, and a noun, in the format of wndb(5WN).
+DATABASE = {
+    "adj": [
+        "00000001 00 a 02 good 0 fine(ip) 0 002 ! 00000002 a 0101 & 00000003 a 0000 | of high quality",
+        "00000002 00 a 01 bad 0 001 ! 00000001 a 0101 | of low quality",
+        "00000003 00 s 02 great 0 very_good 0 001 & 00000001 a 0000 | very good",
+    ],
+    "verb": [
+        "00000001 00 v 02 like 0 enjoy 0 001 ! 00000002 v 0101 | find pleasant",
+        "00000002 00 v 01 dislike 0 001 ! 00000001 v 0101 | not like",
+    ],
+    "noun": ["00000001 00 n 01 mouse 0 000 | a rodent"],
+    "adv": [],
+}
+SENSES = [
+    "bad%3:00:00:: 00000002 1 5",
+    "dislike%2:00:00:: 00000002 1 1",
+    "enjoy%2:00:00:: 00000001 1 2",
+    "fine%3:00:00:: 00000001 1 3",
+    "good%3:00:00:: 00000001 1 9",
+    "great%5:00:00:good:00 00000003 1 3",
+    "like%2:00:00:: 00000001 1 0",
+    "mouse%1:00:00:: 00000001 1 1",
+]
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A database of a few synsets, written by hand in the format of wndb(5WN)."""
-    synsets = {
-        "adj": [
-            ("good", "00 a 02 good 0 fine(ip) 0 002 ! {bad} a 0101 & {great} a 0000 | of high quality"),
-            ("bad", "00 a 01 bad 0 001 ! {good} a 0101 | of low quality"),
-            ("great", "00 s 02 great 0 very_good 0 001 & {good} a 0000 | very good"),
-        ],
-        "verb": [("like", "00 v 02 like 0 enjoy 0 001 ! {dislike} v 0101 | find pleasant"),
-                 ("dislike", "00 v 01 dislike 0 001 ! {like} v 0101 | not like")],
-        "noun": [("mouse", "00 n 01 mouse 0 000 | a rodent")],
-        "adv": [],
-    }  # fmt: skip
-    index = {
-        "adj": [("good", "good", 9), ("fine", "good", 0), ("bad", "bad", 5), ("great", "great", 3)],
-        "verb": [("like", "like", 7), ("enjoy", "like", 2), ("dislike", "dislike", 1)],
-        "noun": [("mouse", "mouse", 1)],
-        "adv": [],
-    }
-    places = {}
-    for part, rows in synsets.items():
-        at = len(LICENSE)
-        for name, line in rows:
-            places[part, name] = at
-            # An offset has eight digits, whatever it is.
-            filled = line
-            for other, _ in rows:
-                filled = filled.replace(f"{{{other}}}", "0" * 8)
-            at += len(f"{at:08d} {filled}\n")
-        text = LICENSE
-        for name, line in rows:
-            filled = line
-            for other, _ in rows:
-                filled = filled.replace(f"{{{other}}}", f"{places[part, other]:08d}")
-            text += f"{places[part, name]:08d} {filled}\n"
+def database(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("make_thesaurus", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "make_thesaurus", script)
+    spec.loader.exec_module(script)
+    for part, lines in DATABASE.items():
+        text = "\n".join(["  1 A line of the license.", *lines])
         (tmp_path / f"data.{part}").write_text(text, "utf-8")
-        listed = "".join(
-            f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n"
-            for word, name, tagged in index[part]
-        )
-        (tmp_path / f"index.{part}").write_text(LICENSE + listed, "utf-8")
-        (tmp_path / f"{part}.exc").write_text("mice mouse\n" if part == "noun" else "", "utf-8")
-    counts = ("bad%3:00:00:: 1 5", "good%3:00:00:: 1 9", "fine%3:00:00:: 1 2", "like%2:00:00:: 1 7")
-    (tmp_path / "cntlist.rev").write_text("".join(f"{line}\n" for line in counts), "utf-8")
-    return tmp_path
+    (tmp_path / "index.sense").write_text("\n".join(SENSES), "utf-8")
+    return script.WordNet(tmp_path)
+
+
+class TestScript:
+    def test_synonyms_are_single_words_that_are_tagged(self, database):
+        assert database.find_synonyms("good") == ["fine"]
+        # No tagged text has "like" in this sense; "very good" is two words.
+        assert database.find_synonyms("enjoy") == []
+        assert database.find_synonyms("great") == []
+
+    def test_similar_words_are_those_of_similar_adjectives(self, database):
+        assert database.find_similar("good") == ["great"]
+        assert database.find_similar("great") == ["good", "fine"]
+        assert database.find_similar("mouse") == []
+
+    def test_antonyms_belong_to_one_word_of_a_sense_or_to_a_similar_adjective(self, database):
+        assert database.find_antonyms("good") == ["bad"]
+        # The pointer leads from the word "good" of the sense, and not from "fine".
+        assert database.find_antonyms("fine") == []
+        # "great" has no antonym, but its similar adjective "good" has.
+        assert database.find_antonyms("great") == ["bad"]
+        assert database.find_antonyms("like") == ["dislike"]
+
+
+class TestTable:
+    def test_entries_of_wordnet(self):
+        table = load_thesaurus()
+
+        assert table.synonyms("Movie") == ("film", "picture")
+        assert table.synonyms("awful") == ("unspeakable", "terrible", "dreadful")
+        assert table.similar("interesting") == ("fascinating", "engrossing")
+        assert table.antonyms("good")[:2] == ("bad", "evil")
+        assert table.antonyms("excellent") == ("inferior",)
+
+    def test_inflected_and_unknown_words_have_no_entry(self):
+        table = load_thesaurus()
+
+        for word in ("liked", "movies", "xyzzy"):
+            assert table.synonyms(word) == table.similar(word) == table.antonyms(word) == ()
+
+    def test_every_replacement_is_a_single_other_word(self):
+        for word, kinds in load_thesaurus().entries.items():
+            assert any(kinds)
+            for words in kinds:
+                assert word not in words
+                assert len(set(words)) == len(words) <= 6
+                assert all(other.isalpha() and other.islower() for other in words)
+
+    def test_the_license_is_beside_the_table(self):
+        folder = SCRIPT.parents[1] / "src" / "rightreasons" / "datasets" / "perturbing"
+
+        text = (folder / "thesaurus_license.txt").read_text("utf-8")
+
+        assert "WordNet 3.0 Copyright 2006 by Princeton University" in text
 
 
 @pytest.fixture
-def tiny(folder):
-    return find_wordnet(str(folder))
-
-
-class TestDatabase:
-    def test_synonyms(self, tiny):
-        assert tiny.synonyms("good") == [
-            "fine"
-        ]  # "very good" is two words, and "great" a similar sense
-        assert tiny.synonyms("Enjoy") == ["like"]
-        assert tiny.synonyms("like") == []  # no tagged text has "enjoy" in this sense
-        assert tiny.synonyms("mouse") == tiny.synonyms("nothing") == []
-
-    def test_antonyms(self, tiny):
-        assert tiny.antonyms("good") == ["bad"]
-        # The pointer is from the first word of the synset, and not from "fine".
-        assert tiny.antonyms("fine") == []
-        # Of its own it has none; its cluster's head is opposed to "bad".
-        assert tiny.antonyms("great") == ["bad"]
-
-    def test_base_forms(self, tiny):
-        assert tiny.base_forms("liked") == [("v", "like")]
-        assert tiny.base_forms("mice") == [("n", "mouse")]
-        assert tiny.antonyms("likes") == ["dislike"]
-
-    def test_a_missing_file(self, folder):
-        (folder / "index.verb").unlink()
-        with pytest.raises(ValueError, match=r"database files of WordNet in .*index\.verb"):
-            find_wordnet(str(folder))
-
-    def test_a_folder_that_the_environment_names(self, folder, monkeypatch):
-        monkeypatch.setenv(VARIABLE, str(folder))
-        assert find_wordnet().synonyms("good") == ["fine"]
-
-    @pytest.mark.parametrize("packed", [False, True], ids=["unpacked", "archive"])
-    def test_the_corpus_of_nltk(self, folder, tiny, monkeypatch, tmp_path_factory, packed):
-        from nltk.corpus import LazyCorpusLoader
-        from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-        place = tmp_path_factory.mktemp("nltk_data")
-        (place / "wordnet").mkdir()
-        shutil.copytree(folder, place / "wordnet", dirs_exist_ok=True)
-        names = "".join(f"{number:02d}\tfile{number}\t0\n" for number in range(45))
-        (place / "wordnet" / "lexnames").write_text(names, "utf-8")
-        (place / "wordnet" / "index.sense").write_text("mouse%1:00:00:: 00000058 1 1\n", "utf-8")
-        (place / "corpora").mkdir()
-        if packed:
-            shutil.make_archive(str(place / "corpora" / "wordnet"), "zip", place, "wordnet")
-        else:
-            shutil.copytree(place / "wordnet", place / "corpora" / "wordnet")
-        monkeypatch.setattr("nltk.data.path", [str(place), str(folder)])
-        # As nltk.corpus makes it: what it has loaded before must not be found here.
-        monkeypatch.setattr(
-            "nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
-        )
-        monkeypatch.setattr(wordnet, "FOLDERS", ())
-        found = find_wordnet()
-        for word in ("good", "Enjoy", "mouse", "great", "liked", "mice", "nothing"):
-            assert found.synonyms(word) == tiny.synonyms(word)
-            assert found.antonyms(word) == tiny.antonyms(word)
-
-    def test_no_wordnet_is_installed(self, monkeypatch, tmp_path):
-        from nltk.corpus import LazyCorpusLoader
-        from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-        monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
-        monkeypatch.setattr(
-            "nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
-        )
-        monkeypatch.setattr(wordnet, "FOLDERS", ())
-        with pytest.raises(ImportError, match="apt-get install wordnet-base"):
-            find_wordnet()
-
-    def test_no_nltk_is_installed(self, monkeypatch):
-        class WithoutNltk(PathFinder):
-            @classmethod
-            def find_spec(cls, name, *rest):
-                return None if name.split(".")[0] == "nltk" else PathFinder.find_spec(name, *rest)
-
-        for name in [name for name in sys.modules if name.split(".")[0] == "nltk"]:
-            monkeypatch.delitem(sys.modules, name)
-        finders = [WithoutNltk if finder is PathFinder else finder for finder in sys.meta_path]
-        monkeypatch.setattr(sys, "meta_path", finders)
-        with pytest.raises(ImportError, match=r"pip install 'rightreasons\[wordnet\]'"):
-            find_wordnet()
-
-    @pytest.mark.real_data
-    def test_the_real_one(self):
-        if not any((Path(folder) / "data.noun").is_file() for folder in FOLDERS):
-            pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
-        real = find_wordnet()
-        assert real.synonyms("movie")[:2] == ["film", "picture"]
-        assert real.antonyms("good")[:2] == ["bad", "evil"]
-        assert "dislike" in real.antonyms("liked")
-        assert real.antonyms("movie") == []
-        assert "inferior" in real.antonyms("excellent")
-        # "corps" is listed itself, so the senses of "corp" are not its own.
-        assert real.synonyms("corps") == []
-        # Not "atrocious", which no tagged text has in this sense, and not "bad", which is similar.
-        assert real.synonyms("awful") == ["dreadful", "terrible", "unspeakable"]
-        assert real.synonyms("dull") == []  # "bovine" and "arid" are similar
+def tiny():
+    return Thesaurus({"good": (("fine",), ("great",), ("bad",))})
 
 
 class TestSubstitutions:
@@ -197,10 +126,13 @@ class TestSubstitutions:
         assert [(c.kind, c.original, c.replacement) for c in found] == [
             ("synonym", "GOOD", "FINE"),
             ("antonym", "GOOD", "BAD"),
+            ("similar", "GOOD", "GREAT"),
             ("synonym", "Good", "Fine"),
             ("antonym", "Good", "Bad"),
+            ("similar", "Good", "Great"),
             ("synonym", "good", "fine"),
             ("antonym", "good", "bad"),
+            ("similar", "good", "great"),
         ]
         assert {change.source for change in found} == {"WordNet"}
 

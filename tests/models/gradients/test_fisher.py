@@ -42,12 +42,15 @@ def sequence(classifier, text):
 def test_equals_algorithm_1_on_padded_batches(architecture, n_labels, double):
     classifier = tiny_encoder(architecture, n_labels=n_labels, double=double)
     information = fisher_information(
-        classifier, TEXTS, eigenvector=True, batch_size=4, progress=False
+        classifier, TEXTS, eigenvector=True, spectrum=True, batch_size=4, progress=False
     )
     assert not information.failures
     for index, text in enumerate(TEXTS[:4]):
         values, vector, p = literal(classifier, sequence(classifier, text))
         assert information.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
+        # The other eigenvalues of the whole matrix are 0.
+        spectrum = values[::-1][: n_labels - 1]
+        assert information.spectrum[index] == pytest.approx(spectrum, rel=1e-3, abs=1e-6)
         norms = vector[0].norm(dim=-1).numpy()
         added = [part is None for part in classifier.tokenizer(text).sequence_ids(0)]
         plain = norms[[not flag for flag in added]]

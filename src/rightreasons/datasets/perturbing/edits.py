@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import io
 import itertools
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.extras import require_package
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_seed
+from rightreasons.datasets.perturbing.thesaurus import SOURCE, Thesaurus, load_thesaurus
 
 # ------------------------------------------------------------------------------------------ words
 
@@ -102,166 +99,6 @@ def insert_word(text: str, place: int, word: str) -> str:
     return f"{text[:place]}{word} {text[place:]}"
 
 
-# ---------------------------------------------------------------------------------------- WordNet
-
-
-FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict")
-"""Folders where systems keep WordNet's database files. Debian's wordnet-base takes the first."""
-
-VARIABLE = "RIGHTREASONS_WORDNET"
-"""Environment variable that names another folder."""
-
-
-class WordNet:
-    """WordNet as a thesaurus of single words.
-
-    Senses come in WordNet's order, which is that of their frequency. The part of speech with the
-    most senses that occur in its tagged texts comes first. Antonyms are looked up unchanged, or else
-    by the base form of a word ("liked": like). Synonyms have to keep the meaning in the place of the
-    word: they are those of the most frequent sense, and an inflected word has none, as base forms do
-    not fit in its place.
-
-    Args:
-        corpus: An NLTK reader, such as `nltk.corpus.wordnet`.
-
-    References:
-        Fellbaum (1998), "WordNet: An Electronic Lexical Database".
-    """
-
-    def __init__(self, corpus: Any) -> None:
-        self._corpus = corpus
-
-    def synonyms(self, word: str) -> list[str]:
-        """Return single words of a word's most frequent sense, without those that are rare in it."""
-        word = word.lower()
-        forms = self.base_forms(word)
-        if not forms or forms[0][1] != word:
-            return []
-        category, form = forms[0]
-        sense = self._list_senses(form, category)[0]
-        # Similar adjectives (cold: arctic; slow: bumper-to-bumper) do not keep the meaning, and a
-        # lemma that WordNet's tagged texts never have in this sense is rare.
-        return self._list_words({word}, (lemma for lemma in sense.lemmas() if lemma.count()))
-
-    def antonyms(self, word: str) -> list[str]:
-        """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        forms = {word.lower()}
-        opposed: list[Any] = []
-        for category, form in self.base_forms(word.lower()):
-            forms.add(form)
-            lemmas = list(self._corpus.lemmas(form, category))
-            for sense in self._list_senses(form, category):
-                # The corpus holds similar adjectives as a set, whose order changes from process to
-                # process.
-                for synset in sorted(sense.similar_tos(), key=_get_synset_name):
-                    lemmas.extend(synset.lemmas())
-            for lemma in lemmas:
-                opposed.extend(lemma.antonyms())
-        return self._list_words(forms, opposed)
-
-    def base_forms(self, word: str) -> list[tuple[str, str]]:
-        """Return the (part of speech, base form) pairs of a word, the likeliest first."""
-        forms: dict[str, str] = {}
-        ranks = {}
-        for category in "avnr":
-            form = self._corpus.morphy(word, category)
-            if form is None:
-                continue
-            counts = [lemma.count() for lemma in self._corpus.lemmas(form, category)]
-            n_tagged = len(counts) - counts.count(0)
-            forms[category] = form
-            ranks[category] = (form == word, n_tagged)
-        categories = sorted(ranks, key=ranks.__getitem__, reverse=True)
-        return list(zip(categories, map(forms.__getitem__, categories), strict=True))
-
-    @staticmethod
-    def _list_words(excluded: set[str], lemmas: Iterable[Any]) -> list[str]:
-        """Return the distinct words of lemmas, without those of several words and excluded ones."""
-        words: dict[str, None] = {}
-        for lemma in lemmas:
-            name = lemma.name().lower()
-            if name not in excluded and "_" not in name:
-                words[name] = None
-        return list(words)
-
-    def _list_senses(self, form: str, category: str) -> list[Any]:
-        # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
-        return [lemma.synset() for lemma in self._corpus.lemmas(form, category)]
-
-
-def _get_synset_name(synset: Any) -> str:
-    return str(synset.name())
-
-
-@functools.cache
-def find_wordnet(folder: str | None = None) -> WordNet:
-    """Open the WordNet of this machine.
-
-    Args:
-        folder: A folder of WordNet's database files. None looks at the variable
-            RIGHTREASONS_WORDNET, at `FOLDERS`, and then for NLTK's own corpus.
-
-    Returns:
-        A thesaurus. Each call returns the same one, since reading takes seconds.
-
-    Raises:
-        ValueError: If `folder` holds no database.
-        ImportError: If NLTK or WordNet is missing. The message says what to install.
-    """
-    require_package("nltk")
-    from nltk.corpus import wordnet
-
-    path = folder or os.environ.get(VARIABLE)
-    if not path:
-        # The first folder of a system that has a database is taken.
-        installed = [name for name in FOLDERS if (Path(name) / "data.noun").is_file()]
-        path = installed[0] if installed else None
-    if path:
-        return WordNet(_read_database(Path(path)))
-    try:
-        wordnet.ensure_loaded()
-    except LookupError:
-        raise ImportError(
-            "Expected WordNet, but it is not installed: apt-get install wordnet-base, or "
-            "nltk.download('wordnet'), or name a folder of its database files in "
-            f"{VARIABLE}."
-        ) from None
-    return WordNet(wordnet)
-
-
-def _read_database(folder: Path) -> Any:
-    """Return an NLTK reader of a folder of database files."""
-    import nltk
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-    class Reader(WordNetCorpusReader):  # type: ignore[misc]
-        def open(self, file: str) -> Any:
-            # Debian leaves out the names of the lexicographer files; nltk only needs their number.
-            if file == "lexnames":
-                return io.StringIO("".join(map("{:02d} file 0\n".format, range(45))))
-            stream = super().open(file)
-            # These are read once, line by line, at which nltk's own reader is slow.
-            if file.startswith("index.") or file.endswith(".exc"):
-                return io.StringIO(stream.read())
-            return stream
-
-        def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the mapping to another version.
-
-            It serves other languages, and needs a file that Debian lacks.
-            """
-
-    if str(folder) not in nltk.data.path:
-        # nltk opens nothing outside these folders.
-        nltk.data.path.append(str(folder))
-    try:
-        return Reader(str(folder), omw_reader=object())
-    except OSError as error:
-        raise ValueError(
-            f"Expected the database files of WordNet in {folder}, but got: {error}."
-        ) from error
-
-
 # ---------------------------------------------------------------------------------- substitutions
 
 
@@ -274,7 +111,7 @@ class Substitution(Result):
         end: One past the last.
         original: The original words.
         replacement: The new words, with the original's capitals.
-        kind: "synonym", "antonym" or "name".
+        kind: "synonym", "similar", "antonym" or "name".
         source: Source of the replacement.
     """
 
@@ -326,20 +163,26 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
     return "".join(parts)
 
 
-def substitution_lookups(thesaurus: WordNet | None = None) -> dict[str, tuple[Lookup, str]]:
+def substitution_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[Lookup, str]]:
     """Collect the sources of replacements for single words.
 
     Args:
-        thesaurus: Synonyms and antonyms. None for the WordNet of this machine.
+        thesaurus: Synonyms, similar words and antonyms; None for the table of the package.
 
     Returns:
-        Kind of replacement -> its lookup and the name of its source. Empty without WordNet.
+        Kind of replacement ("synonym", "antonym" or "similar") -> its lookup and the name of its source.
+
+    Example:
+        >>> lookup, source = substitution_lookups()["antonym"]
+        >>> lookup("worst"), source
+        (('best',), 'WordNet')
     """
-    try:
-        thesaurus = thesaurus or find_wordnet()
-    except ImportError:
-        return {}
-    return {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
+    thesaurus = thesaurus or load_thesaurus()
+    return {
+        "synonym": (thesaurus.synonyms, SOURCE),
+        "antonym": (thesaurus.antonyms, SOURCE),
+        "similar": (thesaurus.similar, SOURCE),
+    }
 
 
 def word_substitutions(

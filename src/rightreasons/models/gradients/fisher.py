@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,20 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.choices import UNITS
-from rightreasons.core.options import Options, accept_options_as_keywords, option
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.validation import check_ids
 from rightreasons.models.batching import later
+from rightreasons.models.gradients.choice_fisher import (
+    ChoiceTexts,
+    is_scorer_of_choices,
+    measure_choice_fisher,
+)
+from rightreasons.models.gradients.eigenvalues import (
+    FisherEigen,
+    FisherInformation,
+    FisherOptions,
+    leading_eigenvalues,
+)
 from rightreasons.models.gradients.inputs import (
     EmbeddingInput,
     classifier_with_gradients,
@@ -28,211 +38,13 @@ from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns, Later
 
 
-@dataclass(frozen=True, eq=False)
-class FisherEigen:
-    """The leading eigenvalue of G for each of b items; NaN where logits or gradients were not finite.
-
-    Attributes:
-        eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
-        gradient_norms: (b,) float64, norm of the gradient of log p of the predicted class.
-        error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for the Gram matrix.
-        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its sign means nothing.
-    """
-
-    eigenvalues: Tensor
-    gradient_norms: Tensor
-    error: Tensor
-    eigenvector: Tensor | None
-
-
-def _gram(logits: Tensor, inputs: Tensor, *, wants_eigenvector: bool) -> FisherEigen:
-    n_items, n_classes = logits.shape
-    # Only differences of logits matter, so K - 1 backward passes are enough.
-    differences = logits[:, 1:] - logits[:, :1]
-    last = n_classes - 2
-    gradients = torch.stack(
-        [
-            torch.autograd.grad(differences[:, k].sum(), inputs, retain_graph=k < last)[0].flatten(
-                1
-            )
-            for k in range(n_classes - 1)
-        ],
-        dim=1,
-    )  # (b, K - 1, D)
-    inner = torch.zeros(n_items, n_classes, n_classes, dtype=torch.float64, device=logits.device)
-    inner[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
-    p = logits.detach().double().softmax(dim=-1)
-    # grad log p_y = h_y - sum_k p_k h_k, with h the gradients of the differences and h_0 = 0.
-    center = torch.eye(n_classes, dtype=torch.float64, device=logits.device) - p[:, None, :]
-    scaled = p.sqrt()[:, :, None] * center
-    gram = scaled @ inner @ scaled.transpose(1, 2)
-    finite = torch.isfinite(gram).flatten(1).all(dim=1)
-    values, vectors = torch.linalg.eigh(
-        torch.where(finite[:, None, None], gram, torch.zeros_like(gram))
-    )
-    values = torch.where(finite[:, None], values.clamp_min(0), torch.full_like(values, torch.nan))
-    row = center[torch.arange(n_items, device=p.device), _predicted(p)]
-    squared = torch.einsum("bi,bij,bj->b", row, inner, row)
-    eigenvector = None
-    if wants_eigenvector:
-        weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
-        weights = weights / values[:, -1:].sqrt().clamp_min(1e-300)
-        eigenvector = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients).view_as(
-            inputs
-        )
-    return FisherEigen(
-        values[:, -1],
-        squared.clamp_min(0).sqrt(),
-        torch.zeros(n_items, dtype=torch.float64, device=logits.device),
-        eigenvector,
-    )
-
-
-def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
-    """Iterate exact products G v = J^T (diag p - p p^T) J v.
-
-    J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the direction v.
-    """
-    p = logits.detach().softmax(dim=-1)
-    u = torch.zeros_like(logits, requires_grad=True)
-    (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
-    shape = (-1,) + (1,) * (inputs.dim() - 1)
-
-    top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
-    (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
-    gradient_norms = _norm(start)
-    v = start / gradient_norms.clamp_min(1e-300).view(shape).to(start.dtype)
-    values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
-    error = torch.full_like(values, torch.inf)
-    for _ in range(options.max_iterations):
-        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
-        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
-        (moved,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
-        values = (v * moved).flatten(1).double().sum(dim=1)
-        error = _norm(moved - values.view(shape).to(v.dtype) * v)
-        if bool((error.nan_to_num(0) <= options.tolerance * values.abs().nan_to_num(0)).all()):
-            break
-        v = moved / _norm(moved).clamp_min(1e-300).view(shape).to(v.dtype)
-    return FisherEigen(values, gradient_norms, error, v if options.eigenvector else None)
-
-
-def _predicted(p: Tensor) -> Tensor:
-    return p.nan_to_num(-1).argmax(dim=1)
-
-
-def _norm(v: Tensor) -> Tensor:
-    norms: Tensor = v.flatten(1).double().norm(dim=1)
-    return norms
-
-
-METHODS = ("auto", "gram", "power")
-
-GRAM_CLASSES = 24
-"""Maximum classes for which method="auto" takes the Gram matrix; with more, its backward passes cost more than
-iteration."""
-
-DEFINITION = (
-    "Largest eigenvalue of the Fisher information G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T with respect to "
-    "the word embeddings of the item (Datta et al.): KL(p(.|x) || p(.|x + e v)) is about e^2 / 2 times it along its "
-    "eigenvector v."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class FisherInformation:
-    """The fragility of each prediction, in the order of the items.
-
-    The numbers of an item that could not be computed are NaN, and `failures` has the reason.
-
-    Attributes:
-        ids: N item ids.
-        eigenvalues: (N,) the largest eigenvalue, at least 0; larger is more fragile.
-        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, which makes models with
-            embeddings of different sizes comparable.
-        gradient_norms: (N,) norm of the gradient of log p of the predicted class.
-        logits: (N, K) float64.
-        error: (N,) bound on the distance of `eigenvalues` from an eigenvalue of G: 0 for the Gram matrix, the residual
-            of the iteration for method="power".
-        tokens: N tuples of tokens; None unless the eigenvector was asked for.
-        token_norms: N rows: how far the unit eigenvector moves each token (squares sum to 1 less what falls on special
-            tokens); None unless asked for.
-        starts: (total,) first character of each token in its text; None unless asked for.
-        ends: (total,) one past its last character; None unless asked for.
-        truncated: (N,) whether a text of the item was cut.
-        failures: (id, sentence) of the items that could not be computed.
-        label_names: K names of the classes.
-        definition: The measure in words.
-    """
-
-    ids: tuple[str, ...]
-    eigenvalues: NDArray[np.float64]
-    scale_free: NDArray[np.float64]
-    gradient_norms: NDArray[np.float64]
-    logits: NDArray[np.float64]
-    error: NDArray[np.float64]
-    truncated: NDArray[np.bool_]
-    failures: tuple[tuple[str, str], ...]
-    label_names: tuple[str, ...] | None
-    tokens: tuple[tuple[str, ...], ...] | None = None
-    token_norms: Ragged | None = None
-    starts: NDArray[np.int64] | None = None
-    ends: NDArray[np.int64] | None = None
-    definition: str = DEFINITION
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class FisherOptions(Options):
-    """The settings of `fisher_information` that change its result."""
-
-    method: str = option("auto", "How the eigenvalue is computed.", choices=METHODS)
-    eigenvector: bool = option(False, "Return how far the leading eigenvector moves each token.")
-    unit: str = option("wordpiece", "Tokens that the eigenvector is reduced to.", choices=UNITS)
-    tolerance: float = option(
-        1e-4, "Relative residual at which power iteration stops.", minimum=0.0
-    )
-    max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
-
-    def iterates(self, n_classes: int) -> bool:
-        """Return whether the eigenvalue is that of power iteration, for a number of classes."""
-        return self.method == "power" or (self.method == "auto" and n_classes > GRAM_CLASSES)
-
-
-@accept_options_as_keywords(FisherOptions)
-def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOptions) -> FisherEigen:
-    r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
-
-    Args:
-        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only on inputs[i].
-        inputs: (b, ...) that require gradients.
-        options: The method, and whether to return the eigenvector; or fields of `FisherOptions` by keyword.
-
-    Returns:
-        A `FisherEigen`.
-
-    References:
-        Datta et al. (2020), "Geometry matters", algorithm 1.
-
-    Example:
-        One linear logit z = 3 x_0 + 4 x_1 against 0, at z = 0: p(1-p) |w|^2 = 25 / 4.
-
-        >>> x = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
-        >>> z = x @ torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
-        >>> round(leading_eigenvalues(z, x).eigenvalues.item(), 6)
-        6.25
-    """
-    if options.iterates(logits.shape[1]):
-        return _power(logits, inputs, options)
-    return _gram(logits, inputs, wants_eigenvector=options.eigenvector)
-
-
 @accept_options_as_keywords(FisherOptions)
 def fisher_information(
     classifier: Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
+    choices: Sequence[Sequence[str]] | None = None,
     ids: Iterable[object] | None = None,
     options: FisherOptions,
     batch_size: int = 32,
@@ -252,16 +64,23 @@ def fisher_information(
     A^T u / sqrt(lambda). Only differences of logits matter, so K - 1 backward passes are enough: one for two classes.
     With many classes (method="power") each product G v takes one backward and one double-backward pass, whatever K is.
 
+    Of a model that chooses, the classes are the choices of an item, or the label words of a prompted language model,
+    p is the softmax of its scores, and x are the embeddings of the tokens before the choices: the prompt, which all
+    choices share. Each item takes a pass per choice, or one pass if the choices are single tokens.
+
     Args:
-        classifier: From `load_classifier`.
-        texts: N texts.
+        classifier: From `load_classifier`; or, with `choices`, from `load_multiple_choice`, `load_causal` or
+            `load_chooser`; or a `Prompted` causal language model that is scored by likelihood or next words.
+        texts: N texts, or the prompts of the choices.
         text_pairs: N second texts for a task of pairs.
+        choices: N lists of at least two texts; None for classes and label words.
         ids: N unique ids; by default "0", "1", …
         options: A `FisherOptions`, in place of the following keywords.
         method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram up to
             `GRAM_CLASSES` classes.
         eigenvector: Whether to return how far the leading eigenvector moves each token; default False.
         unit: "wordpiece" (default) or "word" for those tokens.
+        spectrum: Whether to return all eigenvalues that may differ from 0, by method gram; default False.
         tolerance: Relative residual at which power iteration stops; default 1e-4.
         max_iterations: Maximum rounds of power iteration; default 100.
         batch_size: Maximum items per batch.
@@ -283,7 +102,9 @@ def fisher_information(
     References:
         Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision
         boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection
-        under the Fisher Information Metric", AAAI.
+        under the Fisher Information Metric", AAAI. Liu, Du, Sachan & Cotterell (2024), "Efficiently Computing
+        Susceptibility to Context in Language Models", Findings of EMNLP, use Fisher information of contexts, too; the
+        eigenvalue here is not their measure.
 
     Example:
         >>> from rightreasons.models.loading import load_classifier
@@ -291,6 +112,12 @@ def fisher_information(
         >>> fisher_information(classifier, ["a good film"]).eigenvalues  # doctest: +SKIP
         array([0.0213])
     """
+    if choices is not None or is_scorer_of_choices(classifier):
+        names = check_ids(range(len(texts)) if ids is None else ids, "ids")
+        asked = ChoiceTexts(texts, text_pairs, choices, names, max_length)
+        return measure_choice_fisher(
+            classifier, asked, options, progress=progress, out=out, fail_fast=fail_fast
+        )
     model = classifier_with_gradients(classifier)
     items = Items.of(
         model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True
@@ -335,6 +162,8 @@ def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Ten
         "scale": mean_norm**2,
         "error": leading.error,
     }
+    if leading.spectrum is not None:
+        tensors["spectrum"] = leading.spectrum
     if leading.eigenvector is not None:
         tensors["token_norms"] = (leading.eigenvector * real).norm(dim=-1).double()
 
@@ -394,6 +223,7 @@ def _fisher_information(
         truncated=items.encoded.truncated,
         failures=failures,
         label_names=items.classifier.label_names,
+        spectrum=Ragged.of_table(columns.array("spectrum")) if options.spectrum else None,
         **words,
     )
 

@@ -1,0 +1,84 @@
+"""Synonyms, similar words and antonyms of English words, from a table that the package ships.
+
+`load_thesaurus` reads the table. It comes from WordNet 3.0, whose license is in `thesaurus_license.txt`;
+`scripts/make_thesaurus.py` writes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+SOURCE = "WordNet"
+"""Name of the source of every replacement."""
+
+Words = tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Thesaurus:
+    """Replacements of single words, the most frequent ones first.
+
+    Words are looked up as they stand: an inflected word has no entry, because a base form does not fit in
+    its place.
+
+    Attributes:
+        entries: Word in lower case -> its synonyms, similar words and antonyms.
+
+    References:
+        Fellbaum (1998), "WordNet: An Electronic Lexical Database".
+    """
+
+    entries: Mapping[str, tuple[Words, Words, Words]]
+
+    def synonyms(self, word: str) -> Words:
+        """Return the words of the most frequent sense of a word: movie, film.
+
+        Example:
+            >>> load_thesaurus().synonyms("movie")
+            ('film', 'picture')
+        """
+        return self._entry(word)[0]
+
+    def similar(self, word: str) -> Words:
+        """Return adjectives whose meaning is close to an adjective's: wonderful, great.
+
+        Example:
+            >>> load_thesaurus().similar("exciting")[:2]
+            ('thrilling', 'tingling')
+        """
+        return self._entry(word)[1]
+
+    def antonyms(self, word: str) -> Words:
+        """Return words opposed to a word, then those opposed to similar adjectives.
+
+        Example:
+            >>> load_thesaurus().antonyms("worst")
+            ('best',)
+        """
+        return self._entry(word)[2]
+
+    def _entry(self, word: str) -> tuple[Words, Words, Words]:
+        return self.entries.get(word.lower(), ((), (), ()))
+
+
+@functools.cache
+def load_thesaurus() -> Thesaurus:
+    """Read the table of the package: 8,435 words that WordNet's tagged texts contain.
+
+    Example:
+        >>> len(load_thesaurus().entries)
+        8435
+    """
+    lines = Path(__file__).with_name("thesaurus.tsv").read_text("utf-8").splitlines()
+    entries = {}
+    for line in lines[1:]:
+        word, synonyms, similar, antonyms = line.split("\t")
+        entries[word] = (
+            tuple(synonyms.split()),
+            tuple(similar.split()),
+            tuple(antonyms.split()),
+        )
+    return Thesaurus(entries)

@@ -1,0 +1,64 @@
+"""The items of an audit whose Fisher information is computed.
+
+`select_items` draws them from the primary split, and `measure_split` computes their eigenvalues.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.core.choices import MIN_ITEMS
+from rightreasons.difficulty.measure import DifficultyMeasurement, measure_difficulty
+from rightreasons.difficulty.options import MAX_CHOICE_ITEMS, DifficultyOptions
+from rightreasons.io.tables import chosen_rows
+from rightreasons.models.running import TOKENS_PER_ITEM
+
+
+def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSplit:
+    """Return the items of the primary split that are measured, drawn by the seed if there are more."""
+    split = context.primary
+    limit = options.items
+    if context.why_no_gradients():
+        # Each choice of an item is read by itself, which takes long with a large model.
+        limit = min(limit, MAX_CHOICE_ITEMS)
+    if limit >= len(split):
+        return split
+    rows = chosen_rows(split.ids, limit, seed=context.seed)
+    return split.take(np.sort(np.array(rows)))
+
+
+def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasurement:
+    """Compute the Fisher information of the items of a split.
+
+    Raises:
+        ValueError: If it is known of too few items.
+    """
+    # Results of another number of items are other results, so they get another folder.
+    folder = context.folder(
+        f"difficulty-{safe_name(split.name)}", split.fingerprint, str(len(split))
+    )
+    running = context.running(folder)
+    arguments: dict[str, Any] = {"text_pairs": split.text_pairs, "choices": split.choices}
+    if not context.why_no_gradients():
+        # The words of a text are marked by how far the eigenvector moves them.
+        arguments |= {"eigenvector": True, "unit": "word"}
+    measured = measure_difficulty(
+        context.scorer,
+        split.texts,
+        labels=split.labels,
+        ids=split.ids,
+        max_tokens=TOKENS_PER_ITEM * running["batch_size"],
+        **arguments,
+        **running,
+    )
+    if len(measured) < MIN_ITEMS:
+        reason = measured.fisher.failures[0][1]
+        raise ValueError(
+            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of "
+            f"{len(measured)}: {reason}"
+        )
+    return measured

@@ -1,0 +1,216 @@
+"""The part of the report about contrast sets: is the model correct on items and on their small revisions?
+
+`CONTRAST` is the question, and `find_contrast_sets` finds the sets of a split.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from rightreasons.audited.context import AuditContext, changes, example_of
+from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.estimates import Estimate
+from rightreasons.difficulty.contrast_sets import (
+    ContrastItems,
+    ContrastMeasurement,
+    measure_contrast_sets,
+)
+from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.page.parts import Example, ItemFigure
+from rightreasons.page.plots import Drawing, dot_rows
+from rightreasons.page.prose import percent, prose
+from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule
+
+MIN_SETS = 20
+"""Minimum number of sets for a verdict."""
+
+MAX_WEAK, MAX_POOR = 0.9, 0.5
+"""Shares of the sets with a correct original that are correct throughout. Significantly below the larger one, the
+model fails on some revisions, and below the smaller one on most."""
+
+N_EXAMPLES = 6
+"""Maximum number of revisions that are displayed."""
+
+GARDNER = "Gardner et al. 2020"
+
+NAMES = {
+    "original_accuracy": "Accuracy on originals",
+    "contrast_accuracy": "Contrast accuracy",
+    "contrast_consistency": "Contrast consistency",
+    "contrast_followed": "Holds under revision",
+}
+"""Names of the figures by their keys, in the order of the report."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ContrastAnswers:
+    """The contrast sets of the audited splits that have some.
+
+    Attributes:
+        context: The audit.
+        splits: Measurement of each split by its name, the primary one first.
+    """
+
+    context: AuditContext
+    splits: Mapping[str, ContrastMeasurement]
+
+    @property
+    def primary(self) -> ContrastMeasurement:
+        """Measurement of the primary split."""
+        return next(iter(self.splits.values()))
+
+    @property
+    def n_items(self) -> int:
+        """Number of sets."""
+        return self.primary.result.n_sets
+
+    @property
+    def followed(self) -> Estimate:
+        """Share of the sets with a correct original that are correct throughout."""
+        return self.primary.figures["contrast_followed"]
+
+    @property
+    def falls(self) -> bool:
+        """Whether accuracy is significantly lower on revisions than on originals."""
+        revisions = self.primary.figures["contrast_accuracy"]
+        originals = self.primary.figures["original_accuracy"]
+        # Intervals that do not overlap are a stricter test than that of the difference.
+        return (revisions.high or 0.0) < (originals.low or 0.0)
+
+
+def find_contrast_sets(
+    context: AuditContext, split: AuditSplit, options: DifficultyOptions
+) -> ContrastItems | None:
+    """Return the contrast sets of a split; None if it has none."""
+    # With a confidence alone, a confident answer may still be the less likely one.
+    if context.task == "confidence" and not context.answers_once:
+        return None
+    return ContrastItems.from_table(
+        split.data, split.labels, split.groups_column, options.original_column
+    )
+
+
+def measure(context: AuditContext, options: DifficultyOptions) -> ContrastAnswers:
+    """Measure the contrast sets of every audited split that has some."""
+    # A comparison split may have no sets; the primary one has, or the question does not apply.
+    splits = {}
+    for split in context.splits:
+        items = find_contrast_sets(context, split, options)
+        if items is not None:
+            splits[split.name] = measure_contrast_sets(
+                items,
+                context.scores(split).predicted,
+                split.labels,
+                resampling=context.resampling,
+            )
+    return ContrastAnswers(context, splits)
+
+
+def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
+    """Draw the figures of each split."""
+    # One row per figure, with a mark for each split.
+    rows = []
+    for figure, name in NAMES.items():
+        estimates = [measured.figures[figure] for measured in m.splits.values()]
+        rows.append((name, estimates))
+    return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
+
+
+def list_broken_sets(m: ContrastAnswers) -> Iterator[Example]:
+    """Show the most confident errors on revisions of correct originals."""
+    context = m.context
+    split = context.primary
+    scores = context.scores()
+
+    def rank_pair(pair: tuple[int, int]) -> tuple[float, str]:
+        # Ties are ordered by id, so that the order of the file does not decide which are displayed.
+        revision = pair[1]
+        return -float(scores.confidence[revision]), split.ids[revision]
+
+    for original, row in sorted(m.primary.broken, key=rank_pair)[:N_EXAMPLES]:
+        marks = changes(split.texts[original], split.texts[row])
+        note = "The original is answered correctly."
+        if not context.answers_once:
+            label = context.label_name(int(split.labels[original]))
+            confidence = percent(float(scores.confidence[original]))
+            note = f"The original is {label}, and so is its prediction (confidence {confidence})."
+        yield example_of(context, split, row, marks=marks, note=note)
+
+
+def list_item_figures(m: ContrastAnswers) -> Iterator[ItemFigure]:
+    """Return whether each set is correct throughout, by the id of its original."""
+    # Two reports are compared by the sets that both have, whatever their revisions are.
+    items = m.primary.items
+    split = m.context.primary
+    is_correct = m.context.scores().predicted[items.rows] == split.labels[items.rows]
+    ids = []
+    is_consistent = []
+    for index in np.flatnonzero(items.is_original):
+        in_set = items.groups == items.groups[index]
+        ids.append(split.ids[items.rows[index]])
+        is_consistent.append(bool(is_correct[in_set].all()))
+    yield ItemFigure.of(
+        "contrast_consistency", NAMES["contrast_consistency"], "higher", ids, is_consistent
+    )
+
+
+def _make_figure(key: str) -> Figure:
+    # The share of followed revisions is ours; the other figures are those of the paper.
+    source = "Counted" if key == "contrast_followed" else GARDNER
+    return Figure(
+        key,
+        lambda m: m.primary.figures[key],
+        source,
+        better="higher",
+        n=lambda m: m.primary.counts[key],
+    )
+
+
+def _has_sets(context: AuditContext, options: DifficultyOptions) -> bool:
+    return find_contrast_sets(context, context.primary, options) is not None
+
+
+def _list_data(m: ContrastAnswers) -> dict[str, object]:
+    """Return the contents of audit.json in addition to the figures."""
+    return {"contrast_sets": {name: measured.to_dict() for name, measured in m.splits.items()}}
+
+
+CONTRAST = Question(
+    name="contrast",
+    title="Is it correct on items and on their small revisions?",
+    prose=prose(__file__, NAMES=NAMES, N_EXAMPLES=N_EXAMPLES, MAX_WEAK=MAX_WEAK),
+    reads="audited",
+    needs=(Need("sets", _has_sets),),
+    measure=measure,
+    figures=tuple(_make_figure(key) for key in NAMES),
+    headlines=tuple(NAMES),
+    # The first rule that holds is the verdict.
+    verdict=(
+        Rule("neutral", "few", lambda m: m.n_items < MIN_SETS),
+        Rule("neutral", "none_right", lambda m: m.followed.low is None),
+        Rule("bad", "fails_most", lambda m: m.followed.high < MAX_POOR),
+        Rule("bad", "falls", lambda m: m.falls),
+        Rule("warn", "fails_some", lambda m: m.followed.high < MAX_WEAK),
+        Rule("neutral", "open", lambda m: m.followed.low < MAX_WEAK),
+        Rule("good", "right"),
+    ),
+    parts=(
+        Part(
+            "sets",
+            (
+                Plot(
+                    "contrast_sets",
+                    draw_sets,
+                    f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998",
+                ),
+                Examples("broken_sets", list_broken_sets),
+            ),
+            figures=tuple(NAMES),
+        ),
+    ),
+    data=_list_data,
+    by_item=list_item_figures,
+)

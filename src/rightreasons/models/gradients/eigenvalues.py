@@ -1,0 +1,248 @@
+"""The eigenvalues of Fisher information from logits and their gradients, for a batch of items.
+
+`solve_gram` finds all of them from the gradients, and `leading_eigenvalues` the largest one by the method
+that the options name. `FisherInformation` holds the results for a dataset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.choices import UNITS
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, accept_options_as_keywords, option
+
+
+@dataclass(frozen=True, eq=False)
+class FisherEigen:
+    """The leading eigenvalue of G for each of b items; NaN where logits or gradients were not finite.
+
+    Attributes:
+        eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
+        gradient_norms: (b,) float64, norm of the gradient of log p of the predicted class.
+        error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for the Gram matrix.
+        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its sign means nothing.
+        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first; None unless asked for.
+    """
+
+    eigenvalues: Tensor
+    gradient_norms: Tensor
+    error: Tensor
+    eigenvector: Tensor | None
+    spectrum: Tensor | None = None
+
+
+def _gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
+    """Take the gradients of a batch, and solve their Gram matrix."""
+    n_classes = logits.shape[1]
+    # Only differences of logits matter, so K - 1 backward passes are enough.
+    differences = logits[:, 1:] - logits[:, :1]
+    gradients = []
+    for k in range(n_classes - 1):
+        is_needed_again = k < n_classes - 2
+        (gradient,) = torch.autograd.grad(
+            differences[:, k].sum(), inputs, retain_graph=is_needed_again
+        )
+        gradients.append(gradient)
+    return solve_gram(logits.detach(), torch.stack(gradients, dim=1), options)
+
+
+def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> FisherEigen:
+    """Find the eigenvalues of G from the gradients of the differences of logits.
+
+    Args:
+        logits: (b, K), or any scores whose softmax is p.
+        gradients: (b, K - 1, ...) gradients of logit k minus logit 0, for k = 1, …, K - 1.
+        options: Whether to return the eigenvector and all eigenvalues.
+    """
+    n_items, n_classes = logits.shape
+    shape = gradients.shape[2:]
+    gradients = gradients.flatten(2)  # (b, K - 1, D)
+    inner = torch.zeros(n_items, n_classes, n_classes, dtype=torch.float64, device=logits.device)
+    inner[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
+    p = logits.double().softmax(dim=-1)
+    # grad log p_y = h_y - sum_k p_k h_k, with h the gradients of the differences and h_0 = 0.
+    center = torch.eye(n_classes, dtype=torch.float64, device=logits.device) - p[:, None, :]
+    scaled = p.sqrt()[:, :, None] * center
+    gram = scaled @ inner @ scaled.transpose(1, 2)
+    finite = torch.isfinite(gram).flatten(1).all(dim=1)
+    values, vectors = torch.linalg.eigh(
+        torch.where(finite[:, None, None], gram, torch.zeros_like(gram))
+    )
+    values = torch.where(finite[:, None], values.clamp_min(0), torch.full_like(values, torch.nan))
+    row = center[torch.arange(n_items, device=p.device), _predicted(p)]
+    squared = torch.einsum("bi,bij,bj->b", row, inner, row)
+    eigenvector = None
+    if options.eigenvector:
+        weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
+        weights = weights / values[:, -1:].sqrt().clamp_min(1e-300)
+        flat = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients)
+        eigenvector = flat.view(n_items, *shape)
+    # The gradients of log p are linearly dependent, so the smallest of the K eigenvalues is 0.
+    spectrum = values[:, 1:].flip(1) if options.spectrum else None
+    return FisherEigen(
+        eigenvalues=values[:, -1],
+        gradient_norms=squared.clamp_min(0).sqrt(),
+        error=torch.zeros(n_items, dtype=torch.float64, device=logits.device),
+        eigenvector=eigenvector,
+        spectrum=spectrum,
+    )
+
+
+def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
+    """Iterate exact products G v = J^T (diag p - p p^T) J v.
+
+    J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the direction v.
+    """
+    p = logits.detach().softmax(dim=-1)
+    u = torch.zeros_like(logits, requires_grad=True)
+    (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
+    shape = (-1,) + (1,) * (inputs.dim() - 1)
+
+    top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
+    (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
+    gradient_norms = _norm(start)
+    v = start / gradient_norms.clamp_min(1e-300).view(shape).to(start.dtype)
+    values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
+    error = torch.full_like(values, torch.inf)
+    for _ in range(options.max_iterations):
+        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
+        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
+        (moved,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
+        values = (v * moved).flatten(1).double().sum(dim=1)
+        error = _norm(moved - values.view(shape).to(v.dtype) * v)
+        if bool((error.nan_to_num(0) <= options.tolerance * values.abs().nan_to_num(0)).all()):
+            break
+        v = moved / _norm(moved).clamp_min(1e-300).view(shape).to(v.dtype)
+    return FisherEigen(values, gradient_norms, error, v if options.eigenvector else None)
+
+
+def _predicted(p: Tensor) -> Tensor:
+    return p.nan_to_num(-1).argmax(dim=1)
+
+
+def _norm(v: Tensor) -> Tensor:
+    norms: Tensor = v.flatten(1).double().norm(dim=1)
+    return norms
+
+
+METHODS = ("auto", "gram", "power")
+
+GRAM_CLASSES = 24
+"""Maximum classes for which method="auto" takes the Gram matrix; with more, its backward passes cost more than
+iteration."""
+
+DEFINITION = (
+    "Largest eigenvalue of the Fisher information G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T with respect to "
+    "the word embeddings of the item (Datta et al.): KL(p(.|x) || p(.|x + e v)) is about e^2 / 2 times it along its "
+    "eigenvector v."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FisherInformation:
+    """The fragility of each prediction, in the order of the items.
+
+    The numbers of an item that could not be computed are NaN, and `failures` has the reason.
+
+    Attributes:
+        ids: N item ids.
+        eigenvalues: (N,) the largest eigenvalue, at least 0; larger is more fragile.
+        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, which makes models with
+            embeddings of different sizes comparable.
+        gradient_norms: (N,) norm of the gradient of log p of the predicted class.
+        logits: (N, K) float64; K is the largest number of choices where this differs, and -inf fills the rows.
+        error: (N,) bound on the distance of `eigenvalues` from an eigenvalue of G: 0 for the Gram matrix, the residual
+            of the iteration for method="power".
+        tokens: N tuples of tokens; None unless the eigenvector was asked for.
+        token_norms: N rows: how far the unit eigenvector moves each token (squares sum to 1 less what falls on special
+            tokens); None unless asked for.
+        starts: (total,) first character of each token in its text; None unless asked for.
+        ends: (total,) one past its last character; None unless asked for.
+        truncated: (N,) whether a text of the item was cut.
+        failures: (id, sentence) of the items that could not be computed.
+        label_names: K names of the classes; None for choices.
+        definition: The measure in words.
+        spectrum: N rows of the K - 1 eigenvalues that may differ from 0, the largest first; an item that could not be
+            computed has a row of NaN; None unless asked for.
+    """
+
+    ids: tuple[str, ...]
+    eigenvalues: NDArray[np.float64]
+    scale_free: NDArray[np.float64]
+    gradient_norms: NDArray[np.float64]
+    logits: NDArray[np.float64]
+    error: NDArray[np.float64]
+    truncated: NDArray[np.bool_]
+    failures: tuple[tuple[str, str], ...]
+    label_names: tuple[str, ...] | None
+    tokens: tuple[tuple[str, ...], ...] | None = None
+    token_norms: Ragged | None = None
+    starts: NDArray[np.int64] | None = None
+    ends: NDArray[np.int64] | None = None
+    definition: str = DEFINITION
+    spectrum: Ragged | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class FisherOptions(Options):
+    """The settings of `fisher_information` that change its result."""
+
+    method: str = option("auto", "How the eigenvalue is computed.", choices=METHODS)
+    eigenvector: bool = option(False, "Return how far the leading eigenvector moves each token.")
+    unit: str = option("wordpiece", "Tokens that the eigenvector is reduced to.", choices=UNITS)
+    spectrum: bool = option(False, "Return all eigenvalues that may differ from 0, by method gram.")
+    tolerance: float = option(
+        1e-4, "Relative residual at which power iteration stops.", minimum=0.0
+    )
+    max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
+
+    def _check(self) -> None:
+        if self.spectrum and self.method == "power":
+            raise OptionError(
+                "Expected `method` 'gram' or 'auto' with spectrum=True, but got 'power', which finds "
+                "the largest eigenvalue alone.",
+                option="method",
+            )
+
+    def iterates(self, n_classes: int) -> bool:
+        """Return whether the eigenvalue is that of power iteration, for a number of classes."""
+        if self.method == "auto":
+            return n_classes > GRAM_CLASSES and not self.spectrum
+        return self.method == "power"
+
+
+@accept_options_as_keywords(FisherOptions)
+def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOptions) -> FisherEigen:
+    r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
+
+    Args:
+        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only on inputs[i].
+        inputs: (b, ...) that require gradients.
+        options: The method, and whether to return the eigenvector; or fields of `FisherOptions` by keyword.
+
+    Returns:
+        A `FisherEigen`.
+
+    References:
+        Datta et al. (2020), "Geometry matters", algorithm 1.
+
+    Example:
+        One linear logit z = 3 x_0 + 4 x_1 against 0, at z = 0: p(1-p) |w|^2 = 25 / 4.
+
+        >>> x = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
+        >>> z = x @ torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
+        >>> round(leading_eigenvalues(z, x).eigenvalues.item(), 6)
+        6.25
+    """
+    if options.iterates(logits.shape[1]):
+        return _power(logits, inputs, options)
+    return _gram(logits, inputs, options)
