@@ -61,6 +61,7 @@ class Thesaurus:
         return self._entry(word)[2]
 
     def _entry(self, word: str) -> tuple[Words, Words, Words]:
+        # A word without an entry has no replacement that keeps the text grammatical.
         return self.entries.get(word.lower(), ((), (), ()))
 
 
@@ -73,6 +74,7 @@ def load_thesaurus() -> Thesaurus:
         8435
     """
     lines = Path(__file__).with_name("thesaurus.tsv").read_text("utf-8").splitlines()
+    # The first line has the names of the columns; words of a cell are separated by spaces.
     entries = {}
     for line in lines[1:]:
         word, synonyms, similar, antonyms = line.split("\t")
