@@ -299,7 +299,7 @@ SHORTCUTS = Question(
         subject=subject,
         missing_class=missing_class,
     ),
-    without_model="It swaps words and queries the model again, "
+    without_model="Words are swapped and the model asked again, "
     "which stored predictions do not allow.",
     needs=NEEDS,
     measure=measure,
