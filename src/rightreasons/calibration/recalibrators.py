@@ -144,7 +144,9 @@ def load_recalibrator(file: str | os.PathLike[str]) -> Recalibrator:
         raise ValueError(
             f"Expected a recalibrator in {file}, but it holds {format_value(content)}."
         )
-    fields = {field.name: content.get(field.name) for field in dataclasses.fields(Recalibrator)}
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(Recalibrator):
+        fields[field.name] = content.get(field.name)
     method = check_one_of(fields["method"], METHODS, "method")
     parameters = fields["parameters"]
     # A file from elsewhere is parsed: numbers alone, of the length that the classes ask for.

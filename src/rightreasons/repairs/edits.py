@@ -202,8 +202,8 @@ def _measure_rates(items: Sequence[Text], labels: Labels, words: SpuriousWords) 
     shares = np.bincount(labels[has_word], minlength=words.n_classes) / n_texts
     # A share s becomes the largest share m if a text without a word gets one with the chance (m - s) / (1 - s).
     remaining = np.maximum(1 - shares, 1e-9)
-    rates = (shares.max() - shares) / remaining
-    return rates.tolist()
+    rates: list[float] = ((shares.max() - shares) / remaining).tolist()
+    return rates
 
 
 def _normalize(item: Text, words: SpuriousWords) -> Text:

@@ -1,0 +1,1 @@
+"""Remedies for words that are no reasons, on planted words in natural texts."""
