@@ -25,7 +25,7 @@ def replicate(
     ],
     scale: Annotated[
         str,
-        typer.Option(help="small: under an hour on two cores; paper: the size of the paper."),
+        typer.Option(help="small: sized for an hour on two cores; paper: the size of the paper."),
     ] = "small",
     out: Annotated[
         Path | None,
