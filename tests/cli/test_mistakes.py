@@ -33,6 +33,8 @@ GOOD = {
     "to": "card.md",
     "sheets": ["sheet0.csv", "sheet1.csv"],
     "source": "data.csv",
+    "train": "texts",
+    "paper": "kavumba2019",
 }
 """What each argument and required option is given where it is not the mistake."""
 

@@ -23,6 +23,7 @@ COMMANDS_WITHOUT_MODELS = {
     "doctor",
     "gate",
     "recalibrate",
+    "repair",
     "replicate",
     "suite convert",
 }
