@@ -17,6 +17,7 @@ COMMANDS_WITHOUT_MODELS = {
     "confidence",
     "data export",
     "data gaps",
+    "data issues",
     "data list",
     "data ratings read",
     "data ratings write",
