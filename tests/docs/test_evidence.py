@@ -44,3 +44,17 @@ def test_natural_verdicts(read_block):
     rows = read_stored()
     block = read_block(PAGE, "natural")
     assert block == f"{describe_runs(rows)}\n\n{format_table(rows)}"
+
+
+def test_repairs(read_block):
+    from benchmarks.repair.__main__ import PAGE, STORED, format_settings, format_table
+
+    rows = json.loads(STORED.read_text("utf-8"))
+    assert read_block(PAGE, "remedies") == format_table(rows)
+    assert read_block(PAGE, "settings") == format_settings(rows)
+    # What the page concludes: editing repairs every setting, weights and balancing none.
+    outcomes = {}
+    for row in rows:
+        outcomes.setdefault(row["remedy"], set()).add(row["is_repaired"])
+    assert outcomes["default"] == outcomes["remove"] == {True}
+    assert outcomes["weights"] == outcomes["balanced"] == {False}

@@ -17,7 +17,7 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "doctor", "gate",
+    "data gaps", "data issues", "data list", "doctor", "gate",
 }  # fmt: skip
 """Commands that write no file."""
 
@@ -25,6 +25,8 @@ LEFT_OUT = {
     "demo": "it is audit, of a bag of words that is trained in memory",
     "ways": "it keeps the answers of a language model as an audit does, and its one small file as others",
     "look": "its one small file is written as those of the other commands are",
+    "repair": "its files are written together at the end, as those of an audit are",
+    "replicate": "its steps are stored as those of learn are",
     "suite convert": "its one file is written as those of the other commands are",
 }
 """Commands that write and have no case, with the reason."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.shortcuts import reliance
+from rightreasons.shortcuts import tradeoff
 
 ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 ANSWERS = [0, 1, 1]
@@ -139,5 +139,5 @@ def test_labels_and_classes_beyond_memory(monkeypatch):
 
     expected = module.compute(predictions=[0, 0, 1], **inputs)
     # 2 x 2 x 2 counts: 3 resamples at a time
-    monkeypatch.setattr(reliance, "_CELLS_AT_ONCE", 24)
+    monkeypatch.setattr(tradeoff, "MAX_CELLS_PER_BLOCK", 24)
     assert module.compute(predictions=[0, 0, 1], **inputs) == expected

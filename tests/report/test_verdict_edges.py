@@ -227,7 +227,7 @@ class TestContrastSets:
             ([(True, True)], "neutral", "Too few contrast sets for a verdict"),
             ([(False, True)] * 30, "neutral", "Correct on no original"),
             ([(True, False)] * 30, "bad", "Fails on most small revisions"),
-            ([(True, True)] * 30, "neutral", "Cannot tell"),
+            ([(True, True)] * 30, "neutral", "Inconclusive"),
             ([(True, True)] * 60, "good", "Correct on revisions, too"),
         ],
     )
@@ -237,10 +237,10 @@ class TestContrastSets:
         assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
         summary = say(f"verdict.{rule.key}")
         assert summary.startswith(
-            f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right"
+            f"Of {len(right)} contrast set{'s' * (len(right) > 1)}, the model is correct"
         )
         assert "undefined" not in summary
-        assert ("fewer than 90% are" in summary) == (label == "Cannot tell")
+        assert ("fewer than 90% are" in summary) == (label == "Inconclusive")
 
 
 def test_zero_has_no_sign():
