@@ -271,10 +271,26 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     return shlex.join([*command, "--questions", question, *flags])
 
 
+def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
+    """Advise a repair of the words that decide, by the command or the call that makes it.
+
+    Args:
+        context: The audit; it is repaired in Python where its model is an object, which no command can name.
+        report: Folder of the report.
+        words: Words that are no reasons.
+        text: The advice.
+    """
+    if not context.command:
+        return f"{text} `rightreasons.repair({report!r}, train, model, not_reasons={list(words)})`"
+    train = context.settings.train or "train.csv"
+    command = ["rightreasons", "repair", report, "--train", train, "--not-reasons", ",".join(words)]
+    return f"{text} `{shlex.join(command)}`"
+
+
 def gate(report: str, condition: str, what: str) -> str:
-    """Advise a gate on a report, so that what was found does not come back unseen."""
+    """Advise a gate on a report, so that a build fails if the same is found again."""
     command = shlex.join(["rightreasons", "gate", report, "--fail-if", condition])
-    return f"Keep watch: fail the build when {what}. `{command}`"
+    return f"Fail the build when {what}. `{command}`"
 
 
 def compare(report: str, text: str) -> str:
@@ -382,7 +398,7 @@ def action(item: str) -> Action:
     """Read an item of a list of advice: a text with its command in backticks at the end, or one that is a link.
 
     Example:
-        >>> action("[Read the items.](#items)").link, action("Keep watch. `rightreasons gate report`").command
+        >>> action("[Read the items.](#items)").link, action("Fail the build. `rightreasons gate report`").command
         ('#items', 'rightreasons gate report')
     """
     link = _LINK.fullmatch(item)
@@ -421,6 +437,6 @@ def _environment() -> Any:
         capitalized=lambda text: capitalized(_folded(text)),
     )
     environment.globals.update(
-        ask=ask, first_of=first_of, compare=compare, gate=gate, to_log=TO_LOG
+        ask=ask, first_of=first_of, compare=compare, gate=gate, repair=repair, to_log=TO_LOG
     )
     return environment
