@@ -71,7 +71,7 @@ def test_verdicts():
     assert f"{len(named)} of them name it" in text
     assert not [row for row in strong if row["color"] == "green"]
     assert not [row for row in readers if row["color"] == "red"]
-    assert f"none of {len(readers)} models that read is red" in text
+    assert f"none of {len(readers)} audits of models that read is red" in text
 
 
 def test_balanced_copa():

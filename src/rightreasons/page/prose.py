@@ -280,10 +280,21 @@ def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
         words: Words that are no reasons.
         text: The advice.
     """
+    # A command can name neither a model nor a table that is in memory.
     if not context.command:
-        return f"{text} `rightreasons.repair({report!r}, train, model, not_reasons={list(words)})`"
+        call = f"rightreasons.repair({report!r}, train, model, not_reasons={list(words)})"
+        return f"{text} `{call}`"
+    # Without a file of training texts there is no set to edit: the name is to be filled in.
     train = context.settings.train or "train.csv"
-    command = ["rightreasons", "repair", report, "--train", train, "--not-reasons", ",".join(words)]
+    command = [
+        "rightreasons",
+        "repair",
+        report,
+        "--train",
+        train,
+        "--not-reasons",
+        ",".join(words),
+    ]
     return f"{text} `{shlex.join(command)}`"
 
 
