@@ -122,7 +122,7 @@ def format_table(rows: Sequence[Row]) -> str:
             key = (classify(case_by_name[row["case"]], row), row["n"])
             groups.setdefault(key, []).append(row)
     lines = [
-        "| models | items | audits | green | amber | red | cannot tell | of amber and red, named |",
+        "| models | items | audits | green | amber | red | gray | cue named, of amber and red |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, n_items in sorted(groups):

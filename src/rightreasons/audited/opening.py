@@ -199,6 +199,29 @@ def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> 
     return Examples.of(train["id"][:], train["label"][:], **fields)
 
 
+def open_training_split(train: Any, **source: Any) -> datasets.Dataset:
+    """Open labeled training texts: the split named train, or the only one.
+
+    Args:
+        train: What `open_splits` opens.
+        **source: Further options of `open_splits`.
+
+    Raises:
+        ValueError: If there are several splits and none named train.
+    """
+    from rightreasons.io.tables import open_splits
+
+    opened = open_splits(train, require_labels=True, **source)
+    if "train" in opened:
+        return opened["train"]
+    # Which of several splits the model learned from cannot be guessed.
+    if len(opened) > 1:
+        raise OptionError(
+            f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train"
+        )
+    return next(iter(opened.values()))
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -214,14 +237,7 @@ def with_train(
         return data
     import datasets
 
-    from rightreasons.io.tables import open_splits
-
-    opened = open_splits(given.train, require_labels=True, **given.source(task))
-    if "train" not in opened and len(opened) > 1:
-        raise OptionError(
-            f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train"
-        )
-    rows = opened.get("train", next(iter(opened.values())))
+    rows = open_training_split(given.train, **given.source(task))
     label = next(
         (part.features["label"] for part in data.values() if "label" in part.column_names), None
     )

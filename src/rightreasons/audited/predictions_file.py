@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,6 @@ from rightreasons.core.arrays import Ragged, is_ragged
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import write_atomically
 from rightreasons.core.validation import as_ragged
-
-if TYPE_CHECKING:
-    pass
-
 
 FOLDER = "predictions"
 """The folder of a report that holds them."""
@@ -75,8 +70,13 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     # A ClassLabel requires distinct names; those of a model may be equal.
     names = list(scores.label_names or ())
     is_named = scores.label_names is not None and len(set(names)) == len(names)
-    label = datasets.ClassLabel(names=names) if is_named else datasets.Value("int64")
-    logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
+    label = datasets.Value("int64")
+    if is_named:
+        label = datasets.ClassLabel(names=names)
+    # Rows of one length and of several are written alike.
+    logits = scores.logits
+    if not isinstance(logits, Ragged):
+        logits = Ragged.of_table(logits)
     kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(
         ("label", "prediction"), label
     )

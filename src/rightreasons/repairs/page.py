@@ -20,6 +20,7 @@ from rightreasons.repairs.result import RepairResult
 from rightreasons.repairs.verification import Verification
 from rightreasons.report.render import Outcome, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, signed
+from rightreasons.shortcuts.wording import quote_words
 
 SOURCE = "This package; McNemar 1947"
 
@@ -40,13 +41,12 @@ def verified(m: RepairResult) -> Verification:
 
 def name_words(m: RepairResult) -> str:
     """Return the words in quotation marks, the first of many."""
-    words = [f"“{word}”" for word in m.words.labels]
+    words = list(m.words.labels)
+    if len(words) <= N_WORDS:
+        return quote_words(words)
     # Dozens of words would hide the sentence that names them.
-    if len(words) > N_WORDS:
-        return f"{', '.join(words[:N_WORDS])} and {len(words) - N_WORDS} more words"
-    if len(words) == 1:
-        return words[0]
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    first_words = ", ".join(f"“{word}”" for word in words[:N_WORDS])
+    return f"{first_words} and {len(words) - N_WORDS} more words"
 
 
 def lend(m: RepairResult) -> float:

@@ -83,18 +83,16 @@ def make_plan(
             if len(texts_by_word[word]) < N_TEXTS:
                 texts_by_word[word].append(" / ".join(item))
 
+    # A word of the audited texts alone cannot be edited in the training texts.
+    words_in_training = list(filter(counts.get, shares))
     rows = []
-    for word, share in shares.items():
-        # A word of the audited texts alone cannot be edited in the training texts.
-        if not counts[word]:
-            continue
-        label = training.label_words([word]).labels[word]
+    for word, label in training.label_words(words_in_training).labels.items():
         rows.append(
             PlannedWord(
                 word=word,
                 predicts=training.label_names[label],
                 texts=counts[word],
-                decides=round(share, 4),
+                decides=round(shares[word], 4),
                 reason=judged.get(word, "?"),
                 examples=tuple(texts_by_word[word]),
             )

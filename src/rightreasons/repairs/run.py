@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.options import accept_options_as_keywords
@@ -41,9 +41,6 @@ from rightreasons.report.render import PAGE
 from rightreasons.report.schema import AUDIT_FILE
 from rightreasons.shortcuts.measure_deciding import FeatureEffect
 from rightreasons.shortcuts.swapping.segments import Text
-
-if TYPE_CHECKING:
-    pass
 
 TRAIN_FILE = "train.repaired.csv"
 """The repaired training texts."""

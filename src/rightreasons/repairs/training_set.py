@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.opening import open_training_split
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import match_labels
 from rightreasons.core.sentences import format_value
@@ -53,8 +55,9 @@ class TrainingSet:
         """The columns of the texts: one, or two for pairs."""
         return [name for name in TEXT_COLUMNS if name in self.columns]
 
-    def count_words(self) -> TrainingTexts:
-        """Count the words of the texts by label."""
+    @functools.cached_property
+    def word_counts(self) -> TrainingTexts:
+        """The words of the texts, counted by label once for all words that are asked about."""
         columns = list_columns(self.items)
         return TrainingTexts(columns, self.labels, len(self.label_names), segmenter=self.segmenter)
 
@@ -64,7 +67,7 @@ class TrainingSet:
         Raises:
             ValueError: If a word is no single token, or is in no text.
         """
-        training = self.count_words()
+        training = self.word_counts
         n_texts = np.maximum(np.bincount(self.labels, minlength=len(self.label_names)), 1)
         labels: dict[str, int] = {}
         for name in words:
@@ -137,14 +140,7 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
     Raises:
         ValueError: If there are several splits and none named train, or the labels are not the model's.
     """
-    from rightreasons.io.tables import open_splits
-
-    opened = open_splits(train, require_labels=True, **source)
-    if "train" not in opened and len(opened) > 1:
-        raise OptionError(
-            f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train"
-        )
-    table = opened.get("train", next(iter(opened.values())))
+    table = open_training_split(train, **source)
     names = table.features["label"].names
     class_of = match_labels(names, label_names).class_of
     numbers = np.array(table["label"][:], dtype=np.int64)

@@ -46,16 +46,16 @@ def subject(row: FeatureEffect) -> str:
     """
     words = row.words[:MAX_SUBJECT_WORDS]
     if row.test in ("words", "insertion"):
-        return f"the {_name_kind(row.words)} {_quote(row.words)}"
+        return f"the {_name_kind(row.words)} {quote_words(row.words)}"
     if row.test in GROUPS:
         group = GROUPS[row.test]
         if not words:
             return group
         # The declared words are all named; of the others, the words are examples.
         relation = " " if row.test == "declared words" else ", such as "
-        return f"{group}{relation}{_quote(words)}"
+        return f"{group}{relation}{quote_words(words)}"
     if row.test == "form" and words:
-        return f"{row.name}, such as {_quote(words)}"
+        return f"{row.name}, such as {quote_words(words)}"
     if row.test == "any word":
         return "the exact wording"
     if row.test == "place":
@@ -82,7 +82,7 @@ def _name_kind(words: Sequence[str]) -> str:
     return f"{kind}s"
 
 
-def _quote(words: Sequence[str]) -> str:
+def quote_words(words: Sequence[str]) -> str:
     """Return words in quotation marks as an enumeration."""
     quoted = [f"“{word}”" for word in words]
     if len(quoted) == 1:
