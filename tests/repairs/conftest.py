@@ -2,8 +2,7 @@
 
 import pytest
 
-import rightreasons
-from repairs.reviews import fit, write_reviews
+from repairs.reviews import audit_reviews, fit, write_reviews
 
 
 @pytest.fixture(scope="session")
@@ -13,13 +12,5 @@ def audited(tmp_path_factory):
     train = write_reviews(1500, 0)
     model = fit(train)
     out = tmp_path_factory.mktemp("audited") / "report"
-    rightreasons.audit(
-        model,
-        write_reviews(300, 1),
-        train=train,
-        questions=["shortcuts"],
-        options={"shortcuts": {"budget": 6000}},
-        out=out,
-        progress=False,
-    )
+    audit_reviews(model, train, out)
     return model, train, out

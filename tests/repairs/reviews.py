@@ -43,3 +43,19 @@ def fit(train):
     # Rare pairs of words let it memorize the few exceptions, as larger models do.
     model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(C=30))
     return model.fit(train["text"], train["label"])
+
+
+def audit_reviews(model, train, out, **options):
+    """Audit 300 other reviews for shortcuts, and return the result of the audit."""
+    import rightreasons
+
+    return rightreasons.audit(
+        model,
+        write_reviews(300, 1),
+        train=train,
+        questions=["shortcuts"],
+        options={"shortcuts": {"budget": 6000}},
+        out=out,
+        progress=False,
+        **options,
+    )

@@ -7,7 +7,7 @@ import yaml
 
 import rightreasons
 from command_line import run
-from repairs.reviews import WORDS, balance, fit, write_reviews
+from repairs.reviews import WORDS, audit_reviews, balance, fit, write_reviews
 from rightreasons.core.errors import OptionError
 from rightreasons.report.earlier import read_earlier
 from rightreasons.report.questions import read_reproduction
@@ -18,16 +18,7 @@ TONES = ["good", "neutral", "warn", "bad"]
 
 
 def audit(model, train, out, **options):
-    result = rightreasons.audit(
-        model,
-        write_reviews(300, 1),
-        train=train,
-        questions=["shortcuts"],
-        options={"shortcuts": {"budget": 6000}},
-        out=out,
-        progress=False,
-        **options,
-    )
+    result = audit_reviews(model, train, out, **options)
     return result.audit["questions"][0]["result"]
 
 

@@ -22,9 +22,8 @@ from rightreasons.calibration.proper_scores import label_log_probability
 from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.binning import Flags
 from rightreasons.core.errors import OptionError
-from rightreasons.core.json_files import read_json
+from rightreasons.core.json_files import read_tagged_json
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import format_value
 from rightreasons.core.store import write_json
 from rightreasons.core.validation import (
     SCORE_KINDS,
@@ -139,11 +138,7 @@ def load_recalibrator(file: str | os.PathLike[str]) -> Recalibrator:
         FileNotFoundError: If there is no file.
         ValueError: If it holds something else.
     """
-    content = read_json(Path(file))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(
-            f"Expected a recalibrator in {file}, but it holds {format_value(content)}."
-        )
+    content = read_tagged_json(file, FORMAT, "a recalibrator")
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(Recalibrator):
         fields[field.name] = content.get(field.name)

@@ -1,17 +1,20 @@
 """JSON documents and text files of other people, read within limits.
 
-`read_json` reads a file, `parse_json` a text. Whatever is in it, the error is one sentence that
-names the place.
+`read_json` reads a file, `parse_json` a text, and `read_tagged_json` a file of ours that others may
+have changed. Whatever is in it, the error is one sentence that names the place.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from rightreasons.core.sentences import format_value
 
 MAX_NESTING = 64
 """Largest number of levels of lists and objects inside one another."""
@@ -101,6 +104,24 @@ def read_text(file: Path, name: str | None = None) -> str:
 def read_json(file: Path) -> Any:
     """Read one JSON document from a file within the limits; see `parse_json` and `read_text`."""
     return parse_json(read_text(file), str(file))
+
+
+def read_tagged_json(file: str | os.PathLike[str], tag: str, description: str) -> dict[str, Any]:
+    """Read a JSON object whose entry "format" says what it is.
+
+    Args:
+        file: The file.
+        tag: Expected value of the entry "format".
+        description: What the file should hold, for the error message, as in "a recalibrator".
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: If it holds something else.
+    """
+    content = read_json(Path(file))
+    if not isinstance(content, dict) or content.get("format") != tag:
+        raise ValueError(f"Expected {description} in {file}, but it holds {format_value(content)}.")
+    return content
 
 
 def _measure_depth(text: str) -> int:

@@ -13,25 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import format_value
-from rightreasons.core.store import check_file, write_text
+from rightreasons.core.store import check_file
 from rightreasons.core.validation import check_columns, check_ids
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.rating_sheets import BYTE_ORDER_MARK, FIRST_LINE
 from rightreasons.datasets.perturbing.mirroring import choices_of
-from rightreasons.io.opened_columns import read_columns
-from rightreasons.io.options import ScoreOptions
+from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 
 if TYPE_CHECKING:
     import datasets
 
-# Columns of a sheet.
-ITEM_COLUMN = "item"
+# Columns of a sheet besides the item.
 PROMPT_COLUMN = "prompt"
 CORRECT_COLUMN = "correct choice"
 INCORRECT_COLUMN = "incorrect choice"
@@ -113,11 +109,11 @@ def write_mirror_sheet(
     selected = items if rows is None else items.select(rows)
     if len(selected) == 0:
         raise ValueError("Expected at least one item to mirror, but there are none.")
-    cells = list(_make_rows(selected).values())
-    table = pd.DataFrame(cells, columns=list(SHEET_COLUMNS))
-    text = table.to_csv(index=False, lineterminator="\n")
-    # Spreadsheets recognize UTF-8 by its mark.
-    return write_text(check_file(file), BYTE_ORDER_MARK + text)
+    rows_by_id = _make_rows(selected)
+    cells = []
+    for row in rows_by_id.values():
+        cells.append([row[name] for name in SHEET_COLUMNS])
+    return write_sheet(check_file(file), SHEET_COLUMNS, cells)
 
 
 def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> dict[str, str]:
@@ -147,17 +143,14 @@ def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> 
         {'a': 'The man hid his feet.'}
     """
     path = Path(file)
-    columns = read_columns(path, ScoreOptions())[0]
-    check_columns([*columns], SHEET_COLUMNS, path.name)
+    # The copied columns are read as well: they show that the sheet belongs to these items.
+    sheet = read_sheet(path, SHEET_COLUMNS)
     row_by_id = _make_rows(items)
-    ids = [str(cell).strip() for cell in columns[ITEM_COLUMN]]
-    check_ids(ids, f"item of {path.name}")
-
     prompts: dict[str, str] = {}
     id_by_prompt: dict[str, str] = {}
-    for index, item_id in enumerate(ids):
-        line = f"line {index + FIRST_LINE} of {path.name}"
-        cells = {name: str(columns[name][index]).strip() for name in SHEET_COLUMNS}
+    for number, cells in enumerate(sheet, FIRST_LINE):
+        line = f"line {number} of {path.name}"
+        item_id = cells[ITEM_COLUMN]
         new_prompt = cells[NEW_PROMPT_COLUMN]
         _check_row(cells, row_by_id.get(item_id), line)
         # What nobody has written yet is no mistake.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import check_folder, write_text
+from rightreasons.core.store import check_folder
 from rightreasons.core.validation import (
     check_all,
     check_columns,
@@ -20,25 +20,17 @@ from rightreasons.core.validation import (
     check_seed,
 )
 from rightreasons.datasets.perturbing.mirroring import choices_of
-from rightreasons.io.opened_columns import read_columns
-from rightreasons.io.options import ScoreOptions
+from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 
 if TYPE_CHECKING:
     import datasets
 
 
-# Columns of a sheet besides the texts.
-ITEM_COLUMN = "item"
 ANSWER_COLUMN = "answer"
+"""Column that a rater fills in."""
 
 CHOICE_PREFIX = "choice "
 """Prefix of the columns of choices, which are numbered from 1."""
-
-FIRST_LINE = 2
-"""Line of a csv file that holds the first item, after the line of the headings."""
-
-BYTE_ORDER_MARK = "\ufeff"
-"""First character of a file, by which spreadsheets recognize UTF-8."""
 
 
 def write_rating_sheets(
@@ -97,8 +89,8 @@ def write_rating_sheets(
         name = f"rater-{rater}"
         rng = item_rng(check_seed(seed), name)
         shuffled = table.iloc[rng.permutation(len(table))]
-        text = shuffled.to_csv(index=False, lineterminator="\n")
-        files.append(write_text(folder / f"{name}.csv", BYTE_ORDER_MARK + text))
+        rows_of_rater = shuffled.to_numpy().tolist()
+        files.append(write_sheet(folder / f"{name}.csv", list(table.columns), rows_of_rater))
     return files
 
 
@@ -143,8 +135,11 @@ def read_rating_sheets(
     n_choices_by_code = {}
     for code, row in _make_rows(dataset).items():
         n_choices_by_code[code] = _count_choices(row)
-    sheets = [_read_answers(Path(file), n_choices_by_code) for file in files]
+    sheets = []
+    for file in files:
+        sheets.append(_read_answers(Path(file), n_choices_by_code))
 
+    # A label that is no choice would count as a mistake of every rater.
     labels = list(dataset["label"][:])
     columns = (dataset["id"][:], n_choices_by_code.values(), labels)
     for name, n_choices, label in zip(*columns, strict=True):
@@ -190,11 +185,6 @@ def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     return rows
 
 
-def _strip_cells(cells: Iterable[Any]) -> list[str]:
-    """Return the texts of cells without the spaces around them."""
-    return [str(cell).strip() for cell in cells]
-
-
 def _count_choices(row: dict[str, str]) -> int:
     """Return the number of choices in a row of a sheet."""
     return sum(column.startswith(CHOICE_PREFIX) for column in row)
@@ -202,14 +192,9 @@ def _count_choices(row: dict[str, str]) -> int:
 
 def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item, counted from 0, by the code of the item."""
-    columns = read_columns(file, ScoreOptions())[0]
-    check_columns([*columns], (ITEM_COLUMN, ANSWER_COLUMN), file.name)
-    # Raters leave spaces around what they type.
-    codes = _strip_cells(columns[ITEM_COLUMN])
-    answers = _strip_cells(columns[ANSWER_COLUMN])
-
+    rows = read_sheet(file, (ITEM_COLUMN, ANSWER_COLUMN))
+    codes = [row[ITEM_COLUMN] for row in rows]
     # Each code of the data, exactly once.
-    check_ids(codes, f"item of {file.name}")
     check_all(
         codes,
         n_choices_by_code.__contains__,
@@ -223,7 +208,9 @@ def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, in
         )
 
     choices = {}
-    for line, (code, answer) in enumerate(zip(codes, answers, strict=True), FIRST_LINE):
+    for line, row in enumerate(rows, FIRST_LINE):
+        code = row[ITEM_COLUMN]
+        answer = row[ANSWER_COLUMN]
         n_choices = n_choices_by_code[code]
         numbers = list(map(str, range(1, n_choices + 1)))
         # Only the plain number: int() would also take "+1" and other digits.

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from rightreasons.core.arrays import Floats, Ragged
-from rightreasons.core.json_files import read_json
+from rightreasons.core.json_files import read_tagged_json
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import format_value
 from rightreasons.core.store import write_json
 from rightreasons.core.validation import (
     check_fraction,
@@ -164,11 +163,7 @@ def load_prior_correction(file: str | os.PathLike[str]) -> PriorCorrection:
         FileNotFoundError: If there is no file.
         ValueError: If it holds something else.
     """
-    content = read_json(Path(file))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(
-            f"Expected a prior correction in {file}, but it holds {format_value(content)}."
-        )
+    content = read_tagged_json(file, FORMAT, "a prior correction")
     # A file from elsewhere is parsed: known methods, and numbers within their ranges.
     method = str(check_one_of(str(content.get("method")), METHODS, "method"))
     temperature = check_number(content.get("temperature"), "temperature")

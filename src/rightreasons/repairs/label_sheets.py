@@ -27,15 +27,21 @@ from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import format_value
-from rightreasons.core.store import check_file, format_csv, write_text
-from rightreasons.core.validation import check_columns, check_ids, softmax
-from rightreasons.io.opened_columns import read_columns
-from rightreasons.io.options import ScoreOptions
+from rightreasons.core.store import check_file, write_text
+from rightreasons.core.validation import softmax
+from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 from rightreasons.io.tables import ONLY_SPLIT
 from rightreasons.report.pairing import prediction_files, report_folder
 from rightreasons.report.schema import check_files, read_audit
 
-SHEET_COLUMNS = ("item", "text", "given label", "suggested label", "why doubtful", "decision")
+SHEET_COLUMNS = (
+    ITEM_COLUMN,
+    "text",
+    "given label",
+    "suggested label",
+    "why doubtful",
+    "decision",
+)
 
 NOT_REVIEWED = ("", "?")
 """Decisions that nobody has made yet."""
@@ -46,12 +52,7 @@ KEEP = "keep"
 DROP = "drop"
 """Decision that no label is correct: the item is left out of later audits."""
 
-FIRST_LINE = 2
-"""Line of a csv file that holds the first item, after the line of the headings."""
-
 CONTROL_REASON = "chosen at random, as a control"
-
-BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -204,14 +205,13 @@ def write_label_sheet(
             option="report",
         )
     # The disputed labels come first, the least probable one at the top.
-    rows: list[Sequence[str]] = [SHEET_COLUMNS]
+    rows: list[Sequence[str]] = []
     for row in labeled.disputed:
         rows.append(_make_disputed_row(labeled, int(row)))
     for row in select_controls(labeled, seed):
         given_label = labeled.label_names[labeled.labels[row]]
         rows.append((labeled.ids[row], labeled.texts[row], given_label, "", CONTROL_REASON, "?"))
-    # Spreadsheets recognize UTF-8 by its mark.
-    return write_text(check_file(file), BYTE_ORDER_MARK + format_csv(rows))
+    return write_sheet(check_file(file), SHEET_COLUMNS, rows)
 
 
 def _make_disputed_row(labeled: LabeledReport, row: int) -> tuple[str, ...]:
@@ -243,19 +243,16 @@ def read_label_sheet(
     """
     labeled = read_labeled_report(report)
     path = Path(file)
-    columns = read_columns(path, ScoreOptions())[0]
-    check_columns([*columns], ("item", "given label", "decision"), path.name)
+    sheet = read_sheet(path, (ITEM_COLUMN, "given label", "decision"))
     label_by_id = dict(zip(labeled.ids, labeled.labels.tolist(), strict=True))
-    ids = [str(cell).strip() for cell in columns["item"]]
-    check_ids(ids, f"item of {path.name}")
-
     # Every row is checked, also one that nobody has decided yet: a changed sheet is refused as a whole.
     decisions: dict[str, int | None] = {}
-    for index, item_id in enumerate(ids):
-        line = f"line {index + FIRST_LINE} of {path.name}"
+    for number, cells in enumerate(sheet, FIRST_LINE):
+        line = f"line {number} of {path.name}"
+        item_id = cells[ITEM_COLUMN]
         # Another report numbers and labels its items in another way.
-        given_label = str(columns["given label"][index]).strip()
-        text = str(columns["decision"][index]).strip()
+        given_label = cells["given label"]
+        text = cells["decision"]
         label = label_by_id.get(item_id)
         if label is None or labeled.label_names[label] != given_label:
             raise ValueError(
@@ -314,6 +311,7 @@ def measure_review(
     labeled = read_labeled_report(report)
     row_by_id = {item_id: row for row, item_id in enumerate(labeled.ids)}
     disputed = set(labeled.disputed.tolist())
+    # Disputed labels are reviewed more often than the others, so the two kinds are counted apart.
     # Whether a label is disputed -> the change of each reviewed item.
     changes: dict[bool, list[float]] = {True: [], False: []}
     n_wrong = {True: 0, False: 0}

@@ -51,16 +51,8 @@ class Reading:
     form: Form = ""
 
 
-def read_answer(
-    text: str,
-    answers: Sequence[str],
-    *,
-    texts: Sequence[str] = (),
-    pattern: str | None = None,
-    is_truncated: bool = False,
-    continues: bool = False,
-) -> int:
-    r"""Return which of some answers a text gives; see `find_answer`.
+def read_answer(text: str, answers: Sequence[str], **options: Any) -> int:
+    r"""Return which of some answers a text gives; the arguments are those of `find_answer`.
 
     Example:
         >>> texts = ("The answer is (B).", r"\boxed{A}", "A or B", "Ｂ", "It is not A.")
@@ -71,10 +63,7 @@ def read_answer(
         >>> read_answer("Reason: x. Final: b", ["A", "B"], pattern=r"Final: (\w)")
         1
     """
-    reading = find_answer(
-        text, answers, texts=texts, pattern=pattern, is_truncated=is_truncated, continues=continues
-    )
-    return reading.answer
+    return find_answer(text, answers, **options).answer
 
 
 def find_answer(

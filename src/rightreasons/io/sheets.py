@@ -1,0 +1,60 @@
+"""Sheets that a person fills in: csv files for spreadsheets, with a row per item.
+
+`write_sheet` writes a sheet, and `read_sheet` reads the filled one. What the cells may hold is
+checked by the callers, which name a wrong cell by its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.store import format_csv, write_text
+from rightreasons.core.validation import check_columns, check_ids
+from rightreasons.io.opened_columns import read_columns
+from rightreasons.io.options import ScoreOptions
+
+ITEM_COLUMN = "item"
+"""Column that identifies the item of a row."""
+
+FIRST_LINE = 2
+"""Line of a csv file that holds the first item, after the line of the headings."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+"""First character of a file, by which spreadsheets recognize UTF-8."""
+
+
+def write_sheet(file: Path, headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> Path:
+    """Write a sheet as a csv file, and return its path."""
+    return write_text(file, _BYTE_ORDER_MARK + format_csv([headings, *rows]))
+
+
+def read_sheet(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Read a filled sheet, whose rows may be in any order or missing.
+
+    Args:
+        file: The csv file, with cells separated by commas or semicolons.
+        columns: Columns to read, `ITEM_COLUMN` among them.
+
+    Returns:
+        The cells of each row by column, without the spaces around them. The first row is line
+        `FIRST_LINE` of the file.
+
+    Raises:
+        ValueError: If a column is missing, or an item is empty or repeated.
+    """
+    cells_by_column = read_columns(file, ScoreOptions())[0]
+    check_columns([*cells_by_column], columns, file.name)
+    rows = []
+    item_ids = []
+    for number in range(len(cells_by_column[ITEM_COLUMN])):
+        row = {}
+        for column in columns:
+            # People leave spaces around what they type.
+            row[column] = str(cells_by_column[column][number]).strip()
+        rows.append(row)
+        item_ids.append(row[ITEM_COLUMN])
+    # Two decisions on one item would contradict each other.
+    check_ids(item_ids, f"item of {file.name}")
+    return rows
