@@ -1,6 +1,6 @@
 """Audit every case at several sizes and seeds: `python -m benchmarks.verdicts.natural --seeds 0 1 2`.
 
-What is audited is stored in `natural.json` as it comes, so that a run goes on where it was stopped.
+What is audited is stored in `results.json` after every case, so that a stopped run goes on.
 `--write` writes the table of docs/evidence/verdicts.md and a csv file with each case from what is stored.
 """
 
