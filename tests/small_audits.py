@@ -5,7 +5,7 @@ import json
 from rightreasons.core.estimates import Estimate
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page.parts import Headline, Part, SectionResult, Verdict
-from rightreasons.report.render import Outcome
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 
 

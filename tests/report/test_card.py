@@ -7,7 +7,7 @@ from huggingface_hub import ModelCard
 from command_line import run
 from rightreasons.page.parts import SectionResult, Verdict
 from rightreasons.report.card import write_card
-from rightreasons.report.render import Outcome
+from rightreasons.report.outcomes import Outcome
 from small_audits import figure, small_audit
 
 CARD = """---

@@ -1,20 +1,15 @@
 """The page: every part of a section, hostile texts, and what a browser makes of it."""
 
 import base64
-import dataclasses
 import hashlib
 import itertools
 import re
 from importlib import resources
-from types import SimpleNamespace
 
 import datasets
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.page import plots
 from rightreasons.page.parts import (
     Action,
@@ -33,15 +28,8 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import (
-    WORKS,
-    Outcome,
-    Page,
-    bar_of,
-    first_screen,
-    items_of,
-    render_page,
-)
+from rightreasons.report.outcomes import Outcome, compose_first_screen, place_bar
+from rightreasons.report.render import WORKS, Page, render_page
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -192,13 +180,13 @@ def test_the_first_screen_has_the_worst_finding_first():
         Outcome("broken", "Is it broken?", "failed", "It broke."),
     ]
     page = Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")
-    first = first_screen(page)
+    first = compose_first_screen(page.outcomes, page.subject, page.heading)
     assert first["claim"] == "m is 0.3 wrong."
     assert [outcome.question for outcome, _ in first["rows"]] == ["large", "small", "open", "fine"]
     assert {question: [action.text for action in actions] for question, actions in first["actions"].items()} == {
         "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
     }  # fmt: skip
-    assert first_screen(dataclasses.replace(page, outcomes=asked[-2:])) is None
+    assert compose_first_screen(asked[-2:], page.subject, page.heading) is None
     text = text_of(render_page(page))
     for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
                  "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
@@ -239,57 +227,7 @@ def test_what_is_not_there_is_not_counted_or_noted():
     ],
 )
 def test_rows_share_one_scale(figure, bar):
-    assert bar_of(figure) == bar
-
-
-@pytest.mark.parametrize(
-    ("n_wrong", "n_right", "shown"),
-    # Of 6 places: a third is for right items, and what either kind leaves is the other's.
-    [
-        (9, 9, (4, 2)),
-        (5, 9, (4, 2)),
-        (3, 9, (3, 3)),
-        (9, 1, (5, 1)),
-        (9, 0, (6, 0)),
-        (0, 9, (0, 6)),
-        (2, 2, (2, 2)),
-    ],
-)
-def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n_right, shown):
-    monkeypatch.setattr("rightreasons.report.render.MOST_ITEMS", 6)
-    n = n_wrong + n_right
-    predicted = np.arange(n) < n_wrong  # all labels are 0
-    texts = [str(i) for i in range(n)]
-    split = SimpleNamespace(
-        name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), text_column="text"
-    )
-    split.ids, split.data = (
-        LazyArrowColumn(pa.array(texts)),
-        datasets.Dataset.from_dict({"text": texts}),
-    )
-    split.mislabeled = np.arange(n) == n_wrong - 1
-    scores = SimpleNamespace(
-        predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1)
-    )
-    context = SimpleNamespace(
-        task="classification", splits=[split], answers_once=False, label_name=str
-    )
-    context.has_scores, context.scores = lambda split: True, lambda split: scores
-    items = items_of(context)
-    rights = [right for _, right in items.rows]
-    assert (items.n_wrong, items.n_items) == (n_wrong, n)
-    assert rights == [False] * shown[0] + [True] * shown[1]
-    confident = [
-        item.confidence
-        for item, right in items.rows
-        if not right and "contradicts" not in item.label
-    ]
-    assert confident == sorted(confident, reverse=True)
-    assert [item.confidence for item, right in items.rows if right] == sorted(
-        item.confidence for item, right in items.rows if right
-    )
-    doubtful = [place for place, (item, _) in enumerate(items.rows) if "contradicts" in item.label]
-    assert doubtful == [n_wrong - 1][: 0 < n_wrong <= shown[0]]  # the last of the wrong ones
+    assert place_bar(figure) == bar
 
 
 def test_sources_are_links():
@@ -460,29 +398,53 @@ def test_links_and_folded_tables_work(page, report):
 @pytest.mark.browser
 def test_items_are_filtered_sorted_and_stepped_through(page, report):
     problems_of(page, report.page)
-    page.get_by_role("link", name="wrong answers on").click()
+    page.get_by_role("link", name="errors on").click()
     rows = page.locator("#items tbody tr")
-    n_rows, n_wrong = rows.count(), page.locator("#items tr.w").count()
-    assert 0 < n_wrong < n_rows
-    assert rows.filter(visible=True).count() == n_rows
-    page.get_by_label("right", exact=True).check()
-    assert rows.filter(visible=True).count() == n_rows - n_wrong
-    page.get_by_label("wrong", exact=True).check()
-    page.get_by_label("less than 90%").check()
-    assert rows.filter(visible=True).count() == page.locator("#items tr.w.u").count()
-    page.locator("#any-answer").check()
-    page.locator("#any-sure").check()
-    shown = page.locator("#items tbody td.num")
+    shown = page.locator("#shown-items")
+    n_rows = int(shown.inner_text().rpartition(" ")[2])
+    assert rows.count() == min(n_rows, 50)
+    counts = {}
+    for outcome in ("wrong", "correct", "confident", "unsure"):
+        page.locator("#item-outcome").select_option(outcome)
+        text = shown.inner_text()
+        counts[outcome] = int(text.rpartition(" ")[2]) if " of " in text else 0
+        other = "wrong" if outcome in ("correct", "unsure") else "correct"
+        assert page.locator(f"#items tr.{other}").count() == 0
+    assert counts["wrong"] + counts["correct"] == n_rows
+    assert counts["confident"] <= counts["wrong"]
+    assert counts["unsure"] <= counts["correct"]
+    page.locator("#item-outcome").select_option("")
+    cells = page.locator("#items tbody td.num")
     for order, reverse in (("ascending", False), ("descending", True)):
         page.get_by_role("button", name="Confidence").click()
         page.locator(f"#items th[aria-sort={order}]").wait_for()
-        values = [float(text.rstrip("%")) for text in shown.all_inner_texts()]
+        values = [float(text.rstrip("%")) for text in cells.all_inner_texts()]
         assert values == sorted(values, reverse=reverse)
+    first = rows.first.inner_text()
     page.get_by_role("button", name="Next").click()
+    assert rows.first.inner_text() != first
+    page.get_by_role("button", name="Previous").click()
+    assert rows.first.inner_text() == first
+
+
+@pytest.mark.browser
+def test_a_link_shows_its_item_whatever_the_filters_hide(page, report):
+    problems_of(page, report.page)
+    rows = page.locator("#items tbody tr")
     page.get_by_role("button", name="Next").click()
-    second = rows.nth(1).get_attribute("id")
-    assert page.url.endswith(f"#{second}")
-    assert page.locator("#items tr:target").get_attribute("id") == second
+    address = rows.nth(3).get_attribute("id")
+    page.get_by_label("Search").fill("no text has these words")
+    assert rows.count() == 0
+    assert page.locator("#shown-items").inner_text() == "No item fits."
+    page.evaluate("address => { location.hash = address }", address)
+    current = page.locator("#items tr.current")
+    current.wait_for()
+    assert current.get_attribute("id") == address
+    assert page.get_by_label("Search").input_value() == ""
+    # Words find what they are in, whatever their case.
+    words = current.locator("bdi").nth(1).inner_text()[:20].upper()
+    page.get_by_label("Search").fill(words)
+    assert address in rows.evaluate_all("rows => rows.map(row => row.id)")
 
 
 @pytest.mark.browser
@@ -516,7 +478,7 @@ def test_ticks_become_the_options_of_the_command(page, tmp_path):
 def changeable():
     """A page with an example whose word may be changed."""
     example = Example("1", "copper  shines", "good", "good", 0.9, marks=(Mark(0, 6),))
-    change = Change("“copper” → “marble”", "marble shines", "bad")
+    change = Change("“copper” → “marble”", "marble shines", "bad", 0.75)
     result = SectionResult(
         Verdict("warn", "W", "S."),
         (headline(),),
@@ -526,29 +488,22 @@ def changeable():
     return render_page(Page("T", "H", [], [Outcome("toy", "Is it?", "answered", "", result)], []))
 
 
-def test_changes_that_were_asked_are_offered_with_their_answers():
-    boxes = re.findall(r"<select>(.*?)</select>", changeable())
-    assert len(boxes) == 2  # of the item that leads, and of the same in the fold
-    for box in boxes:
-        assert re.findall(r"<option[^>]*>([^<]*)", box) == ["as it is", "“copper” → “marble”: bad"]
-
-
 @pytest.mark.browser
 def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
     (tmp_path / "index.html").write_text(changeable(), "utf-8")
     assert problems_of(page, tmp_path / "index.html") == []
-    item, shown = page.locator("li.example").first, ("blockquote", ".predicted", ".sure")
-    before = [item.locator(part).inner_text() for part in shown]
+    item = page.locator("li.example").first
+    before = item.locator("blockquote").inner_html()
     box = page.get_by_label("Change a word").first
+    # The options do not give the answer away, and a change is offered once.
+    assert box.locator("option").all_inner_texts() == ["as it is", "“copper” → “marble”"]
     box.select_option(index=1)
-    assert [item.locator(part).inner_text() for part in shown] == [
-        "marble shines",
-        "bad",
-        "not kept",
-    ]
+    assert item.locator("blockquote").inner_text() == "marble shines"
+    assert item.locator("mark").inner_text() == "marble"
+    assert item.locator("output").inner_text().strip() == "90.0% good → 75.0% bad"
     box.select_option(index=0)
-    assert [item.locator(part).inner_text() for part in shown] == before
-    assert item.locator("mark").inner_text() == "copper"
+    assert item.locator("blockquote").inner_html() == before
+    assert item.locator("output").inner_text() == ""
 
 
 @pytest.mark.browser
@@ -557,7 +512,7 @@ def test_print_opens_what_is_folded(page, report):
     table = page.get_by_role("table", name="All disputed labels")
     page.emulate_media(media="print")
     assert table.evaluate("each => each.getBoundingClientRect().height") > 30
-    assert not page.get_by_role("group", name="Answers").is_visible()
+    assert not page.locator("#item-outcome").is_visible()
     # Of the items, a few per question: neither the lists of the folded part nor the table, which audit.json has.
     assert page.locator(".more .examples").count() > 0
     assert page.locator(".more .examples, #items").filter(visible=True).count() == 0
@@ -598,6 +553,6 @@ def test_hostile_texts_do_nothing(page, hostile, width):
     page.set_viewport_size({"width": width, "height": 900})
     assert problems_of(page, hostile.page) == []
     assert page.title() == "Audit of hostile on the data"
-    assert page.locator("script").count() == 1
+    assert page.locator("script:not([type])").count() == 1
     assert page.locator("img[src=x]").count() == 0
     assert page.locator("#items").get_by_text("<script>document.title=").first.is_visible()

@@ -139,8 +139,8 @@ def test_probes_of_generated_answers(files, capsys):
     page = (files / "report" / "index.html").read_text("utf-8")
     assert "Sources of confidence" in page
     # One generated answer has no confidence, and this server no next tokens to ask for.
-    assert "<legend>Answers" in page
-    assert "<legend>Confidence" not in page
+    assert 'id="item-outcome"' in page
+    assert 'data-key="confidence"' not in page
     assert "--scoring next_words" not in page
 
 

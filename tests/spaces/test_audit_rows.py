@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightreasons.page.parts import Finding, SectionResult, Verdict
-from rightreasons.report.render import Outcome
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.schema import read_audit
 from small_audits import figure, small_audit, small_outcomes
 

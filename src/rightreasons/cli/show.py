@@ -45,12 +45,12 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     if not result.written:
         hand_over(result.audit.get("plan"))
         return
-    from rightreasons.report.render import worst_first
+    from rightreasons.report.outcomes import sort_worst_first
     from rightreasons.report.schema import read_audit
 
     # The file is large: it is read only if someone asked for it.
     hand_over(functools.partial(read_audit, result.out))
-    for outcome, answer in worst_first(result.outcomes):
+    for outcome, answer in sort_worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
     if unanswered:
@@ -99,7 +99,7 @@ def show_plan(plan: Plan) -> None:
 
 def show_answer(title: str, verdict: Verdict) -> None:
     """Print the answer to a question in a few lines."""
-    from rightreasons.report.render import LIGHTS
+    from rightreasons.report.outcomes import LIGHTS
 
     typer.echo("")
     typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)

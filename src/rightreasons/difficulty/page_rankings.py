@@ -178,7 +178,8 @@ class EigenvalueAnswers:
             row = int(self.measured.rows[self.flips.indices[attempt.item]])
             words = [f"“{change.original}” → “{change.replacement}”" for change in attempt.changes]
             label = self.context.label_name(attempt.after)
-            yield self.split.texts[row], Change(", ".join(words), attempt.text, label)
+            change = Change(", ".join(words), attempt.text, label, attempt.new_confidence)
+            yield self.split.texts[row], change
 
     def mark_words(self, index: int) -> tuple[Mark, ...]:
         """Mark the words of an item that the eigenvector moves."""

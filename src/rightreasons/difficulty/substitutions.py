@@ -74,6 +74,7 @@ class Attempt(Result):
         after: Predicted class of the changed text.
         confidence_before: Probability of class `before` for the original.
         confidence_after: Probability of class `before` for the changed text.
+        new_confidence: Probability of class `after` for the changed text.
     """
 
     item: int
@@ -86,6 +87,7 @@ class Attempt(Result):
     after: int
     confidence_before: float
     confidence_after: float
+    new_confidence: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,6 +298,7 @@ def _make_attempt(
         after=new_class,
         confidence_before=float(original_scores[old_class]),
         confidence_after=float(scores[old_class]),
+        new_confidence=float(scores[new_class]),
     )
 
 

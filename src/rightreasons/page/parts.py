@@ -397,11 +397,13 @@ class Change(Result):
         name: What becomes of which word, such as "“good” → “bad”".
         text: The changed text.
         prediction: The name of the label that it gets.
+        confidence: The model's confidence in this label; None where it gives none.
     """
 
     name: str
     text: str
     prediction: str
+    confidence: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,8 @@ from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.probes.corrections import PriorCorrection
 from rightreasons.repairs.debias_result import DebiasResult
 from rightreasons.report.files import record_of
-from rightreasons.report.render import Outcome, Page, write_page
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, signed
 
 SOURCE = "This package; Cohen 1960; McNemar 1947"

@@ -18,7 +18,8 @@ from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.edits import UNCHANGED
 from rightreasons.repairs.result import RepairResult
 from rightreasons.repairs.verification import MIN_ITEMS, Verification
-from rightreasons.report.render import Outcome, Page, write_page
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, signed
 from rightreasons.shortcuts.wording import quote_words
 

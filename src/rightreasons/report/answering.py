@@ -20,8 +20,8 @@ from rightreasons.core.signals import stop_if_signaled
 from rightreasons.models.running import bars_about
 from rightreasons.report.answers import AnswerFigures, at_bounds, measure_answers, withheld
 from rightreasons.report.files import earlier_options
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.questions import available_questions, load_sections, question_options
-from rightreasons.report.render import Outcome
 from rightreasons.report.request import AuditRequest
 from rightreasons.report.row_doubts import AuditedRows, withhold_by_rows
 

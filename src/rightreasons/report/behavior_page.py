@@ -12,7 +12,8 @@ from rightreasons.behavior.options import LearningSource
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
 from rightreasons.page.prose import short_name
-from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import page_folder
 
 RATES = "pass_rates.json"
@@ -61,7 +62,7 @@ def write_behavior_report(
         heading=f"{name} on {suite.name}",
         facts=say.pairs("facts"),
         outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", answer)],
-        asked=None
+        prompt=None
         if tested.prompt is None
         else {"told": tested.prompt, "right": "", "server": tested.server},
         made=say.pairs("made"),

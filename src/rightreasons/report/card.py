@@ -24,8 +24,8 @@ from rightreasons.report.files import (
     audit_figures,
     short_path,
 )
+from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.questions import QUESTIONS
-from rightreasons.report.render import LIGHTS
 from rightreasons.report.schema import read_audit
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from rightreasons.core.significance import holm
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import (
     Audit,
     ComparedFigure,
@@ -32,7 +33,7 @@ from rightreasons.report.pairing import (
     open_pair,
     same_items,
 )
-from rightreasons.report.render import Outcome, Page, sentences, write_page
+from rightreasons.report.render import Page, sentences, write_page
 from rightreasons.report.schema import page_folder
 
 SIDES: tuple[Winner, ...] = ("first", "second")

@@ -40,8 +40,10 @@ from rightreasons.core.store import (
 from rightreasons.page.parts import Column, ItemFigure, Table
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.report.outcomes import Outcome, sort_worst_first
+from rightreasons.report.page_items import collect_items
 from rightreasons.report.questions import QUESTIONS
-from rightreasons.report.render import PAGE, Outcome, Page, items_of, render_page, sentences
+from rightreasons.report.render import PAGE, Page, render_page, sentences
 from rightreasons.report.row_doubts import AuditedRows
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
 
@@ -209,7 +211,7 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
 
 
 def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
+    """Return the questions of an audit that were answered, in the order of the report, as `sort_worst_first`."""
     answers = [answer for answer in audit.get("questions", ()) if answer["result"] is not None]
 
     def key(answer: Mapping[str, Any]) -> tuple[int, float]:
@@ -528,18 +530,19 @@ def page_of(
         # No section says how many generated answers are right, as they have no confidence.
         right = answers.sentence if answers is not None and context.answers_once else ""
         prompt = {"told": context.prompted.describe(), "right": right, "server": context.server}
+    figures = [figure for _, result in sort_worst_first(outcomes) for figure in result.by_item]
     return render_page(
         Page(
             title=f"Audit of {shown} on {context.dataset_name}",
             heading=f"Is {shown} right for the right reasons?",
             facts=say.pairs("facts"),
             outcomes=outcomes,
-            asked=prompt,
+            prompt=prompt,
             made=say.pairs("made"),
             made_tables=tables,
             command=command,
             subject=shown,
-            items=items_of(context),
+            items=collect_items(context, figures),
             files=say.pairs("files"),
             rows=audited_rows,
         )

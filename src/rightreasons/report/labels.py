@@ -32,7 +32,8 @@ from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.files import AuditFigure, answers_worst_first
-from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.request import resolve_inputs, select_options
 from rightreasons.report.runner import AuditResult, audit
 

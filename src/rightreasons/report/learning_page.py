@@ -19,7 +19,8 @@ from rightreasons.page import parts as p
 from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Plot, Question, Rule, Table
-from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import page_folder
 
 LUZ_DE_ARAUJO = "Luz de Araujo & Roth 2023"

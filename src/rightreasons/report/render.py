@@ -1,9 +1,10 @@
-"""The report as one self-contained HTML file: no font, no image, no script from elsewhere.
+"""The report as one self-contained HTML file: no font, image or script from elsewhere.
 
-Whatever comes from a user (texts, labels, names) is escaped by the template; what is marked as safe is made here: the
-style sheet, the script, the drawings of `plots` (whose texts Vega escapes) and the `<mark>` around escaped text.
-A content security policy in the page forbids everything else, other scripts by the digest of ours. The script sorts the
-items, steps through them, and writes what a reader ticks into a command; without it all is there to read.
+Whatever comes from a user (texts, labels, names) is escaped by the template. What is marked as safe
+is made here: the style sheet, the script, its data, the drawings of `plots` (whose texts Vega
+escapes), and the `<mark>` around escaped text. A content security policy in the page forbids
+everything else, and other scripts by the digest of ours. The script browses the items and writes
+what a reader ticks into a command; without it, the page can still be read.
 """
 
 from __future__ import annotations
@@ -17,56 +18,68 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from markupsafe import Markup, escape
-from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.ordering import LazyArrowColumn, to_sortable
-from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
-from rightreasons.page.parts import (
-    Amount,
-    Change,
-    Example,
-    ExampleList,
-    Finding,
-    Headline,
-    Plot,
-    SectionResult,
-    Table,
+from rightreasons.page.parts import Amount, Example, Headline, Mark, Plot, Table
+from rightreasons.page.prose import Prose, cell, level_percent, number, written
+from rightreasons.report.outcomes import (
+    LIGHTS,
+    Outcome,
+    compose_first_screen,
+    find_examples,
+    find_figure,
+    find_plot,
+    get_finding,
+    list_answered,
+    place_bar,
 )
-from rightreasons.page.prose import Prose, badness, cell, level_percent, number, written
+from rightreasons.report.page_changes import select_changes
+from rightreasons.report.page_data import to_script_data
+from rightreasons.report.page_items import MAX_STATIC_ITEMS, PageItems, shorten
 
 if TYPE_CHECKING:
-    from rightreasons.audited.context import AuditContext
     from rightreasons.report.row_doubts import AuditedRows
+
+PAGE = "index.html"
+
+MAX_TEXT = 700
+"""Longest text of an example on the page; audit.json has whole texts."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Characters that HTML does not allow."""
 
 _TEMPLATES = resources.files("rightreasons.report") / "templates"
 
 
 def sentences(name: str, **constants: Any) -> Prose:
-    """Read the sentences of a page, or of a section of it that is about no question alone."""
+    """Read the sentences of a page, or of a section that is about no single question."""
     return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
+
+TERMS: Mapping[str, str] = json.loads((_TEMPLATES / "terms.json").read_text("utf-8"))
+"""Term of the report -> what it means, in one or two sentences."""
 
 WORKS: Mapping[str, str] = json.loads((_TEMPLATES / "works.json").read_text("utf-8"))
 """Authors and year as the report cites them -> address."""
 
+# A longer name may begin with a shorter one.
 _WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, reverse=True)))
 
 
-def linked(source: str) -> Iterator[tuple[str, str]]:
+def split_citations(source: str) -> Iterator[tuple[str, str]]:
     """Divide a source into texts and the addresses that they link to, "" for none.
 
     Example:
-        >>> list(linked("LMI: Schuster et al. 2019, section 3"))
+        >>> list(split_citations("LMI: Schuster et al. 2019, section 3"))
         [('LMI: ', ''), ('Schuster et al. 2019', 'https://arxiv.org/abs/1908.05267'), (', section 3', '')]
     """
+    # What stands between two works is text.
     end = 0
     for match in _WORK.finditer(source):
         if match.start() > end:
@@ -77,246 +90,25 @@ def linked(source: str) -> Iterator[tuple[str, str]]:
         yield source[end:], ""
 
 
-# ------------------------------------ The terms of the report, each in a sentence, for readers who meet them first here
-
-
-TERMS: Mapping[str, str] = json.loads((_TEMPLATES / "terms.json").read_text("utf-8"))
-"""Term -> what it means, in one or two sentences."""
-
-
-# --------------------------------------------------------- The items of a split on the page, in a table to step through
-
-
-MOST_ITEMS = 300
-"""Items on the page; predictions/ has all."""
-
-LONGEST = 500
-"""Characters of a text in the table, which shows two lines of all but the item that is looked at."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Items:
-    """Labeled items of a split: the wrong ones, the surest first, and then the right ones, the least sure first.
-
-    Items whose label contradicts their text, as far as the data tells, are the last of each. A third of the places is
-    for right ones.
-
-    Attributes:
-        split: The name of the split.
-        rows: Up to `MOST_ITEMS` of them, with whether the model gets each right.
-        n_items: How many labeled items the split has.
-        n_wrong: How many of these the model gets wrong.
-    """
-
-    split: str
-    rows: tuple[tuple[Example, bool], ...]
-    n_items: int
-    n_wrong: int
-
-
-def items_of(context: AuditContext) -> Items | None:
-    """Take the items of the split that the model does worst on; None where no item has a label and an answer."""
-    from rightreasons.io.columns import arrow_of
-
-    if context.task == "confidence":  # whether an answer was right is known, and not which it was
-        return None
-    best: Items | None = None
-    for split in context.splits:
-        if not split.labeled.any() or not context.has_scores(split):
-            continue
-        scores = context.scores(split)
-        predicted, confidence = scores.predicted, scores.confidence
-        rows = np.flatnonzero(split.labeled)
-        right = predicted[rows] == split.labels[rows]
-        doubtful = split.mislabeled[rows]
-        texts = LazyArrowColumn(arrow_of(split.data, split.text_column))
-        n_wrong = int((~right).sum())
-        most_wrong = MOST_ITEMS - min(
-            len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong)
-        )
-        # Errors with high confidence come first, then correct answers with low confidence.
-        keys = np.where(right, confidence[rows], -confidence[rows])
-        groups = []
-        for mask, n_rows in ((~right, most_wrong), (right, MOST_ITEMS)):
-            candidates = _select_smallest(keys, doubtful, np.flatnonzero(mask), n_rows)
-            ids = to_sortable(split.ids[rows[candidates]])
-            ordering = np.lexsort((ids, keys[candidates], doubtful[candidates]))
-            groups.append(candidates[ordering][:n_rows])
-        order = np.concatenate(groups)[:MOST_ITEMS]
-        if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
-            continue
-        shown = tuple(
-            (
-                Example(
-                    split.ids[row],
-                    _cut(" ".join(texts[row].split()), LONGEST),
-                    context.label_name(int(split.labels[row]))
-                    + (" (contradicts the text)" if split.mislabeled[row] else ""),
-                    context.label_name(int(predicted[row])),
-                    None if context.answers_once else min(float(confidence[row]), 1.0),
-                ),
-                bool(predicted[row] == split.labels[row]),
-            )
-            for row in rows[order].tolist()
-        )
-        best = Items(split.name, shown, len(rows), n_wrong)
-    return best
-
-
-def _select_smallest(
-    keys: NDArray[np.float64],
-    doubtful: NDArray[np.bool_],
-    rows: NDArray[np.intp],
-    n_rows: int,
-) -> NDArray[np.intp]:
-    """Return the rows that may be among the first `n_rows` by (doubtful, key), ties included.
-
-    To sort all rows, and their ids, takes long if there are a million.
-    """
-    if n_rows < 1:
-        return rows[:0]
-    certain = rows[~doubtful[rows]]
-    if len(certain) <= n_rows:
-        return rows
-    threshold = np.partition(keys[certain], n_rows - 1)[n_rows - 1]
-    return np.asarray(certain[keys[certain] <= threshold])
-
-
-# -------------------------- What a reader sees first: one finding, a row per question on one scale, and what to do next
-
-
-PAGE = "index.html"
-
-LIGHTS = {
-    "bad": "Problem",
-    "warn": "Look closer",
-    "neutral": "No verdict",
-    "good": "No problem found",
-}
-"""What the tones of a verdict say."""
-
-
-def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
-    """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
-    answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
-    return sorted(
-        answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size)
-    )
-
-
-def finding_of(result: SectionResult) -> Finding:
-    """Return the finding of a section; where it has none, its verdict."""
-    verdict = result.verdict
-    return result.finding or Finding(
-        claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence=""
-    )
-
-
-def first_screen(page: Page) -> dict[str, Any] | None:
-    """Gather what a reader sees first.
-
-    Args:
-        page: The page.
-
-    Returns:
-        `claim`, the finding in one sentence; `rows`, the answered questions, each with its answer, those about one
-        model the worst first; `plot`, the picture that shows the finding, where no contrast does; and `actions`, what
-        to do by question. None where no question is answered.
-    """
-    if page.subject:
-        rows = worst_first(page.outcomes)
-    else:
-        rows = [
-            (outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None
-        ]
-    if not rows:
-        return None
-    # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
-    actions = {
-        outcome.question: tuple(
-            action
-            for action in finding_of(result).actions
-            if not page.subject
-            or result.verdict.tone != "good"
-            or action.command.startswith("rightreasons gate ")
-        )
-        for outcome, result in rows
-    }
-    finding = finding_of(rows[0][1])
-    claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
-    return {
-        "claim": claim,
-        "rows": rows,
-        "plot": None if finding.contrast else plot_of(rows[0][1]),
-        "actions": actions,
-    }
-
-
-def plot_of(result: SectionResult) -> Plot | None:
-    """Return the picture that shows a finding, or the first of the section."""
-    wanted = finding_of(result).plot
-    plots = result.plots
-    return next((plot for plot in plots if plot.key == wanted), plots[0] if plots else None)
-
-
-def figure_of(result: SectionResult) -> Headline | None:
-    """Return the share that shows a finding: the one that it names, or the first of the overview."""
-    figures = {headline.key: headline for part in result.parts for headline in part.headlines}
-    figures |= {headline.key: headline for headline in result.headlines}
-    shares = (headline for headline in result.headlines if headline.unit == "fraction")
-    return figures.get(finding_of(result).figure) or next(shares, None)
-
-
-LONGEST_TEXT = 700
-"""Characters of an example that the page shows; audit.json holds all."""
-
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
-"""Characters that HTML does not allow."""
-
-MOST_CHANGES = 12
-"""Changes of an item that the page offers."""
-
-N_EXAMPLES = 3
-"""Examples of a section that are not folded."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome(Result):
-    """What became of one question.
-
-    Attributes:
-        question: Its name.
-        title: The question as a reader would ask it.
-        status: "answered", "skipped" (it does not apply) or "failed".
-        reason: Why it was skipped or how it failed.
-        result: The answer, where there is one.
-    """
-
-    question: str
-    title: str
-    status: Literal["answered", "skipped", "failed"]
-    reason: str = ""
-    result: SectionResult | None = None
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Page:
     """What a page shows.
 
     Attributes:
-        title: The title of the browser's tab.
-        heading: The headline of the page.
+        title: Title of the browser's tab.
+        heading: Headline of the page.
         facts: (name, value) pairs below it.
         outcomes: The questions in the order of the page.
-        made: (name, value) pairs about how the page came to be.
+        made: (name, value) pairs about how the page was made.
         made_tables: Tables about the same.
-        command: The command that makes it again; "" where there is none.
-        subject: What the finding of the first screen begins with, and the heading is the finding; "" for a page
-            about several models, whose sections are in the given order and no problems.
-        items: The items of the first screen's data; None for none.
+        command: Command that makes the page again; "" if there is none.
+        subject: What the finding of the first screen begins with, in place of the heading; "" for a
+            page about several models, whose sections keep their order and are no problems.
+        items: Items that a reader can browse; None for none.
         files: (address, name) of the files beside the page.
-        asked: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how many answers are
-            right, where no section says it; and the `server`. None for another model.
+        prompt: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how
+            many answers are correct, if no section says it; and the `server`. None for another
+            model.
         rows: What the checks of the rows found; None if they were not checked.
     """
 
@@ -328,28 +120,37 @@ class Page:
     made_tables: Sequence[Table] = ()
     command: str = ""
     subject: str = ""
-    items: Items | None = None
+    items: PageItems | None = None
     files: Sequence[tuple[str, str]] = ()
-    asked: Mapping[str, Any] | None = None
+    prompt: Mapping[str, Any] | None = None
     rows: AuditedRows | None = None
 
 
 def render_page(page: Page) -> str:
     """Render a page as HTML."""
-    first = first_screen(page)
-    changes: dict[str, dict[str, Change]] = {}
-    for _, result in first["rows"] if first else ():
-        for text, change in result.changes:
-            known = changes.setdefault(" ".join(text.split()), {})
-            if len(known) < MOST_CHANGES:
-                known.setdefault(change.text, change)
-    html: str = _template().render(
-        **vars(page) | {"heading": first["claim"] if first else page.heading},
-        first=first,
-        terms=TERMS,
-        changes=changes,
-        version=rightreasons.__version__,
-    )
+    first_screen = compose_first_screen(page.outcomes, page.subject, page.heading)
+    answered = list_answered(page.outcomes)
+    heading = page.heading
+    if first_screen is not None:
+        answered = first_screen["rows"]
+        heading = first_screen["claim"]
+    # The changes of the worst finding come first, if not all fit.
+    changes = select_changes(change for _, result in answered for change in result.changes)
+    # A page without items and changes, such as a comparison, needs no data.
+    script_data = None
+    if page.items is not None or changes:
+        script_data = to_script_data(page.items, changes)
+    variables = {
+        **vars(page),
+        "heading": heading,
+        "first": first_screen,
+        "terms": TERMS,
+        "script_data": script_data,
+        "max_static_items": MAX_STATIC_ITEMS,
+        "version": rightreasons.__version__,
+    }
+    html: str = _load_template().render(**variables)
+    # Browsers drop or misread such characters, and a reader should see that there were some.
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", html)
 
 
@@ -357,73 +158,59 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     """Write a page with its pictures and files of results, in place of what the folder holds."""
     from rightreasons.page.plots import Drawing
 
+    # A page that cannot be rendered must not replace an earlier one.
     html = render_page(page)
-    with replace_files_on_success(out) as new:
-        for plot in (
-            plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots
-        ):
-            write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
-        for name, result in results.items():
-            write_json(new / name, result)
-        write_text(new / PAGE, html)
+    with replace_files_on_success(out) as folder:
+        for _, result in list_answered(page.outcomes):
+            for plot in result.plots:
+                write_bytes(
+                    folder / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png
+                )
+        for name, content in results.items():
+            write_json(folder / name, content)
+        write_text(folder / PAGE, html)
 
 
-def bar_of(headline: Headline) -> dict[str, float] | None:
-    """Place a share and its interval on the scale from 0 to 100 % of the first screen; None where it is no share."""
-    estimate, value = headline.estimate, headline.estimate.value
-    if headline.unit != "fraction" or value is None:
-        return None
-    low, high = (value if end is None else end for end in (estimate.low, estimate.high))
-    if value < 0 or low < -1 or max(high, value) > 1:
-        return None
-    low = max(low, 0.0)
-    return {
-        "low": round(100 * low, 2),
-        "width": round(max(100 * (high - low), 0.5), 2),
-        "dot": round(min(max(100 * value - 0.5, 0.0), 99.0), 2),
-    }
+# -------------------------------------------------------------------------------- the template
 
 
 @functools.cache
-def _template() -> Any:
+def _load_template() -> Any:
+    """Load the template with its filters, the style sheet, the script and its digest."""
     import jinja2
 
-    from rightreasons.page.plots import Drawing
-
+    # A name that a page does not set is a mistake in the template.
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rightreasons.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
     )
-    link = Markup('<a href="{}">{}</a>')
     environment.filters.update(
         amount=number,
+        bar=place_bar,
         cell=cell,
-        whole=lambda value: f"{int(value):,}",
         counted=pluralize,
+        drawing=_draw,
+        figure=find_figure,
+        finding=get_finding,
+        lead_examples=find_examples,
+        lead_plot=find_plot,
         level=level_percent,
-        drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
-        sourced=lambda source: Markup("").join(
-            link.format(url, name) if url else escape(name) for name, url in linked(source)
-        ),
-        place=lambda name: "item-" + "_".join(name.split()),
+        marked=mark_text,
+        paragraphs=_split_paragraphs,
+        place=get_address,
         repr=repr,
-        lead_plot=plot_of,
-        finding=finding_of,
-        figure=figure_of,
-        bar=bar_of,
-        lead_examples=_lead_examples,
-        written=lambda headline: written(headline.estimate, headline.unit),
-        paragraphs=lambda text: [
-            part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()
-        ],
-        shortened=_cut,
-        marked=_marked,
+        shortened=lambda text: shorten(text, MAX_TEXT),
+        sourced=_link_citations,
+        whole=lambda value: f"{int(value):,}",
+        written=_write_headline,
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
-    css, script = ((_TEMPLATES / name).read_text("utf-8") for name in ("report.css", "report.js"))
+    # The policy of the page allows this one script, by its digest.
+    css = (_TEMPLATES / "report.css").read_text("utf-8")
+    script = (_TEMPLATES / "report.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals["lights"] = LIGHTS
     environment.globals["css"] = Markup(css)  # noqa: S704 - our own file
@@ -432,44 +219,65 @@ def _template() -> Any:
     return environment.get_template("report.html.j2")
 
 
-def _lead_examples(result: SectionResult) -> ExampleList | None:
-    """Return the first list of examples that is not folded, cut to what a reader takes in at a glance."""
-    lists = (
-        each for part in result.parts for each in part.examples if not each.folded and each.examples
-    )
-    first = next(lists, None)
-    return (
-        None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
-    )
+def get_address(item_id: str) -> str:
+    """Return the name by which a link finds an item; spaces are not allowed in it."""
+    return "item-" + "_".join(item_id.split())
 
 
-def _cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    return (
-        text
-        if len(text) <= longest
-        else f"{text[:longest].rstrip()} … ({len(text) - longest:,} more characters)"
-    )
+def _draw(plot: Plot) -> Markup:
+    """Draw a picture as SVG."""
+    from rightreasons.page.plots import Drawing
+
+    return Markup(Drawing(plot.key, plot.spec).svg)  # noqa: S704 - Vega escapes its texts
 
 
-def _marked(example: Example) -> Any:
-    """Return the text of an example, escaped, with its marks."""
-    pieces: list[Any] = []
+def _write_headline(headline: Headline) -> str:
+    """Write a figure with its interval."""
+    return written(headline.estimate, headline.unit)
+
+
+def _split_paragraphs(text: str) -> list[str]:
+    """Divide a text at its blank lines."""
+    paragraphs = map(str.strip, re.split(r"\n\s*\n", text))
+    return list(filter(None, paragraphs))
+
+
+def _link_citations(source: str) -> Markup:
+    """Link the works that a source cites."""
+    pieces = []
+    for name, address in split_citations(source):
+        piece = escape(name)
+        if address:
+            piece = Markup('<a href="{}">{}</a>').format(address, name)
+        pieces.append(piece)
+    return Markup("").join(pieces)
+
+
+def mark_text(example: Example) -> Markup:
+    """Return the text of an example, escaped, cut, and with its marks."""
+    pieces = []
     end = 0
     for mark in example.marks:
-        if mark.end > LONGEST_TEXT:
+        # A mark that the cut divides would end inside a word.
+        if mark.end > MAX_TEXT:
             break
         pieces.append(escape(example.text[end : mark.start]))
-        style = f"--w:{abs(mark.weight):.2f}" if mark.kind == "weight" else ""
-        name = f"{mark.kind} against" if mark.kind == "weight" and mark.weight < 0 else mark.kind
-        pieces.append(
-            Markup('<mark class="{}"{}{}>{}</mark>').format(
-                name,
-                Markup(' style="{}"').format(style) if style else "",
-                Markup(' title="{}"').format(mark.note) if mark.note else "",
-                example.text[mark.start : mark.end],
-            )
-        )
+        pieces.append(_write_mark(mark, example.text[mark.start : mark.end]))
         end = mark.end
-    rest = example.text[end:] if end > LONGEST_TEXT else _cut(example.text)[end:]
-    pieces.append(escape(rest))
+    # What is left is cut where the whole text would be.
+    pieces.append(escape(shorten(example.text, MAX_TEXT)[end:]))
     return Markup("").join(pieces)
+
+
+def _write_mark(mark: Mark, text: str) -> Markup:
+    """Write a marked piece of a text."""
+    name: str = mark.kind
+    style = Markup("")
+    if mark.kind == "weight":
+        style = Markup(' style="--w:{:.2f}"').format(abs(mark.weight))
+        if mark.weight < 0:
+            name = "weight against"
+    title = Markup("")
+    if mark.note:
+        title = Markup(' title="{}"').format(mark.note)
+    return Markup('<mark class="{}"{}{}>{}</mark>').format(name, style, title, text)

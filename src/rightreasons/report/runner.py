@@ -43,9 +43,10 @@ from rightreasons.report.messages import (
     ignore_message,
 )
 from rightreasons.report.opening import get_sources, open_context
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import load_sections
-from rightreasons.report.render import PAGE, Outcome
+from rightreasons.report.render import PAGE
 from rightreasons.report.reproduction import list_arguments, make_audit_command
 from rightreasons.report.request import AuditRequest, parse_request
 from rightreasons.report.row_doubts import AuditedRows, check_audited_rows

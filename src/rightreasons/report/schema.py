@@ -24,7 +24,8 @@ from rightreasons.core.validation import check_kind
 from rightreasons.io.row_checks import RowDoubt
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
-from rightreasons.report.render import PAGE, Outcome
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import PAGE
 
 SCHEMA_VERSION = "1.0"
 

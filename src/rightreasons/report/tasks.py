@@ -21,8 +21,9 @@ from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.comparison import COMPARISON_FILE
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import report_folder
-from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
+from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, page_folder, read_audit
 
 LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")

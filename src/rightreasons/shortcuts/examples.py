@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.audited.examples import list_differences, make_example
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.page.parts import Change, Example, Mark
+from rightreasons.page.prose import percent
 from rightreasons.shortcuts.measure import ShortcutMeasurement
 from rightreasons.shortcuts.measurement import ShortcutAnswers
 from rightreasons.shortcuts.protocols import Protocol
@@ -75,6 +76,8 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
             marks = ()
             label = f"still {label}"
         example = make_example(m.context, split, item.row, marks=marks)
+        if not m.context.answers_once:
+            label = f"{label} ({percent(item.confidence)})"
         note = f"When {' and '.join(sentences)}: {label}."
         yield dataclasses.replace(example, note=note)
 
@@ -153,7 +156,11 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             swaps[f"“{token.word}” → “{replacement.word}”"] = True
         if swaps:
             name = ", ".join(swaps)
-            yield original, Change(name, item.text[0], m.context.label_name(item.label))
+            confidence = None
+            if not m.context.answers_once:
+                confidence = item.confidence
+            label = m.context.label_name(item.label)
+            yield original, Change(name, item.text[0], label, confidence)
 
 
 def list_misclassified_examples(m: Any) -> Iterator[Example]:

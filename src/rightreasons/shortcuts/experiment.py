@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.interning import intern_token_lists
 from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.validation import softmax
 from rightreasons.shortcuts.swapping import edits, forms, pairs
 from rightreasons.shortcuts.swapping.edits import NO_EDIT, Edit, Pair
 from rightreasons.shortcuts.swapping.segments import Text
@@ -219,6 +220,13 @@ class Experiment:
         """Return the predicted label of a text; -1 if there is no text or no answer."""
         scores = self._find_scores(text)
         return -1 if scores is None else int(scores.argmax())
+
+    def compute_confidence(self, text: Text) -> float:
+        """Return the probability of the predicted label of a text; NaN without an answer."""
+        scores = self._find_scores(text)
+        if scores is None:
+            return float("nan")
+        return float(softmax(scores[None]).max())
 
     def find_margin(self, text: Text, label: int) -> float | None:
         """Return by how much the score of a label exceeds the next one; None without an answer."""

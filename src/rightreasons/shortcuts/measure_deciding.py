@@ -191,12 +191,14 @@ class SwappedItem(NamedTuple):
         feature: Name of the feature that was swapped.
         text: The edited item.
         label: Predicted label of the edited item.
+        confidence: Confidence in this label.
     """
 
     row: int
     feature: str
     text: Text
     label: int
+    confidence: float
 
 
 class PairChanges(NamedTuple):
@@ -810,7 +812,8 @@ class _TestSuite:
                 text = outcome.texts[index]
                 row = int(order[outcome.rows[index]])
                 if text is not None:
-                    yield SwappedItem(row, name, text, int(outcome.treated[index]))
+                    confidence = self.experiment.compute_confidence(text)
+                    yield SwappedItem(row, name, text, int(outcome.treated[index]), confidence)
 
 
 def _sort_by_effect(effects: Sequence[FeatureEffect]) -> list[FeatureEffect]:

@@ -1,63 +1,249 @@
 "use strict";
-// Open what a link points into, also where a browser does not.
-const open = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
-  if (target) target.scrollIntoView({ block: "nearest" });
+
+// ---------------------------------------------------------------- the data of the page
+
+const holder = document.getElementById("page-data");
+const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
+const asPercent = share => `${(100 * share).toFixed(1)}%`;
+const normalized = text => text.split(/\s+/).filter(Boolean).join(" ");
+// The name by which a link finds an item; `get_address` in render.py makes the same.
+const addressOf = id => `item-${id.split(/\s+/).filter(Boolean).join("_")}`;
+
+const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  element.append(...children);
+  return element;
 };
-addEventListener("hashchange", open);
-open();
 
-// Sort the items by a column, and step through those that the filters leave.
-const body = document.querySelector("#items tbody");
-if (body) {
-  const button = (text, action) => {
-    const made = document.createElement("button");
-    made.type = "button";
-    made.append(text);
-    made.addEventListener("click", action);
-    return made;
-  };
-  const value = (row, column) => {
-    const text = row.cells[column].textContent.trim();
-    const number = parseFloat(text);
-    return text.endsWith("%") && !isNaN(number) ? number : text;
-  };
-  document.querySelectorAll("#items thead th").forEach((head, column) => {
-    head.replaceChildren(button(head.textContent, () => {
-      const down = head.ariaSort === "ascending";
-      document.querySelectorAll("#items thead th").forEach(other => (other.ariaSort = null));
-      head.ariaSort = down ? "descending" : "ascending";
-      const rows = [...body.rows].sort((a, b) => {
-        const [x, y] = [value(a, column), value(b, column)];
-        const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true });
-        return down ? -order : order;
-      });
-      body.append(...rows);
-    }));
-  });
-  const step = by => {
-    const rows = [...body.rows].filter(row => row.offsetParent);
-    const here = rows.findIndex(row => `#${row.id}` === decodeURIComponent(location.hash));
-    const next = rows[here < 0 ? (by > 0 ? 0 : rows.length - 1) : here + by];
-    if (next) location.hash = encodeURIComponent(next.id);
-  };
-  const steps = document.createElement("div");
-  steps.className = "steps";
-  steps.append(button("Previous", () => step(-1)), button("Next", () => step(1)));
-  document.querySelector("#items .filters").append(steps);
-}
+// ---------------------------------------------------------------- changed texts
 
-// Where the model was asked about changes of a text, a reader may choose one, and sees what it says.
-document.querySelectorAll(".change select").forEach(select => {
-  const item = select.closest("li, tr");
-  const parts = ["blockquote, .prose bdi", ".predicted", ".sure"].map(name => item.querySelector(name)).filter(Boolean);
-  const before = parts.map(part => [...part.childNodes]);
+// A text with the edits of a change, the new words marked.
+const changedText = (text, edits) => {
+  const pieces = [];
+  let end = 0;
+  for (const [start, stop, replacement] of edits) {
+    pieces.push(text.slice(end, start));
+    if (replacement) pieces.push(make("mark", { class: "change" }, replacement));
+    end = stop;
+  }
+  return [...pieces, text.slice(end)];
+};
+
+// A list of the changes that the model was asked about; the choice shows the changed text, and the prediction before and after.
+const offerChanges = (text, textElement, before) => {
+  const changes = data.changes[normalized(text)];
+  if (!changes) return null;
+  const select = make("select", {}, make("option", { value: "" }, "as it is"));
+  changes.forEach(([name], place) => select.append(make("option", { value: place }, name)));
+  const outcome = make("output");
+  const original = [...textElement.childNodes];
   select.addEventListener("change", () => {
-    const now = [select.value, select.selectedOptions[0].dataset.label, "not kept"];
-    parts.forEach((part, place) => part.replaceChildren(...(select.value ? [now[place]] : before[place])));
+    if (select.value === "") {
+      textElement.replaceChildren(...original);
+      outcome.textContent = "";
+      return;
+    }
+    const [, prediction, confidence, edits] = changes[select.value];
+    textElement.replaceChildren(...changedText(normalized(text), edits));
+    const after = [confidence === null ? "" : asPercent(confidence), prediction].filter(Boolean).join(" ");
+    outcome.textContent = ` ${before} → ${after}`;
   });
+  return make("label", { class: "change" }, "Change a word: ", select, outcome);
+};
+
+document.querySelectorAll(".example").forEach(example => {
+  const quote = example.querySelector("blockquote");
+  if (!quote) return;
+  const prediction = example.querySelector(".predicted").textContent;
+  const confidence = example.querySelector(".confidence");
+  const before = [confidence ? confidence.textContent : "", prediction].filter(Boolean).join(" ");
+  const offer = offerChanges(quote.textContent, quote, before);
+  if (offer) example.append(offer);
 });
+
+// ---------------------------------------------------------------- the items
+
+const PAGE_SIZE = 50;
+const HIGH_CONFIDENCE = 0.9;
+
+const asItem = ([id, text, label, prediction, confidence, flags, affected]) => ({
+  id, text, confidence, affected,
+  label: data.names[label],
+  prediction: data.names[prediction],
+  isCorrect: Boolean(flags & 1),
+  contradicts: Boolean(flags & 2),
+});
+
+const OUTCOMES = {
+  "": () => true,
+  wrong: item => !item.isCorrect,
+  correct: item => item.isCorrect,
+  confident: item => !item.isCorrect && item.confidence >= HIGH_CONFIDENCE,
+  unsure: item => item.isCorrect && item.confidence < HIGH_CONFIDENCE,
+};
+
+const startItems = section => {
+  const splits = data.splits.map(split => ({ ...split, items: split.rows.map(asItem) }));
+  const find = id => section.querySelector(`#${id}`);
+  const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), affected: find("item-affected") };
+  const body = section.querySelector("tbody");
+  const heads = [...section.querySelectorAll("thead th")];
+  const worst = splits.reduce((a, b) => (b.n_wrong / b.n_items > a.n_wrong / a.n_items ? b : a));
+  const state = { split: worst, listed: [], first: 0, sortKey: "", isDescending: false, current: "" };
+
+  const compare = (a, b) => {
+    const [x, y] = [a[state.sortKey], b[state.sortKey]];
+    const order = typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : Number(x) - Number(y);
+    return state.isDescending ? -order : order;
+  };
+
+  const makeRow = item => {
+    const link = make("a", { href: `#${encodeURIComponent(addressOf(item.id))}` }, make("bdi", {}, item.id));
+    const row = make("tr", { id: addressOf(item.id), class: item.isCorrect ? "correct" : "wrong" });
+    const cells = {
+      Item: () => make("th", { scope: "row" }, link),
+      Text: () => {
+        const text = make("bdi", {}, item.text);
+        const cell = make("td", { class: "prose" }, text);
+        const before = [item.confidence === null ? "" : asPercent(item.confidence), item.prediction].filter(Boolean).join(" ");
+        const offer = offerChanges(item.text, text, before);
+        if (offer) cell.append(offer);
+        return cell;
+      },
+      Label: () => make("td", {}, make("bdi", {}, item.label), item.contradicts ? " (contradicts the text)" : ""),
+      Predicted: () => make("td", {}, make("bdi", {}, item.prediction)),
+      Confidence: () => make("td", { class: "num" }, item.confidence === null ? "–" : asPercent(item.confidence)),
+    };
+    const affected = () => make("td", { class: "affected" }, item.affected === null ? "–" : item.affected ? "yes" : "no");
+    heads.forEach(head => {
+      const name = head.textContent;
+      const cell = (cells[name] || affected)();
+      cell.dataset.label = name;
+      row.append(cell);
+    });
+    if (row.id === state.current) row.classList.add("current");
+    else row.addEventListener("click", () => link.click());
+    return row;
+  };
+
+  const show = () => {
+    const { listed, first } = state;
+    body.replaceChildren(...listed.slice(first, first + PAGE_SIZE).map(makeRow));
+    const last = Math.min(first + PAGE_SIZE, listed.length);
+    find("shown-items").textContent = listed.length ? `${first + 1} to ${last} of ${listed.length.toLocaleString("en")}` : "No item fits.";
+    find("previous-items").disabled = first === 0;
+    find("next-items").disabled = last === listed.length;
+    section.querySelector(".tall").scrollTop = 0;
+  };
+
+  const list = () => {
+    const words = control.search.value.toLowerCase();
+    const isWanted = OUTCOMES[control.outcome.value];
+    state.listed = state.split.items.filter(item =>
+      isWanted(item)
+      && (!control.affected || !control.affected.checked || item.affected)
+      && (!words || item.text.toLowerCase().includes(words) || item.id.toLowerCase().includes(words)));
+    if (state.sortKey) state.listed.sort(compare);
+    state.first = 0;
+  };
+
+  const describe = () => {
+    const { name, description, n_items, n_wrong, items } = state.split;
+    const sentences = [`${n_wrong.toLocaleString("en")} of ${n_items.toLocaleString("en")} predictions on “${name}” ${n_wrong === 1 ? "is" : "are"} wrong.`];
+    if (description) sentences.push(description);
+    if (items.length < n_items) sentences.push(`The page has ${items.length.toLocaleString("en")} of the items: the most confident errors and the least confident correct predictions. All are in predictions/.`);
+    find("split-facts").textContent = sentences.join(" ");
+  };
+
+  const chooseSplit = split => {
+    state.split = split;
+    if (control.split) control.split.value = splits.indexOf(split);
+    // What the finding is about was tested on some splits only.
+    const isTested = split.items.some(item => item.affected !== null);
+    section.querySelector("table").classList.toggle("untested", !isTested);
+    if (control.affected) {
+      find("item-affected-label").hidden = !isTested;
+      control.affected.checked = control.affected.checked && isTested;
+    }
+    describe();
+  };
+
+  // Show the item of a link. What would hide it is cleared: a link leads somewhere, whatever was filtered before.
+  const showItem = address => {
+    const holds = split => split.items.some(item => addressOf(item.id) === address);
+    const split = holds(state.split) ? state.split : splits.find(holds);
+    if (!split) return;
+    state.current = address;
+    const isListed = () => state.listed.findIndex(item => addressOf(item.id) === address);
+    if (split !== state.split || isListed() < 0) {
+      control.search.value = "";
+      control.outcome.value = "";
+      if (control.affected) control.affected.checked = false;
+      chooseSplit(split);
+      list();
+    }
+    state.first = PAGE_SIZE * Math.floor(isListed() / PAGE_SIZE);
+    show();
+  };
+
+  heads.forEach(head => {
+    const key = head.dataset.key;
+    if (!key) return;
+    const button = make("button", { type: "button" }, head.textContent);
+    button.addEventListener("click", () => {
+      state.isDescending = state.sortKey === key && !state.isDescending;
+      state.sortKey = key;
+      heads.forEach(other => (other.ariaSort = null));
+      head.ariaSort = state.isDescending ? "descending" : "ascending";
+      list();
+      show();
+    });
+    head.replaceChildren(button);
+  });
+  const turn = by => {
+    state.first += by * PAGE_SIZE;
+    show();
+  };
+  find("previous-items").addEventListener("click", () => turn(-1));
+  find("next-items").addEventListener("click", () => turn(1));
+  const relist = () => {
+    list();
+    show();
+  };
+  [control.search, control.outcome, control.affected].filter(Boolean).forEach(element => element.addEventListener("input", relist));
+  if (control.split) control.split.addEventListener("input", () => {
+    chooseSplit(splits[control.split.value]);
+    relist();
+  });
+  section.querySelectorAll("[hidden]").forEach(element => (element.hidden = false));
+  chooseSplit(worst);
+  relist();
+  return showItem;
+};
+
+const itemSection = document.getElementById("items");
+const showItem = itemSection && data.splits.length ? startItems(itemSection) : () => {};
+
+// ---------------------------------------------------------------- links
+
+// Open what a link points into, also where a browser does not.
+const follow = () => {
+  if (!location.hash) return;
+  const address = decodeURIComponent(location.hash.slice(1));
+  if (address.startsWith("item-")) showItem(address);
+  const target = document.getElementById(address);
+  if (!target) return;
+  for (let element = target; element; element = element.parentElement) {
+    if (element.tagName === "DETAILS") element.open = true;
+  }
+  // The head of the table would cover an item at the upper end.
+  target.scrollIntoView({ block: address.startsWith("item-") ? "center" : "nearest" });
+};
+addEventListener("hashchange", follow);
+follow();
+
+// ---------------------------------------------------------------- reasons
 
 // A person says which features are reasons for a label: ticks become the options of the command.
 document.querySelectorAll(".actions code").forEach(code => {
@@ -66,21 +252,15 @@ document.querySelectorAll(".actions code").forEach(code => {
   const [, command, question, list] = found;
   const names = list.replace(/^'|'$/g, "").split(",");
   const quoted = chosen => (/^[\w.,-]+$/.test(chosen) ? chosen : `'${chosen}'`);
-  const ticks = document.createElement("fieldset");
-  const legend = document.createElement("legend");
-  legend.append("These are reasons for the label:");
   const boxes = names.map(name => {
-    const label = document.createElement("label");
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    label.append(box, ` ${name}`);
-    return [name, box, label];
+    const box = make("input", { type: "checkbox" });
+    return { name, box, label: make("label", {}, box, ` ${name}`) };
   });
-  ticks.append(legend, ...boxes.map(([, , label]) => label));
+  const ticks = make("fieldset", {}, make("legend", {}, "These are reasons for the label:"), ...boxes.map(({ label }) => label));
   ticks.addEventListener("change", () => {
-    const chosen = want => boxes.filter(([, box]) => box.checked === want).map(([name]) => name).join(",");
-    const [yes, no] = [chosen(true), chosen(false)];
-    code.textContent = command + (yes && ` --${question}-reasons ${quoted(yes)}`) + (no && ` --${question}-not-reasons ${quoted(no)}`);
+    const join = isReason => boxes.filter(({ box }) => box.checked === isReason).map(({ name }) => name).join(",");
+    const [reasons, others] = [join(true), join(false)];
+    code.textContent = command + (reasons && ` --${question}-reasons ${quoted(reasons)}`) + (others && ` --${question}-not-reasons ${quoted(others)}`);
   });
   code.parentElement.before(ticks);
 });

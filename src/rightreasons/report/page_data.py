@@ -1,0 +1,74 @@
+"""The data of a page for its script, as JSON: the items, and the changed texts.
+
+Labels are named by numbers, and rows are lists, because a page may have tens of thousands of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from rightreasons.page.parts import Change
+from rightreasons.report.page_changes import list_edits
+from rightreasons.report.page_items import PageItem, PageItems, SplitItems
+
+
+def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Change]]) -> Markup:
+    """Write items and changed texts as JSON for the script of the page.
+
+    Args:
+        items: The items; None for none.
+        changes: Text of an item -> changes of it that the model was asked about.
+
+    Returns:
+        The document, safe inside a `<script type="application/json">`.
+    """
+    # Rows name labels by their place among the names.
+    numbers: dict[str, int] = {}
+    splits = []
+    if items is not None:
+        splits = [_to_split_data(split, numbers) for split in items.splits]
+    edits: dict[str, list[Any]] = {}
+    for text, changes_of_text in changes.items():
+        edits[text] = [_to_change_row(text, change) for change in changes_of_text]
+    data = {"names": list(numbers), "splits": splits, "changes": edits}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    # A text must neither end the element nor begin a comment in it.
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - escaped for its element
+
+
+def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]:
+    """Return a split with its items."""
+    rows = []
+    for item in split.items:
+        rows.append(_to_row(item, numbers))
+    return {
+        "name": split.name,
+        "description": split.description,
+        "n_items": split.n_items,
+        "n_wrong": split.n_wrong,
+        "rows": rows,
+    }
+
+
+def _to_row(item: PageItem, numbers: dict[str, int]) -> list[Any]:
+    """Return an item as a list: id, text, label, prediction, confidence, flags, affected."""
+    confidence = None
+    if item.confidence is not None:
+        confidence = round(item.confidence, 4)
+    label = numbers.setdefault(item.label, len(numbers))
+    prediction = numbers.setdefault(item.prediction, len(numbers))
+    # Two bits: whether it is correct, and whether its label contradicts the text.
+    flags = int(item.is_correct) + 2 * int(item.contradicts)
+    return [item.id, item.text, label, prediction, confidence, flags, item.is_affected]
+
+
+def _to_change_row(text: str, change: Change) -> list[Any]:
+    """Return a change as a list: name, prediction, confidence, edits of the text."""
+    confidence = None
+    if change.confidence is not None:
+        confidence = round(change.confidence, 4)
+    return [change.name, change.prediction, confidence, list_edits(text, change.text)]

@@ -1,0 +1,333 @@
+"""The items on the page of a report, which a reader filters, sorts and searches.
+
+`collect_items` takes the labeled items of every split, all of them if they fit on the page.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.ordering import LazyArrowColumn, to_sortable
+from rightreasons.core.sentences import pluralize
+from rightreasons.page.parts import ItemFigure
+from rightreasons.report.page_changes import list_edits
+
+if TYPE_CHECKING:
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
+
+MAX_BYTES = 4_000_000
+"""Size of all items on the page. With the rest of it, the file stays below 5 MB."""
+
+MAX_STATIC_ITEMS = 50
+"""Number of items that can be read where the script does not run, such as on paper."""
+
+MAX_CHARACTERS = 500
+"""Longest text of an item on the page; predictions/ has whole texts."""
+
+ITEM_OVERHEAD = 40
+"""About how many bytes an item takes besides its id and its text."""
+
+N_COMPARED_TEXTS = 200
+"""Number of texts whose differences describe a split."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PageItem:
+    """One item on the page.
+
+    Attributes:
+        id: Its id in the data.
+        text: Its text, cut to `MAX_CHARACTERS`.
+        label: Name of its label.
+        prediction: Name of the predicted label.
+        confidence: Confidence in the prediction; None if the model gives none.
+        is_correct: Whether the prediction is the label.
+        contradicts: Whether the data says that the label contradicts the text.
+        is_affected: Whether the item shows what `PageItems.figure` counts; None if it was not
+            tested.
+    """
+
+    id: str
+    text: str
+    label: str
+    prediction: str
+    confidence: float | None
+    is_correct: bool
+    contradicts: bool
+    is_affected: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitItems:
+    """Labeled items of a split on the page.
+
+    Attributes:
+        name: Name of the split.
+        description: How the split differs from the first one; "" if it is not paired with it.
+        items: The items: errors first, the most confident ones at the top, and then correct
+            predictions, the least confident ones at the top. Labels that contradict their texts come
+            last among the errors and among the correct predictions.
+        n_items: Number of labeled items of the split.
+        n_wrong: Number of these that the model gets wrong.
+    """
+
+    name: str
+    description: str
+    items: tuple[PageItem, ...]
+    n_items: int
+    n_wrong: int
+
+    @property
+    def error_rate(self) -> float:
+        """Share of the labeled items that the model gets wrong."""
+        return self.n_wrong / self.n_items
+
+    @property
+    def has_affected(self) -> bool:
+        """Whether any item was tested for what the worst finding is about."""
+        return any(item.is_affected is not None for item in self.items)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the page has all labeled items."""
+        return len(self.items) == self.n_items
+
+
+@dataclasses.dataclass(frozen=True)
+class PageItems:
+    """Items of an audit on its page.
+
+    Attributes:
+        splits: The splits with labeled items, in the order of the audit.
+        figure: Name of what `PageItem.is_affected` says, such as "Flipped by swapping “copper” and
+            “marble”"; "" if no finding is about single items.
+    """
+
+    splits: tuple[SplitItems, ...]
+    figure: str = ""
+
+    @property
+    def worst(self) -> SplitItems:
+        """The split with the largest share of errors; the first of equals."""
+        return max(self.splits, key=lambda split: split.error_rate)
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether the model gives a confidence."""
+        return any(split.items[0].confidence is not None for split in self.splits)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether any item has a text."""
+        return any(item.text for split in self.splits for item in split.items)
+
+    @functools.cached_property
+    def ids(self) -> frozenset[str]:
+        """Ids of all items on the page."""
+        return frozenset(item.id for split in self.splits for item in split.items)
+
+
+def collect_items(
+    context: AuditContext, figures: Sequence[ItemFigure] = (), *, max_bytes: int = MAX_BYTES
+) -> PageItems | None:
+    """Take the labeled items of an audit, all of them if they fit on the page.
+
+    Args:
+        context: What is audited, scored.
+        figures: Figures with values by item, those of the worst finding first.
+        max_bytes: Size of all items. If a split exceeds its part, two thirds of the places are for
+            errors.
+
+    Returns:
+        The items; None if no item has a label and a prediction.
+    """
+    # Of answers with a confidence it is known whether they are correct, but not which they are.
+    if context.task == "confidence":
+        return None
+    splits = []
+    for split in context.splits:
+        if split.labeled.any() and context.has_scores(split):
+            splits.append(split)
+    if not splits:
+        return None
+
+    figure = find_flag(figures)
+    affected: dict[str, bool] = {}
+    if figure is not None:
+        for item_id, value in zip(figure.ids, figure.values, strict=True):
+            # Means of repeated cases may be between 0 and 1.
+            affected[item_id] = affected.get(item_id, False) or value > 0
+    collected = []
+    for split in splits:
+        description = ""
+        if split is not context.primary:
+            description = describe_difference(context.primary, split)
+        items = _collect_split(context, split, affected, max_bytes // len(splits))
+        collected.append(dataclasses.replace(items, description=description))
+    return PageItems(tuple(collected), "" if figure is None else figure.name)
+
+
+def find_flag(figures: Sequence[ItemFigure]) -> ItemFigure | None:
+    """Return the first figure that a finding is about and that holds or does not hold for an item."""
+    for figure in figures:
+        # Minus one is a change that only the control made.
+        if figure.is_finding and set(figure.values) <= {-1.0, 0.0, 1.0}:
+            return figure
+    return None
+
+
+def _collect_split(
+    context: AuditContext, split: AuditSplit, affected: Mapping[str, bool], max_bytes: int
+) -> SplitItems:
+    """Return the labeled items of a split, as many as fit."""
+    from rightreasons.io.columns import arrow_of
+
+    scores = context.scores(split)
+    # Without a label, a prediction is neither correct nor wrong.
+    rows = np.flatnonzero(split.labeled)
+    is_correct = scores.predicted[rows] == split.labels[rows]
+    texts = LazyArrowColumn(arrow_of(split.data, split.text_column))
+    n_items = count_fitting(texts, split.ids, rows, max_bytes)
+    order = rows[_order_items(split, rows, is_correct, scores.confidence[rows], n_items)]
+
+    items = []
+    for row in order.tolist():
+        confidence = None
+        if not context.answers_once:
+            # Rounding may carry a confidence above 1.
+            confidence = min(float(scores.confidence[row]), 1.0)
+        item = PageItem(
+            id=split.ids[row],
+            text=shorten(" ".join(texts[row].split()), MAX_CHARACTERS),
+            label=context.label_name(int(split.labels[row])),
+            prediction=context.label_name(int(scores.predicted[row])),
+            confidence=confidence,
+            is_correct=bool(scores.predicted[row] == split.labels[row]),
+            contradicts=bool(split.mislabeled[row]),
+            is_affected=affected.get(split.ids[row]),
+        )
+        items.append(item)
+    n_wrong = int((~is_correct).sum())
+    return SplitItems(split.name, "", tuple(items), len(rows), n_wrong)
+
+
+def count_fitting(
+    texts: Sequence[str], ids: Sequence[str], rows: NDArray[np.intp], max_bytes: int
+) -> int:
+    """Return how many items fit into a number of bytes, judged by the first thousand."""
+    # To measure every text would read a large file once more.
+    sample = rows[:1000].tolist()
+    n_bytes = ITEM_OVERHEAD * len(sample)
+    for row in sample:
+        n_bytes += len(texts[row][:MAX_CHARACTERS].encode()) + len(ids[row].encode())
+    return min(len(rows), int(max_bytes * len(sample) / n_bytes))
+
+
+def _order_items(
+    split: AuditSplit,
+    rows: NDArray[np.intp],
+    is_correct: NDArray[np.bool_],
+    confidences: NDArray[np.float64],
+    n_items: int,
+) -> NDArray[np.intp]:
+    """Return indices into `rows`: errors by falling, correct predictions by rising confidence."""
+    contradicts = split.mislabeled[rows]
+    keys = np.where(is_correct, confidences, -confidences)
+    n_wrong = int((~is_correct).sum())
+    # A third of the places is for correct predictions, and more if there are few errors.
+    n_correct_items = max(n_items // 3, n_items - n_wrong)
+    n_correct_items = min(n_correct_items, len(rows) - n_wrong)
+    places = (n_items - n_correct_items, n_correct_items)
+    groups = []
+    for mask, n_places in zip((~is_correct, is_correct), places, strict=True):
+        candidates = select_smallest(keys, contradicts, np.flatnonzero(mask), n_places)
+        # Ids decide between equal confidences, so that the order of the rows does not.
+        ids = to_sortable(split.ids[rows[candidates]])
+        order = np.lexsort((ids, keys[candidates], contradicts[candidates]))
+        groups.append(candidates[order][:n_places])
+    return np.concatenate(groups)
+
+
+def select_smallest(
+    keys: NDArray[np.float64],
+    is_last: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    n_rows: int,
+) -> NDArray[np.intp]:
+    """Return the rows that may be among the first `n_rows` by (is_last, key), ties included.
+
+    To sort all rows, and their ids, takes long if there are a million.
+    """
+    if n_rows < 1:
+        return rows[:0]
+    candidates = rows[~is_last[rows]]
+    if len(candidates) <= n_rows:
+        return rows
+    threshold = np.partition(keys[candidates], n_rows - 1)[n_rows - 1]
+    return np.asarray(candidates[keys[candidates] <= threshold])
+
+
+def describe_difference(primary: AuditSplit, split: AuditSplit) -> str:
+    """Describe how a split differs from the primary one whose items it has in another version.
+
+    Args:
+        primary: The primary split.
+        split: The other split, whose items have the pair ids of the primary one.
+
+    Returns:
+        A sentence; "" if the items of the two splits are not paired.
+    """
+    if primary.pair_ids is None or split.pair_ids is None:
+        return ""
+    row_by_pair = {pair: row for row, pair in enumerate(primary.pair_ids)}
+    pairs = []
+    for row, pair in enumerate(split.pair_ids):
+        if pair in row_by_pair:
+            pairs.append((row_by_pair[pair], row))
+    # With several versions of an item in one split, "the same items" would be wrong.
+    if len(pairs) != len(split) or len(row_by_pair) != len(primary):
+        return ""
+
+    n_labels = 0
+    changed_texts = []
+    for primary_row, row in pairs:
+        n_labels += int(primary.labels[primary_row] != split.labels[row])
+        text = primary.texts[primary_row]
+        if text != split.texts[row]:
+            changed_texts.append((text, split.texts[row]))
+    sentence = (
+        f"It has the items of “{primary.name}”, with {pluralize(len(changed_texts), 'text')} and "
+        f"{pluralize(n_labels, 'label')} changed"
+    )
+
+    counts: collections.Counter[str] = collections.Counter()
+    for text, changed_text in changed_texts[:N_COMPARED_TEXTS]:
+        for start, end, replacement in list_edits(text, changed_text):
+            counts[_describe_edit(text[start:end].strip(), replacement.strip())] += 1
+    if counts:
+        sentence += f", most often by {counts.most_common(1)[0][0]}"
+    return f"{sentence}."
+
+
+def _describe_edit(removed: str, added: str) -> str:
+    """Describe what becomes of a piece of a text."""
+    if not removed:
+        return f"adding “{added}”"
+    if not added:
+        return f"removing “{removed}”"
+    return f"replacing “{removed}” with “{added}”"
+
+
+def shorten(text: str, n_characters: int) -> str:
+    """Cut a text, and say how much is left out."""
+    if len(text) <= n_characters:
+        return text
+    return f"{text[:n_characters].rstrip()} … ({len(text) - n_characters:,} more characters)"

@@ -1,0 +1,230 @@
+"""Items and changed texts on the page of a report: which are taken, and how the script reads them."""
+
+import json
+from types import SimpleNamespace
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rightreasons.core.ordering import LazyArrowColumn
+from rightreasons.page.parts import Change, ItemFigure
+from rightreasons.report.page_changes import list_edits, select_changes
+from rightreasons.report.page_data import to_script_data
+from rightreasons.report.page_items import (
+    collect_items,
+    count_fitting,
+    describe_difference,
+    find_flag,
+)
+
+
+def make_split(texts, labels, name="test", *, pairs=None, mislabeled=()):
+    """Make a split of an audit; labels of -1 are missing."""
+    labels = np.array(labels)
+    ids = [f"{name}-{row}" for row in range(len(texts))]
+    return SimpleNamespace(
+        name=name,
+        labels=labels,
+        labeled=labels >= 0,
+        mislabeled=np.isin(np.arange(len(texts)), mislabeled),
+        ids=LazyArrowColumn(pa.array(ids)),
+        texts=texts,
+        text_column="text",
+        data=datasets.Dataset.from_dict({"text": texts}),
+        pair_ids=pairs,
+    )
+
+
+class Split(SimpleNamespace):
+    """A split with a length."""
+
+    def __len__(self):
+        return len(self.labels)
+
+
+def make_context(splits, predicted, confidences, **attributes):
+    """Make the context of an audit with the same predictions on each split."""
+    scores = SimpleNamespace(
+        predicted=np.array(predicted), confidence=np.array(confidences, dtype=float)
+    )
+    return SimpleNamespace(
+        task="classification",
+        splits=splits,
+        primary=splits[0],
+        answers_once=False,
+        label_name=["bad", "good", "odd"].__getitem__,
+        has_scores=lambda split: True,
+        scores=lambda split: scores,
+        **attributes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "n_correct", "expected"),
+    # Of 6 places, a third is for correct predictions, and what either kind leaves is the other's.
+    [
+        (9, 9, (4, 2)),
+        (5, 9, (4, 2)),
+        (3, 9, (3, 3)),
+        (9, 1, (5, 1)),
+        (9, 0, (6, 0)),
+        (0, 9, (0, 6)),
+        (2, 2, (2, 2)),
+    ],
+)
+def test_correct_predictions_have_places_among_those_of_the_page(
+    monkeypatch, n_wrong, n_correct, expected
+):
+    monkeypatch.setattr(
+        "rightreasons.report.page_items.count_fitting",
+        lambda texts, ids, rows, max_bytes: min(6, len(rows)),
+    )
+    n_items = n_wrong + n_correct
+    # All labels are 0, so that a prediction of 1 is an error.
+    predicted = (np.arange(n_items) < n_wrong).astype(int)
+    split = make_split(
+        [str(row) for row in range(n_items)], [0] * n_items, mislabeled=[n_wrong - 1]
+    )
+    context = make_context([split], predicted, (np.arange(n_items) + 1) / (n_items + 1))
+    items = collect_items(context)
+    found = items.splits[0]
+    assert (found.n_wrong, found.n_items) == (n_wrong, n_items)
+    is_correct = [item.is_correct for item in found.items]
+    assert is_correct == [False] * expected[0] + [True] * expected[1]
+    errors = [
+        item.confidence for item in found.items if not item.is_correct and not item.contradicts
+    ]
+    assert errors == sorted(errors, reverse=True)
+    correct = [item.confidence for item in found.items if item.is_correct]
+    assert correct == sorted(correct)
+    # The error whose label contradicts the text is the last of the errors.
+    places = [place for place, item in enumerate(found.items) if item.contradicts]
+    assert places == [n_wrong - 1][: 0 < n_wrong <= expected[0]]
+
+
+def test_all_items_of_all_splits_are_taken_if_they_fit():
+    one = make_split(["a"] * 5, [0, 1, -1, 0, 0])
+    other = make_split(["b"] * 5, [1, 1, 1, 0, 0], "other")
+    context = make_context([one, other], [0] * 5, [0.5, 0.9, 0.8, 0.7, 1.0 + 1e-9])
+    items = collect_items(context)
+    # Unlabeled items are neither correct nor wrong. Errors: 1 of 4, and 3 of 5.
+    assert [(split.name, split.n_wrong, split.n_items) for split in items.splits] == [
+        ("test", 1, 4),
+        ("other", 3, 5),
+    ]
+    assert all(split.is_complete for split in items.splits)
+    assert items.worst.name == "other"
+    assert max(item.confidence for item in items.worst.items) == 1.0
+    assert "other-4" in items.ids
+    assert "test-2" not in items.ids
+
+
+def test_nothing_is_taken_without_labels_or_answers():
+    unlabeled = make_context([make_split(["a"], [-1])], [0], [0.5])
+    assert collect_items(unlabeled) is None
+    answers = make_context([make_split(["a"], [0])], [0], [0.5])
+    answers.task = "confidence"
+    assert collect_items(answers) is None
+
+
+def test_as_many_items_are_taken_as_fit():
+    rows = np.arange(1000)
+    # An item takes 40 bytes, its text and its id: 40 + 2 + 8 = 50, and 100 bytes hold two.
+    assert count_fitting(["é"] * 1000, ["12345678"] * 1000, rows, 100) == 2
+    assert count_fitting(["é"] * 1000, ["12345678"] * 1000, rows, 1_000_000) == 1000
+    # A text is cut to 500 characters: 40 + 500 + 8 = 548.
+    assert count_fitting(["x" * 9999] * 1000, ["12345678"] * 1000, rows, 5480) == 10
+
+
+def make_figure(key, values, **options):
+    ids = [f"test-{row}" for row in range(len(values))]
+    return ItemFigure.of(key, f"Flipped by {key}", "lower", ids, values, **options)
+
+
+def test_the_first_finding_that_holds_or_not_is_shown_by_item():
+    shares = make_figure("shares", [0.5, 1.0])
+    aside = make_figure("aside", [1, 0], is_finding=False)
+    flips = make_figure("swaps", [1, 0, -1])
+    assert find_flag([shares, aside]) is None
+    assert find_flag([shares, aside, flips]) is flips
+    context = make_context([make_split(list("abcd"), [0, 0, 0, 0])], [0] * 4, [0.5] * 4)
+    items = collect_items(context, [flips])
+    assert items.figure == "Flipped by swaps"
+    affected = {item.id: item.is_affected for item in items.splits[0].items}
+    # A change that only the control made is none, and the last item was not tested.
+    assert affected == {"test-0": True, "test-1": False, "test-2": False, "test-3": None}
+    assert items.splits[0].has_affected
+
+
+def test_a_split_is_described_by_its_difference_from_the_first_one():
+    one = Split(
+        **vars(make_split(["a red hat", "a red cap", "a bag"], [0, 1, 0], pairs=list("xyz")))
+    )
+    other = Split(
+        **vars(
+            make_split(["a blue cap", "a blue hat", "a bag"], [1, 1, 0], "new", pairs=list("yxz"))
+        )
+    )
+    assert describe_difference(one, other) == (
+        "It has the items of “test”, with 2 texts and 1 label changed, most often by replacing "
+        "“red” with “blue”."
+    )
+    # Items without a partner make it another set of texts.
+    lone = Split(**vars(make_split(["a", "b", "c"], [1, 1, 0], "new", pairs=list("xyw"))))
+    assert describe_difference(one, lone) == ""
+    unpaired = Split(**vars(make_split(["a", "b", "c"], [1, 1, 0], "new")))
+    assert describe_difference(one, unpaired) == ""
+
+
+def test_the_script_reads_what_the_page_has():
+    text = "</script><!-- \u2028 &amp;"
+    context = make_context([make_split([text, "b"], [0, 1])], [2, 1], [0.51239, 1.0])
+    written = str(to_script_data(collect_items(context), {text: [Change("n", "c", "good", None)]}))
+    assert "<" not in written
+    data = json.loads(written)
+    names = data["names"]
+    rows = data["splits"][0]["rows"]
+    assert [rows[0][0], names[rows[0][2]], names[rows[0][3]], rows[0][4:]] == [
+        "test-0", "bad", "odd", [0.5124, 0, None],
+    ]  # fmt: skip
+    assert rows[1][4:] == [1.0, 1, None]
+    # The spaces of a text are those of a page.
+    assert rows[0][1] == " ".join(text.split())
+    assert data["changes"][text][0][:3] == ["n", "good", None]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a dull film", "a fine film"),
+        ("a film", "a very fine film"),
+        ("dull, dull film", "film"),
+        ("the hat and the cap", "the cap and the hat"),
+        ("愛している", "愛していた"),
+        ("same", "same"),
+        ("", "new"),
+        ("a  b", "a b c"),
+    ],
+)
+def test_edits_turn_a_text_into_the_other(before, after):
+    text = before
+    for start, end, replacement in reversed(list_edits(before, after)):
+        text = text[:start] + replacement + text[end:]
+    assert text == after
+
+
+def test_each_text_gets_a_change_before_one_gets_a_second():
+    changes = []
+    for number in range(20):
+        changes.append(("one text", Change("n" * 10, f"one {number}", "bad")))
+    changes.append(("other  text", Change("n" * 10, "other", "bad")))
+    selected = select_changes(changes)
+    assert [len(known) for known in selected.values()] == [12, 1]
+    # A change takes 2 * 10 + 30 bytes, and the first of a text the text: 58 + 60 + 50 = 168.
+    selected = select_changes(changes, max_bytes=170)
+    assert {text: len(known) for text, known in selected.items()} == {
+        "one text": 2,
+        "other text": 1,
+    }
