@@ -42,11 +42,18 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
     frame = result.to_frame()
     assert frame.loc["calibration.accuracy", "value"] == pytest.approx(figure.estimate.value)
     assert set(frame.index) == set(result.figures)
-    assert "Does its confidence match its accuracy?" in result._repr_html_()
+    shown = result._repr_html_()
+    assert "Does its confidence match its accuracy?" in shown
+    assert "file://" not in shown
+    assert "<script" not in shown
+    lines = str(result).splitlines()
+    assert "Does its confidence match its accuracy?" in lines[0]
+    assert lines[-1] == f"Report: {tmp_path / 'index.html'}"
     assert len(repr(result)) < 500
-    result.assert_that(f"calibration.accuracy >= {figure.estimate.value}")
+    met = f"calibration.accuracy >= {figure.estimate.value}"
+    result.assert_that(met, met)
     with pytest.raises(AssertionError, match=r"calibration\.accuracy >"):
-        result.assert_that("calibration.accuracy > 1")
+        result.assert_that(met, "calibration.accuracy > 1")
     with pytest.raises(AssertionError, match="but got The question was not asked"):
         result.assert_that("cues.applicability < 1")
     with pytest.raises(KeyError, match="Did you mean 'calibration.accuracy'"):

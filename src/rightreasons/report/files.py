@@ -440,6 +440,7 @@ def record_of(
             "path": None,
             "logged": None if context.stored is None else list(context.stored.logged),
             "label_names": list(context.label_names or ()),
+            "has_confidence": not context.answers_once,
             "fingerprint": context.model_fingerprint,
             "n_parameters": getattr(context.source, "n_parameters", None),
             "weights": description.get("weights") or None,

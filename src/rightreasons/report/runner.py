@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +27,6 @@ from rightreasons.report.files import (
     OWN,
     WAYS,
     AuditFigure,
-    answers_worst_first,
     audit_figures,
     page_of,
     record_of,
@@ -62,8 +60,8 @@ Say = Callable[[str], object]
 class AuditResult:
     """Result of an audit.
 
-    `result["shortcuts"]` is the outcome of a question, and `result["calibration.ece"]` a figure. A
-    notebook shows the verdicts.
+    `result["shortcuts"]` is the outcome of a question, and `result["calibration.ece"]` a figure.
+    `print` shows the verdicts, and a notebook the first screen of the report.
 
     Attributes:
         out: The report folder, with index.html, audit.json, figures/ and predictions/.
@@ -127,31 +125,49 @@ class AuditResult:
             rows.append(row)
         return pd.DataFrame(rows).set_index("figure")
 
-    def assert_that(self, condition: str) -> None:
-        """Raise an AssertionError with the figure if a condition is not met, for tests of a model.
+    def items(self) -> Any:
+        """Return a pandas table with a row per item; see `make_item_frame`.
+
+        Its columns are the text, label, prediction, confidence, whether the prediction is correct
+        and the label disputed, and the figures that a finding is about, such as whether swapping
+        two words flips the prediction. It is indexed by split and id.
+
+        Example:
+            >>> result.items().query("findings != ''")  # doctest: +SKIP
+        """
+        from rightreasons.report.item_frame import make_item_frame
+
+        return make_item_frame(self.audit, self.out)
+
+    def assert_that(self, *conditions: str) -> None:
+        """Raise an AssertionError with the figures if a condition is not met, for tests of a model.
 
         Args:
-            condition: A path, one of `< <= > >= == !=` and a number, as in `gate`:
+            *conditions: Each a path, one of `< <= > >= == !=` and a number, as in `gate`:
                 `calibration.ece.high < 0.05`. A figure that the audit lacks does not meet it.
         """
         from rightreasons.report.card import check
 
-        # A gate fails if a condition is met, so that "fail" means success here.
-        checked = check(self.audit, condition)
-        if checked.outcome != "fail":
-            raise AssertionError(f"Expected {condition}, but got {checked.told.rstrip('.')}.")
+        failures = []
+        for condition in conditions:
+            # A gate fails if a condition is met, so that "fail" means success here.
+            checked = check(self.audit, condition)
+            if checked.outcome != "fail":
+                failures.append(f"Expected {condition}, but got {checked.told.rstrip('.')}.")
+        if failures:
+            raise AssertionError("\n".join(failures))
+
+    def __str__(self) -> str:
+        from rightreasons.report.views import describe_verdicts
+
+        if "questions" not in self.audit:
+            return repr(self)
+        return describe_verdicts(self.audit, self.out)
 
     def _repr_html_(self) -> str:
-        rows = []
-        for answer in answers_worst_first(self.audit):
-            verdict = answer["result"]["verdict"]
-            title = html.escape(answer["title"])
-            label = html.escape(verdict["label"])
-            summary = html.escape(verdict["summary"])
-            rows.append(f"<tr><td>{title}</td><td><b>{label}</b></td><td>{summary}</td></tr>")
-        # A notebook may run elsewhere, so that the link is absolute.
-        link = html.escape(self.page.resolve().as_uri(), quote=True)
-        return f'<table>{"".join(rows)}</table><p><a href="{link}">The report</a></p>'
+        from rightreasons.report.views import render_summary
+
+        return render_summary(self.audit, self.out)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of audit.json."""

@@ -141,6 +141,7 @@ class Model(Record):
     logged: list[str] | None = None
     path: str | None = None
     label_names: list[str]
+    has_confidence: bool | None = None
     fingerprint: str
     n_parameters: Count | None
     weights: str | None = None

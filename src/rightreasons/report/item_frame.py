@@ -1,0 +1,142 @@
+"""The items of a report as a table with a row per item, for pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.predictions_file import Predictions, read_predictions
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.classification import label_errors
+from rightreasons.core.scores import Scores
+from rightreasons.core.validation import softmax
+from rightreasons.report.files import answers_worst_first, read_items
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def make_item_frame(audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
+    """Make a table with a row per item of an audit.
+
+    Args:
+        audit: Content of audit.json.
+        folder: Folder of the report, with its files of predictions and of items.
+
+    Returns:
+        A DataFrame indexed by `split` and `id`, with the columns
+
+        - `text`, `label` and `prediction`; a missing label is None,
+        - `confidence`, the largest probability; NaN for answers that have none,
+        - `correct`; None without a label,
+        - `disputed`, whether confident learning doubts the label (Northcutt et al. 2021),
+        - the value of each figure that a finding is about, such as
+          `shortcuts.deciding_share.copper/marble`: 1 if the swap flips the prediction and the
+          control does not; NaN for items that were not tested,
+        - `findings`, the names of those figures that hold for the item.
+    """
+    import pandas as pd
+
+    frames = []
+    for split in audit["dataset"]["splits"]:
+        # A split that no question read has no predictions.
+        if split["predictions"]:
+            predictions = read_predictions(folder / split["predictions"])
+            frames.append(_make_split_frame(audit, split["name"], predictions))
+    if not frames:
+        raise ValueError(f"Expected predictions in the report of {folder}, but it has none.")
+    frame = pd.concat(frames).set_index(["split", "id"])
+    return _join_findings(frame, audit, folder)
+
+
+def _make_split_frame(
+    audit: Mapping[str, Any], split: str, predictions: Predictions
+) -> pd.DataFrame:
+    """Return the items of a split with their predictions."""
+    import pandas as pd
+
+    # Choices may vary in number, which `Scores` takes care of.
+    scores = Scores(predictions.ids, predictions.logits)
+    labels = predictions.labels
+    is_labeled = labels >= 0
+    is_correct = scores.predicted == labels
+    names: list[str] = audit["model"]["label_names"]
+    confidences = scores.confidence
+    # Reports of earlier versions do not say it.
+    if audit["model"].get("has_confidence") is False:
+        confidences = np.full(len(labels), np.nan)
+    frame = pd.DataFrame(
+        {
+            "split": split,
+            "id": predictions.ids,
+            "text": list(map(" / ".join, predictions.items)),
+            "label": _name_labels(labels, names),
+            "prediction": _name_labels(scores.predicted, names),
+            "confidence": confidences,
+            "correct": np.where(is_labeled, is_correct, None),
+            "disputed": _find_disputed(predictions, names) & ~is_correct,
+        }
+    )
+    if audit["model"]["task"] == "confidence":
+        # Of a given answer it is known whether it is correct, but not which it is.
+        frame["correct"] = np.where(is_labeled, labels == 1, None)
+        frame["label"] = frame["prediction"] = None
+    return frame
+
+
+def _name_labels(labels: NDArray[np.int64], names: Sequence[str]) -> list[str | int | None]:
+    """Return the names of labels; choices have numbers, and a missing label is None."""
+    named: list[str | int | None] = []
+    for label in labels.tolist():
+        if label < 0:
+            named.append(None)
+        else:
+            named.append(names[label] if names else label)
+    return named
+
+
+def _find_disputed(predictions: Predictions, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (N,) whether confident learning doubts the label of an item."""
+    is_disputed = np.zeros(len(predictions), dtype=np.bool_)
+    rows = np.flatnonzero(predictions.labels >= 0)
+    # The choices of an item are no classes, which other items have too.
+    if names and rows.size and not isinstance(predictions.logits, Ragged):
+        probabilities = softmax(predictions.logits[rows])
+        is_disputed[rows[label_errors(probabilities, predictions.labels[rows])]] = True
+    return is_disputed
+
+
+def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
+    """Add the figures that a finding is about, and the names of those that hold for an item."""
+    ids = frame.index.get_level_values("id")
+    findings: list[list[str]] = [[] for _ in range(len(frame))]
+    for answer in answers_worst_first(audit):
+        figures = read_items(folder, answer["question"], answer["result"])
+        for figure in figures.values():
+            if not figure.is_finding:
+                continue
+            # Cases of one item, such as its orders, are averaged.
+            values = _average_by_id(figure.ids, figure.values)
+            column = ids.map(values).to_numpy(dtype=np.float64)
+            if np.isnan(column).all():
+                continue
+            frame[f"{answer['question']}.{figure.key}"] = column
+            for row in np.flatnonzero(column > 0).tolist():
+                findings[row].append(figure.name)
+    frame["findings"] = ["; ".join(names) for names in findings]
+    return frame
+
+
+def _average_by_id(ids: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
+    """Return the mean of the values of each id."""
+    values_by_id: dict[str, list[float]] = {}
+    for item_id, value in zip(ids, values, strict=True):
+        values_by_id.setdefault(item_id, []).append(value)
+    means = {}
+    for item_id, its_values in values_by_id.items():
+        means[item_id] = float(np.mean(its_values))
+    return means

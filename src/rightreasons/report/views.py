@@ -1,0 +1,107 @@
+"""An audit in a terminal and in a notebook, as audit.json has it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.estimates import Estimate
+from rightreasons.page.prose import short_name, written
+from rightreasons.report.files import answers_worst_first, audit_figures
+from rightreasons.report.outcomes import LIGHTS
+from rightreasons.report.render import PAGE
+
+
+def describe_verdicts(audit: Mapping[str, Any], folder: Path) -> str:
+    """Return the verdicts of an audit as lines of text, the worst first."""
+    lines = []
+    for answer in answers_worst_first(audit):
+        verdict = answer["result"]["verdict"]
+        lines.append(f"{LIGHTS[verdict['tone']]}: {answer['title']} {verdict['label']}.")
+        lines.append(f"  {verdict['summary']}")
+    lines.append(f"Report: {folder / PAGE}")
+    return "\n".join(lines)
+
+
+# -------------------------------------------------------------------------------- notebooks
+
+
+def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
+    """Render the first screen of a report as HTML for a notebook, without scripts or links.
+
+    Args:
+        audit: Content of audit.json.
+        folder: Folder of the report.
+    """
+    # The first answer has the headline, as on the page.
+    answers = answers_worst_first(audit)
+    variables: dict[str, Any] = {
+        "lights": LIGHTS,
+        "rows": [_make_summary_row(audit, answer) for answer in answers],
+        "others": [answer for answer in audit["questions"] if answer["result"] is None],
+        "page": folder / PAGE,
+        "claim": "",
+        "evidence": "",
+        "shares_title": "",
+        "shares": [],
+    }
+    finding = answers[0]["result"]["finding"] if answers else None
+    if finding is not None:
+        subject = short_name(audit["model"]["name"])
+        variables["claim"] = f"{subject} {finding['claim']}".rstrip(".") + "."
+        variables["evidence"] = finding["evidence"]
+        if finding["contrast"] is not None:
+            variables["shares_title"] = finding["contrast"]["title"]
+            variables["shares"] = _list_shares(finding["contrast"])
+    elif answers:
+        # A question without a finding says everything in its verdict.
+        variables["claim"] = answers[0]["result"]["verdict"]["label"]
+    html: str = _load_template().render(**variables)
+    return html
+
+
+@functools.cache
+def _load_template() -> Any:
+    import jinja2
+
+    # Names of models and labels come from users, and are escaped.
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rightreasons.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("notebook.html.j2")
+
+
+def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
+    """Return the cells of an answered question: its verdict, and the figure of its finding."""
+    result = answer["result"]
+    row = {
+        "tone": result["verdict"]["tone"],
+        "title": answer["title"],
+        "label": result["verdict"]["label"],
+        "figure": "",
+        "value": "",
+    }
+    # A finding names the figure that shows it; a verdict alone has none.
+    finding = result["finding"] or {}
+    for figure in audit_figures(audit).values():
+        if figure.question == answer["question"] and figure.key == finding.get("figure"):
+            row["figure"] = figure.name
+            row["value"] = written(figure.estimate, figure.unit)
+            break
+    return row
+
+
+def _list_shares(contrast: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the bars of a contrast."""
+    shares = []
+    for share in contrast["shares"]:
+        estimate = Estimate(**share["estimate"])
+        if estimate.value is None:
+            continue
+        percent = f"{100 * estimate.value:.1f}"
+        shares.append({"name": share["name"], "text": written(estimate), "percent": percent})
+    return shares
