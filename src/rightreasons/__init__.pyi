@@ -38,6 +38,7 @@ from .repairs.debias import debias as debias
 from .repairs.run import repair as repair
 from .report.card import gate as gate
 from .report.comparison import compare as compare
+from .report.live import serve as serve
 from .report.runner import audit as audit
 from .shortcuts.mutual_information import lmi as lmi
 from .shortcuts.reliance import shortcut_reliance as shortcut_reliance
@@ -88,6 +89,7 @@ __all__ = [
     "repair",
     "repairs",
     "report",
+    "serve",
     "shortcut_reliance",
     "shortcuts",
     "training",

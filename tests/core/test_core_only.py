@@ -30,6 +30,7 @@ COMMANDS_WITHOUT_MODELS = {
     "recalibrate",
     "repair",
     "replicate",
+    "serve",
     "suite convert",
 }
 

@@ -27,6 +27,7 @@ LEFT_OUT = {
     "data mirror read": "its one file is written as those of the other commands are",
     "data mirror write": "its one file is written as those of the other commands are",
     "debias": "it keeps the scores of a model as an audit does, and writes its files together at the end",
+    "serve": "it writes nothing, and runs until it is interrupted",
     "demo": "it is audit, of a bag of words that is trained in memory",
     "ways": "it keeps the answers of a language model as an audit does, and its one small file as others",
     "look": "its one small file is written as those of the other commands are",

@@ -392,19 +392,24 @@ def demo(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair the model too, and prove it, in OUT-repaired.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Then show the report with a box that takes any text.")
+    ] = False,
     open_page: Open = False,
 ) -> None:
     """Train a bag of words on data with a planted shortcut, and audit it: half a minute, without torch."""
-    from rightreasons.report.demo import audit_demo
+    from rightreasons.report.demo import audit_demo, serve_demo
 
     show_audit(audit_demo(out, seed=seed, say=tell), open_page=open_page and not repair)
-    if not repair:
-        typer.echo(f"Repair it: {describe_program()} demo --repair")
-        return
-    from rightreasons.cli.repairing import show_repair
-    from rightreasons.repairs.run import repair_demo
+    if repair:
+        from rightreasons.cli.repairing import show_repair
+        from rightreasons.repairs.run import repair_demo
 
-    show_repair(repair_demo(out, out.with_name(f"{out.name}-repaired"), seed=seed, say=tell))
+        show_repair(repair_demo(out, out.with_name(f"{out.name}-repaired"), seed=seed, say=tell))
+    else:
+        typer.echo(f"Repair it: {describe_program()} demo --repair")
+    if live:
+        serve_demo(out, seed=seed, say=typer.echo)
 
 
 question_command("calibration", stored=True)

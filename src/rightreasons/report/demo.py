@@ -26,6 +26,10 @@ PLANTED: Mapping[str, Any] = {
 Few are negated and none has a second opinion, because a bag of words understands neither."""
 
 
+MODEL_NAME = "bag-of-words"
+"""Name of the model in the report."""
+
+
 def audit_demo(
     out: str | os.PathLike[str] = "report",
     *,
@@ -62,7 +66,7 @@ def audit_demo(
     if seed != 0:
         command += f" --seed {seed}"
     return audit(
-        as_scorer(model, name="bag-of-words"),
+        as_scorer(model, name=MODEL_NAME),
         data,
         name="planted_shortcuts",
         out=out,
@@ -71,6 +75,27 @@ def audit_demo(
         command=command,
         **options,
     )
+
+
+def serve_demo(
+    report: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    say: Callable[[str], object] = ignore_message,
+) -> None:
+    """Show the report of the demo with its model behind it, until it is interrupted.
+
+    Args:
+        report: Folder that `audit_demo` has written.
+        seed: Seed of the demo.
+        say: Called with the address of the page.
+    """
+    from rightreasons.models.scorers import as_scorer
+    from rightreasons.report.live import serve
+
+    # The same seed trains the same model.
+    model, _ = train_demo_model(seed)
+    serve(report, as_scorer(model, name=MODEL_NAME), tell=say)
 
 
 def train_demo_model(

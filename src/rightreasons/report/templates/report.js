@@ -62,7 +62,98 @@ document.querySelectorAll(".example").forEach(example => {
   if (offer) example.append(offer);
 });
 
+// ---------------------------------------------------------------- what if
+
+// `rightreasons serve` names its models in a meta element; a stored page has none, and asks nobody.
+const startTrying = settings => {
+  const section = document.getElementById("try");
+  const box = document.getElementById("try-text");
+  const pairBox = document.getElementById("try-pair");
+  const holder = document.getElementById("try-models");
+  const LONGEST_LIST = 6;
+  const PAUSE = 250;
+  let before = null;
+  let newest = 0;
+
+  const ask = async () => {
+    const request = { text: box.value };
+    if (settings.has_pairs) request.text_pair = pairBox.value;
+    const response = await fetch("predict", { method: "POST", body: JSON.stringify(request) });
+    if (!response.ok) throw new Error(response.statusText);
+    const answer = await response.json();
+    if (answer.error) throw new Error(answer.error);
+    return answer.models.map(model => model.probabilities);
+  };
+
+  const best = probabilities => probabilities.indexOf(Math.max(...probabilities));
+  const predict = (labels, probabilities) => {
+    const label = best(probabilities);
+    return `${asPercent(probabilities[label])} ${labels[label]}`;
+  };
+
+  const bar = (share, kind) => {
+    const filled = make("div", { class: `filled ${kind}` });
+    filled.style.width = asPercent(share);
+    return make("td", {}, make("div", { class: "bar" }, filled), ` ${asPercent(share)}`);
+  };
+
+  const table = ({ name, labels }, old, now) => {
+    const order = labels.map((_, place) => place).sort((a, b) => now[b] - now[a]).slice(0, LONGEST_LIST);
+    const shown = labels.length <= LONGEST_LIST ? labels.map((_, place) => place) : order;
+    const rows = shown.map(place =>
+      make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, labels[place])), bar(old[place], "before"), bar(now[place], "now")));
+    const head = make("thead", {}, make("tr", {}, ...["Label", "Before", "Now"].map(text => make("th", { scope: "col" }, text))));
+    const outcome = make("p", { class: best(old) === best(now) ? "" : "flips" },
+      make("b", {}, name), `: ${predict(labels, old)} → ${predict(labels, now)}`);
+    return make("div", {}, outcome, make("table", { class: "probabilities", "aria-label": name }, head, make("tbody", {}, ...rows)));
+  };
+
+  const show = now => holder.replaceChildren(...settings.models.map((model, place) => table(model, before[place], now[place])));
+  // The answers to earlier texts may come late; only the newest is shown.
+  const refresh = async isFirst => {
+    const number = ++newest;
+    if (![box, ...(settings.has_pairs ? [pairBox] : [])].every(each => each.value.trim())) {
+      holder.replaceChildren("Type a text.");
+      return;
+    }
+    try {
+      const now = await ask();
+      if (number !== newest) return;
+      if (isFirst) before = now;
+      show(now);
+    } catch (error) {
+      if (number === newest) holder.replaceChildren(make("p", { class: "failed" }, error.message));
+    }
+  };
+
+  let timer;
+  [box, pairBox].forEach(each => each.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => refresh(before === null), PAUSE);
+  }));
+  const load = (text, pair) => {
+    box.value = text;
+    pairBox.value = pair || "";
+    refresh(true);
+  };
+  section.hidden = false;
+  document.getElementById("try-pair-label").hidden = !settings.has_pairs;
+  const example = document.querySelector(".example blockquote");
+  if (example) load(normalized(example.textContent));
+  else load(data.splits[0].rows[0][1]);
+  return text => {
+    load(text);
+    section.scrollIntoView({ block: "start" });
+    box.focus();
+  };
+};
+
+const live = document.querySelector("meta[name=live]");
+// Takes a text into the box of a live page.
+const tryText = live && document.getElementById("try") ? startTrying(JSON.parse(live.content)) : null;
+
 // ---------------------------------------------------------------- the items
+
 
 const PAGE_SIZE = 50;
 const HIGH_CONFIDENCE = 0.9;
@@ -109,6 +200,9 @@ const startItems = section => {
         const before = [item.confidence === null ? "" : asPercent(item.confidence), item.prediction].filter(Boolean).join(" ");
         const offer = offerChanges(item.text, text, before);
         if (offer) cell.append(offer);
+        const edit = make("button", { type: "button", class: "edit" }, "Edit this text");
+        edit.addEventListener("click", () => tryText(item.text));
+        if (tryText) cell.append(edit);
         return cell;
       },
       Label: () => make("td", {}, make("bdi", {}, item.label), item.contradicts ? " (contradicts the text)" : ""),

@@ -1,0 +1,38 @@
+"""The command that shows a report with the model behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+
+COMMANDS = {"serve": command_line()}
+
+
+@COMMANDS["serve"].command(no_args_is_help=True)
+def serve(
+    report: Annotated[
+        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Folder or hub id of a model; may be repeated, to see models side by side. By "
+            "default, the audited one.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine; 0 for a free one.", min=0, max=65535)
+    ] = 0,
+) -> None:
+    """Show a report with a text box: edit a text, and see the prediction change.
+
+    The page is shown on this machine only, under an address that contains a secret token.
+    """
+    from rightreasons.report import live
+
+    live.serve(report, *(model or ()), port=port, tell=typer.echo)

@@ -1,0 +1,326 @@
+"""A report with the model behind it: a reader edits a text, and sees the prediction change.
+
+`serve` shows the page of a report on this machine only. Its address contains a token that other
+programs do not know, and only the files that the report lists are sent. The model is loaded once,
+and answers one request at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import html
+import json
+import os
+import secrets
+import threading
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.json_files import parse_json
+from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import softmax
+from rightreasons.models.scorers import as_scorer
+from rightreasons.page.prose import short_name
+from rightreasons.report.pairing import report_folder
+from rightreasons.report.render import PAGE
+from rightreasons.report.schema import AUDIT_FILE, read_audit
+
+if TYPE_CHECKING:
+    from rightreasons.models.protocol import Scorer
+
+HOST = "127.0.0.1"
+"""Address of this machine, which no other machine reaches."""
+
+MAX_REQUEST_BYTES = 100_000
+"""Size of the longest text that is accepted, with what is around it."""
+
+POLICY = "default-src 'none';"
+"""Beginning of the policy in a page, which forbids it to ask for anything."""
+
+LIVE_POLICY = "default-src 'none'; connect-src 'self';"
+"""Beginning of the policy of a page that may ask its own server."""
+
+CONTENT_TYPES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/json",
+    ".png": "image/png",
+    ".yaml": "text/plain; charset=utf-8",
+}
+"""Suffix of a file -> its type for browsers; others are downloaded."""
+
+
+class LiveReport:
+    """A report and the models that answer on its page.
+
+    Args:
+        report: Folder of a report on a classifier of texts.
+        models: Models, as `as_scorer` takes them; () for the audited one, if the report names it.
+
+    Raises:
+        FileNotFoundError: If there is no report.
+        OptionError: If it is not about a classifier, its model is not known or unlike another one,
+            or its page was made by an earlier version.
+
+    Example:
+        >>> live = LiveReport("report", [model])  # doctest: +SKIP
+        >>> live.predict({"text": "a dull film"})  # doctest: +SKIP
+        [{'name': 'bag-of-words', 'probabilities': [0.98, 0.02]}]
+    """
+
+    def __init__(self, report: str | os.PathLike[str], models: Sequence[Any] = ()) -> None:
+        self.audit = read_audit(report)
+        self.folder = report_folder(report)
+        if self.audit["model"]["task"] != "classification":
+            raise OptionError(
+                f"Expected a report on a classifier of texts, but {self.folder} is about "
+                f"{self.audit['model']['task'].replace('_', ' ')}.",
+                option="report",
+            )
+        self.scorers = _open_models(models, self.audit, self.folder)
+        # A model is not asked by two requests at once: few can be.
+        self.lock = threading.Lock()
+        # The stored page is the live one, apart from its policy and what it knows about the models.
+        page = (self.folder / PAGE).read_text("utf-8")
+        if 'id="try"' not in page:
+            raise OptionError(
+                f"Expected a page of this version in {self.folder}, but it is older: audit again.",
+                option="report",
+            )
+        self.page = _add_settings(page, self._describe())
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what the script of the page needs to know about the models."""
+        models = []
+        for scorer in self.scorers:
+            models.append(
+                {"name": short_name(scorer.name), "labels": list(scorer.label_names or ())}
+            )
+        return {"models": models, "has_pairs": self.has_pairs}
+
+    @functools.cached_property
+    def has_pairs(self) -> bool:
+        """Whether the items of the report are pairs of texts."""
+        from rightreasons.audited.predictions_file import read_predictions
+
+        for split in self.audit["dataset"]["splits"]:
+            # All splits have the same columns, and one that is scored has a file.
+            if split["predictions"]:
+                return read_predictions(self.folder / split["predictions"]).text_pairs is not None
+        return False
+
+    def predict(self, request: Any) -> list[dict[str, Any]]:
+        """Ask every model about a text.
+
+        Args:
+            request: `{"text": …}`, of pairs also with `"text_pair"`.
+
+        Returns:
+            For each model, its name and its K probabilities.
+
+        Raises:
+            ValueError: If the request is something else, or the text is empty.
+        """
+        text = _get_text(request, "text")
+        pairs: list[str] | None = None
+        if self.has_pairs:
+            pairs = [_get_text(request, "text_pair")]
+        answers = []
+        with self.lock:
+            for scorer in self.scorers:
+                scores = scorer.predict([text], text_pairs=pairs, progress=False)
+                probabilities = softmax(np.asarray(scores.logits))[0].tolist()
+                answers.append({"name": short_name(scorer.name), "probabilities": probabilities})
+        return answers
+
+    def get_file(self, name: str) -> Path | None:
+        """Return a file of the report; None if the report does not list it."""
+        if name == AUDIT_FILE or name in self.audit["files"]:
+            return self.folder / name
+        return None
+
+
+def _get_text(request: Any, name: str) -> str:
+    """Return a text of a request."""
+    text = request.get(name) if isinstance(request, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"Expected a text in `{name}`, but got {format_value(text)}.")
+    return text
+
+
+def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) -> list[Scorer]:
+    """Return the models as scorers; by default, the audited one."""
+    if not models:
+        path = audit["model"]["path"]
+        if path is None:
+            raise OptionError(
+                f"Expected a `model`, because the report of {folder} is about an object in memory: "
+                "`rightreasons.serve(report, model)` takes it.",
+                option="model",
+            )
+        models = [path]
+    # Each model has its own classes, in its own order: they are shown, not compared.
+    scorers = [as_scorer(model) for model in models]
+    for scorer in scorers:
+        if not scorer.label_names:
+            raise OptionError(
+                f"Expected a classifier, but {scorer.name} has no classes.", option="model"
+            )
+    return scorers
+
+
+def _add_settings(page: str, settings: Mapping[str, Any]) -> str:
+    """Tell the script of a page which models it may ask, and allow it to ask them."""
+    # Names of models and labels come from users.
+    content = html.escape(json.dumps(settings), quote=True)
+    meta = f'<meta name="live" content="{content}">'
+    allowed = page.replace(POLICY, LIVE_POLICY, 1)
+    return allowed.replace("<meta charset", f"{meta}\n<meta charset", 1)
+
+
+# -------------------------------------------------------------------------------- the server
+
+
+class LiveServer(ThreadingHTTPServer):
+    """Server of one live report on this machine.
+
+    Args:
+        live: The report.
+        port: Port; 0 for a free one.
+        token: Secret part of the address; None for a new one.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, live: LiveReport, *, port: int = 0, token: str | None = None) -> None:
+        self.live = live
+        # A report does not depend on the token, which must not be guessed.
+        self.token = token or secrets.token_urlsafe(16)
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def address(self) -> str:
+        """Address of the page."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers the requests of the page."""
+
+    server: LiveServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Send the page, or a file of the report."""
+        name = self._find_name()
+        if name is None:
+            self._refuse(HTTPStatus.NOT_FOUND)
+        elif name in ("", PAGE):
+            self._send(self.server.live.page.encode(), CONTENT_TYPES[".html"])
+        else:
+            file = self.server.live.get_file(name)
+            if file is None or not file.is_file():
+                self._refuse(HTTPStatus.NOT_FOUND)
+                return
+            content_type = CONTENT_TYPES.get(file.suffix, "application/octet-stream")
+            self._send(file.read_bytes(), content_type)
+
+    def do_POST(self) -> None:
+        """Send the predictions of a text."""
+        length = self.headers.get("Content-Length", "")
+        if self._find_name() != "predict":
+            self._refuse(HTTPStatus.NOT_FOUND)
+        elif not length.isdecimal() or int(length) > MAX_REQUEST_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            body = self.rfile.read(int(length))
+            try:
+                request = parse_json(body.decode(), "the request")
+                answer: dict[str, Any] = {"models": self.server.live.predict(request)}
+            # Whatever a model says of a text is shown on the page, which goes on.
+            except Exception as error:
+                answer = {"error": str(error) or type(error).__name__}
+            self._send(json.dumps(answer).encode(), CONTENT_TYPES[".json"])
+
+    def _find_name(self) -> str | None:
+        """Return what is asked for; None without the token, or if another site asks."""
+        # A request that does not come from the page gets no answer, not even whether there is one.
+        # Another site can make a browser send requests here, but not with this host and token.
+        host = self.headers.get("Host", "")
+        if host not in (
+            f"{HOST}:{self.server.server_port}",
+            f"localhost:{self.server.server_port}",
+        ):
+            return None
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        token, _, name = path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            return None
+        return name
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        # What the client still sends is not read, so the connection ends.
+        self.close_connection = True
+        self._send(status.phrase.encode(), "text/plain; charset=utf-8", status)
+
+    def _send(self, content: bytes, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(content)))
+        # The address with its token is neither stored nor sent elsewhere.
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *message: Any) -> None:
+        """Print nothing: requests contain the token."""
+
+
+def serve(
+    report: str | os.PathLike[str],
+    *models: Any,
+    port: int = 0,
+    tell: Callable[[str], object] = print,
+) -> None:
+    """Show a report with live predictions in a browser, until it is interrupted.
+
+    Args:
+        report: Folder of a report on a classifier of texts.
+        *models: Models, as `as_scorer` takes them, whose predictions are shown side by side. By
+            default, the audited model, if the report names a folder or a hub id.
+        port: Port on this machine; 0 for a free one.
+        tell: Called with the address of the page.
+
+    Raises:
+        FileNotFoundError: If there is no report.
+        OptionError: As `LiveReport`, or if the port is taken.
+
+    Example:
+        >>> rightreasons.serve("report", pipeline)  # doctest: +SKIP
+        Live report: http://127.0.0.1:40129/gZ4…/ (Ctrl-C ends it)
+    """
+    live = LiveReport(report, models)
+    try:
+        server = LiveServer(live, port=port)
+    except OSError as error:
+        raise OptionError(
+            f"Expected a free port of this machine, but got {port}: {error.strerror}.",
+            option="port",
+        ) from None
+    with server:
+        tell(f"Live report: {server.address} (Ctrl-C ends it)")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tell("Stopped.")
