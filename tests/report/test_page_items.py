@@ -91,16 +91,17 @@ def test_correct_predictions_have_places_among_those_of_the_page(
     items = collect_items(context)
     found = items.splits[0]
     assert (found.n_wrong, found.n_items) == (n_wrong, n_items)
-    is_correct = [item.is_correct for item in found.items]
-    assert is_correct == [False] * expected[0] + [True] * expected[1]
+    assert found.is_correct.tolist() == [False] * expected[0] + [True] * expected[1]
     errors = [
-        item.confidence for item in found.items if not item.is_correct and not item.contradicts
+        item.confidence
+        for item in found.first_items
+        if not item.is_correct and not item.contradicts
     ]
     assert errors == sorted(errors, reverse=True)
-    correct = [item.confidence for item in found.items if item.is_correct]
+    correct = [item.confidence for item in found.first_items if item.is_correct]
     assert correct == sorted(correct)
     # The error whose label contradicts the text is the last of the errors.
-    places = [place for place, item in enumerate(found.items) if item.contradicts]
+    places = [place for place, item in enumerate(found.first_items) if item.contradicts]
     assert places == [n_wrong - 1][: 0 < n_wrong <= expected[0]]
 
 
@@ -116,7 +117,7 @@ def test_all_items_of_all_splits_are_taken_if_they_fit():
     ]
     assert all(split.is_complete for split in items.splits)
     assert items.worst.name == "other"
-    assert max(item.confidence for item in items.worst.items) == 1.0
+    assert items.worst.confidences.max() == 1.0
     assert "other-4" in items.ids
     assert "test-2" not in items.ids
 
@@ -129,13 +130,29 @@ def test_nothing_is_taken_without_labels_or_answers():
     assert collect_items(answers) is None
 
 
-def test_as_many_items_are_taken_as_fit():
-    rows = np.arange(1000)
-    # An item takes 40 bytes, its text and its id: 40 + 2 + 8 = 50, and 100 bytes hold two.
-    assert count_fitting(["é"] * 1000, ["12345678"] * 1000, rows, 100) == 2
-    assert count_fitting(["é"] * 1000, ["12345678"] * 1000, rows, 1_000_000) == 1000
-    # A text is cut to 500 characters: 40 + 500 + 8 = 548.
-    assert count_fitting(["x" * 9999] * 1000, ["12345678"] * 1000, rows, 5480) == 10
+@pytest.mark.parametrize(
+    ("text", "max_bytes", "expected"),
+    [
+        # An item takes 40 bytes, its text and its id: 40 + 2 + 8 = 50, and 100 bytes hold two.
+        ("é", 100, 2),
+        ("é", 1_000_000, 1000),
+        # A text is cut to 500 characters: 40 + 500 + 8 = 548.
+        ("x" * 9999, 5480, 10),
+    ],
+)
+def test_as_many_items_are_taken_as_fit(text, max_bytes, expected):
+    texts = pa.array([text] * 1000)
+    ids = pa.array(["12345678"] * 1000)
+    assert count_fitting(texts, ids, np.arange(1000), max_bytes) == expected
+
+
+def test_texts_are_shown_without_surplus_spaces_and_cut():
+    long = "word " * 150
+    context = make_context([make_split(["  a\n\tb\u3000c ", long], [0, 0])], [1, 1], [0.9, 0.8])
+    one, other = collect_items(context).splits[0].texts
+    assert one == "a b c"
+    # 150 words with a space after each but the last are 749 characters.
+    assert other.endswith("word … (249 more characters)")
 
 
 def make_figure(key, values, **options):
@@ -152,7 +169,7 @@ def test_the_first_finding_that_holds_or_not_is_shown_by_item():
     context = make_context([make_split(list("abcd"), [0, 0, 0, 0])], [0] * 4, [0.5] * 4)
     items = collect_items(context, [flips])
     assert items.figure == "Flipped by swaps"
-    affected = {item.id: item.is_affected for item in items.splits[0].items}
+    affected = {item.id: item.is_affected for item in items.splits[0].first_items}
     # A change that only the control made is none, and the last item was not tested.
     assert affected == {"test-0": True, "test-1": False, "test-2": False, "test-3": None}
     assert items.splits[0].has_affected

@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from rightreasons.page.parts import Change
 from rightreasons.report.page_changes import list_edits
-from rightreasons.report.page_items import PageItem, PageItems, SplitItems
+from rightreasons.report.page_items import PageItems, SplitItems
 
 
 def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Change]]) -> Markup:
@@ -41,29 +42,31 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
 
 
 def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return a split with its items."""
-    rows = []
-    for item in split.items:
-        rows.append(_to_row(item, numbers))
+    """Return a split with its items, each a list that the script reads by place."""
+    place_by_label = {}
+    for label, name in split.label_names.items():
+        place_by_label[label] = numbers.setdefault(name, len(numbers))
+    confidences: list[float | None] = [None] * len(split)
+    if split.confidences is not None:
+        confidences = np.round(split.confidences, 4).tolist()
+    # Two bits: whether it is correct, and whether its label contradicts the text.
+    flags = split.is_correct + 2 * split.contradicts
+    columns = (
+        split.ids,
+        split.texts,
+        map(place_by_label.get, split.labels.tolist()),
+        map(place_by_label.get, split.predictions.tolist()),
+        confidences,
+        flags.tolist(),
+        split.affected,
+    )
     return {
         "name": split.name,
         "description": split.description,
         "n_items": split.n_items,
         "n_wrong": split.n_wrong,
-        "rows": rows,
+        "rows": list(zip(*columns, strict=True)),
     }
-
-
-def _to_row(item: PageItem, numbers: dict[str, int]) -> list[Any]:
-    """Return an item as a list: id, text, label, prediction, confidence, flags, affected."""
-    confidence = None
-    if item.confidence is not None:
-        confidence = round(item.confidence, 4)
-    label = numbers.setdefault(item.label, len(numbers))
-    prediction = numbers.setdefault(item.prediction, len(numbers))
-    # Two bits: whether it is correct, and whether its label contradicts the text.
-    flags = int(item.is_correct) + 2 * int(item.contradicts)
-    return [item.id, item.text, label, prediction, confidence, flags, item.is_affected]
 
 
 def _to_change_row(text: str, change: Change) -> list[Any]:

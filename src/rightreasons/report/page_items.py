@@ -9,12 +9,12 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.ordering import LazyArrowColumn, to_sortable
+from rightreasons.core.ordering import to_sortable
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.parts import ItemFigure
 from rightreasons.report.page_changes import list_edits
@@ -34,6 +34,9 @@ MAX_CHARACTERS = 500
 
 ITEM_OVERHEAD = 40
 """About how many bytes an item takes besides its id and its text."""
+
+MAX_TEXTLESS_ITEMS = 300
+"""Number of items of a file without texts, which offers nothing to read."""
 
 N_COMPARED_TEXTS = 200
 """Number of texts whose differences describe a split."""
@@ -65,25 +68,45 @@ class PageItem:
     is_affected: bool | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class SplitItems:
-    """Labeled items of a split on the page.
+    """Labeled items of a split on the page, as columns: there may be tens of thousands.
+
+    Errors come first, the most confident ones at the top, and then correct predictions, the least
+    confident ones at the top. Labels that contradict their texts come last among the errors and
+    among the correct predictions.
 
     Attributes:
         name: Name of the split.
-        description: How the split differs from the first one; "" if it is not paired with it.
-        items: The items: errors first, the most confident ones at the top, and then correct
-            predictions, the least confident ones at the top. Labels that contradict their texts come
-            last among the errors and among the correct predictions.
         n_items: Number of labeled items of the split.
         n_wrong: Number of these that the model gets wrong.
+        ids: M ids in the data.
+        texts: M texts, cut to `MAX_CHARACTERS`.
+        labels: (M,) labels in the model's numbering.
+        predictions: (M,) predicted labels.
+        confidences: (M,) confidences in the predictions; None if the model gives none.
+        contradicts: (M,) whether the data says that the label contradicts the text.
+        affected: M values, whether the item shows what `PageItems.figure` counts; None for an item
+            that was not tested.
+        label_names: Names of the labels that occur, by their numbers.
+        description: How the split differs from the first one; "" if it is not paired with it.
     """
 
     name: str
-    description: str
-    items: tuple[PageItem, ...]
     n_items: int
     n_wrong: int
+    ids: list[str]
+    texts: list[str]
+    labels: NDArray[np.int64]
+    predictions: NDArray[np.int64]
+    confidences: NDArray[np.float64] | None
+    contradicts: NDArray[np.bool_]
+    affected: list[bool | None]
+    label_names: Mapping[int, str]
+    description: str = ""
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @property
     def error_rate(self) -> float:
@@ -91,14 +114,40 @@ class SplitItems:
         return self.n_wrong / self.n_items
 
     @property
+    def is_correct(self) -> NDArray[np.bool_]:
+        """(M,) whether the prediction is the label."""
+        return np.asarray(self.predictions == self.labels)
+
+    @functools.cached_property
     def has_affected(self) -> bool:
         """Whether any item was tested for what the worst finding is about."""
-        return any(item.is_affected is not None for item in self.items)
+        return self.affected.count(None) < len(self)
 
     @property
     def is_complete(self) -> bool:
         """Whether the page has all labeled items."""
-        return len(self.items) == self.n_items
+        return len(self) == self.n_items
+
+    @property
+    def first_items(self) -> list[PageItem]:
+        """The first items, which can be read where the script does not run."""
+        items = []
+        for row in range(min(len(self), MAX_STATIC_ITEMS)):
+            confidence = None
+            if self.confidences is not None:
+                confidence = float(self.confidences[row])
+            item = PageItem(
+                id=self.ids[row],
+                text=self.texts[row],
+                label=self.label_names[int(self.labels[row])],
+                prediction=self.label_names[int(self.predictions[row])],
+                confidence=confidence,
+                is_correct=bool(self.is_correct[row]),
+                contradicts=bool(self.contradicts[row]),
+                is_affected=self.affected[row],
+            )
+            items.append(item)
+        return items
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,17 +171,17 @@ class PageItems:
     @property
     def has_confidence(self) -> bool:
         """Whether the model gives a confidence."""
-        return any(split.items[0].confidence is not None for split in self.splits)
+        return self.splits[0].confidences is not None
 
-    @property
+    @functools.cached_property
     def has_texts(self) -> bool:
         """Whether any item has a text."""
-        return any(item.text for split in self.splits for item in split.items)
+        return any(map(any, [split.texts for split in self.splits]))
 
     @functools.cached_property
     def ids(self) -> frozenset[str]:
         """Ids of all items on the page."""
-        return frozenset(item.id for split in self.splits for item in split.items)
+        return frozenset().union(*[split.ids for split in self.splits])
 
 
 def collect_items(
@@ -192,43 +241,70 @@ def _collect_split(
 
     scores = context.scores(split)
     # Without a label, a prediction is neither correct nor wrong.
-    rows = np.flatnonzero(split.labeled)
-    is_correct = scores.predicted[rows] == split.labels[rows]
-    texts = LazyArrowColumn(arrow_of(split.data, split.text_column))
-    n_items = count_fitting(texts, split.ids, rows, max_bytes)
-    order = rows[_order_items(split, rows, is_correct, scores.confidence[rows], n_items)]
+    labeled = np.flatnonzero(split.labeled)
+    is_correct = scores.predicted[labeled] == split.labels[labeled]
+    texts = arrow_of(split.data, split.text_column)
+    n_items = count_fitting(texts, split.ids.arrow, labeled, max_bytes)
+    order = _order_items(split, labeled, is_correct, scores.confidence[labeled], n_items)
+    rows = labeled[order]
+    confidences = None
+    if not context.answers_once:
+        # Rounding may carry a confidence above 1.
+        confidences = np.minimum(scores.confidence[rows], 1.0)
+    # A model may have more classes than occur.
+    label_names = {}
+    for number in np.union1d(split.labels[rows], scores.predicted[rows]).tolist():
+        label_names[number] = context.label_name(number)
+    ids = split.ids.arrow.take(rows).to_pylist()
+    return SplitItems(
+        name=split.name,
+        n_items=len(labeled),
+        n_wrong=int((~is_correct).sum()),
+        ids=ids,
+        texts=_shorten_texts(texts.take(rows)),
+        labels=split.labels[rows],
+        predictions=scores.predicted[rows],
+        confidences=confidences,
+        contradicts=split.mislabeled[rows],
+        affected=list(map(affected.get, ids)),
+        label_names=label_names,
+    )
 
-    items = []
-    for row in order.tolist():
-        confidence = None
-        if not context.answers_once:
-            # Rounding may carry a confidence above 1.
-            confidence = min(float(scores.confidence[row]), 1.0)
-        item = PageItem(
-            id=split.ids[row],
-            text=shorten(" ".join(texts[row].split()), MAX_CHARACTERS),
-            label=context.label_name(int(split.labels[row])),
-            prediction=context.label_name(int(scores.predicted[row])),
-            confidence=confidence,
-            is_correct=bool(scores.predicted[row] == split.labels[row]),
-            contradicts=bool(split.mislabeled[row]),
-            is_affected=affected.get(split.ids[row]),
-        )
-        items.append(item)
-    n_wrong = int((~is_correct).sum())
-    return SplitItems(split.name, "", tuple(items), len(rows), n_wrong)
 
+def count_fitting(texts: Any, ids: Any, rows: NDArray[np.intp], max_bytes: int) -> int:
+    """Return how many items fit into a number of bytes, judged by the first thousand.
 
-def count_fitting(
-    texts: Sequence[str], ids: Sequence[str], rows: NDArray[np.intp], max_bytes: int
-) -> int:
-    """Return how many items fit into a number of bytes, judged by the first thousand."""
+    Args:
+        texts: Texts, a column of Arrow.
+        ids: Ids, a column of Arrow.
+        rows: Rows of the items.
+        max_bytes: The number of bytes.
+    """
+    import pyarrow.compute as pc
+
     # To measure every text would read a large file once more.
-    sample = rows[:1000].tolist()
-    n_bytes = ITEM_OVERHEAD * len(sample)
-    for row in sample:
-        n_bytes += len(texts[row][:MAX_CHARACTERS].encode()) + len(ids[row].encode())
+    sample = rows[:1000]
+    cut_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
+    n_text_bytes = pc.sum(pc.binary_length(cut_texts)).as_py() or 0
+    n_id_bytes = pc.sum(pc.binary_length(ids.take(sample))).as_py() or 0
+    # Stored scores of a million items, without their texts, are no list to browse.
+    if n_text_bytes == 0:
+        return min(len(rows), MAX_TEXTLESS_ITEMS)
+    n_bytes = ITEM_OVERHEAD * len(sample) + n_text_bytes + n_id_bytes
     return min(len(rows), int(max_bytes * len(sample) / n_bytes))
+
+
+def _shorten_texts(texts: Any) -> list[str]:
+    """Return the texts of a column of Arrow without surplus spaces, the long ones cut."""
+    import pyarrow.compute as pc
+
+    # Lines and paragraphs would make rows of different heights.
+    spaced = pc.replace_substring_regex(texts, pattern=r"[\s\p{Z}]+", replacement=" ")
+    shortened: list[str] = pc.utf8_trim(spaced, characters=" ").to_pylist()
+    is_long = pc.greater(pc.utf8_length(spaced), MAX_CHARACTERS)
+    for row in np.flatnonzero(is_long.to_numpy(zero_copy_only=False)).tolist():
+        shortened[row] = shorten(shortened[row], MAX_CHARACTERS)
+    return shortened
 
 
 def _order_items(

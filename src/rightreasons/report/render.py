@@ -41,7 +41,7 @@ from rightreasons.report.outcomes import (
 )
 from rightreasons.report.page_changes import select_changes
 from rightreasons.report.page_data import to_script_data
-from rightreasons.report.page_items import MAX_STATIC_ITEMS, PageItems, shorten
+from rightreasons.report.page_items import PageItems, shorten
 
 if TYPE_CHECKING:
     from rightreasons.report.row_doubts import AuditedRows
@@ -146,7 +146,6 @@ def render_page(page: Page) -> str:
         "first": first_screen,
         "terms": TERMS,
         "script_data": script_data,
-        "max_static_items": MAX_STATIC_ITEMS,
         "version": rightreasons.__version__,
     }
     html: str = _load_template().render(**variables)
