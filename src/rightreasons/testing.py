@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rightreasons.core.arrays import Floats
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.scores import Scores
 from rightreasons.models.protocol import Ability, Scorer
 
@@ -34,17 +37,36 @@ CHOICES = (
 )
 
 
-def check_scorer(scorer: Scorer, *, tolerance: float = 1e-4) -> None:
+_LONG_TEXT = " ".join(["film"] * 600)
+_ENDS = ("good", "bad", "it was a good film", "it was a dull one, and far too long")
+_MAX_SUM_ERROR = 1e-6
+
+
+def check_scorer(
+    scorer: Scorer,
+    *,
+    tolerance: float = 1e-4,
+    texts: Sequence[str] = (),
+    labels: Sequence[int] = (),
+) -> None:
     """Check that a scorer keeps the contract of `rightreasons.models.Scorer`.
 
     The scorer gets five items with classes or choices, among them an empty text: together, one by
-    one, in another order, with labels and names, and with a folder for its results. Items may fail
-    and are then listed in `failures`, but other items must not fail with them.
+    one, in another order, with other ids, with labels, with second texts, and with a folder for
+    its results. Items may fail and are then listed in `failures`, but other items must not fail
+    with them. A scorer of classes also gets long texts that differ in their last words, and a
+    scorer of choices other and more choices.
+
+    Scores are compared as log-probabilities, because a number that is added to all scores of an
+    item changes nothing.
 
     Args:
         scorer: The scorer.
-        tolerance: Largest allowed difference between two scores of an item, as a share of the
-            largest score.
+        tolerance: Largest allowed difference between two log-probabilities of an item, as a share
+            of the largest one.
+        texts: A few texts that any such model classifies correctly, best of equal lengths. They
+            reveal classes in another order, and answers that do not depend on the text.
+        labels: Their labels, as indices of `label_names`.
 
     Raises:
         AssertionError: If the scorer breaks the contract; the message says how.
@@ -53,16 +75,25 @@ def check_scorer(scorer: Scorer, *, tolerance: float = 1e-4) -> None:
         >>> from rightreasons.models import as_scorer
         >>> def rule(texts):
         ...     return [[0.1, 0.9] if "good" in text else [0.8, 0.2] for text in texts]
-        >>> check_scorer(as_scorer(rule, label_names=["negative", "positive"]))
+        >>> scorer = as_scorer(rule, label_names=["negative", "positive"])
+        >>> check_scorer(scorer, texts=["a good film", "an evil film"], labels=[1, 0])
     """
     _check_attributes(scorer)
     fingerprint = scorer.fingerprint
     all_items = range(len(TEXTS))
     scores = _score(scorer, all_items)
     rows = _parse_rows(scorer, scores, all_items)
-    _check_scores(scorer, scores, n_scored=len(rows))
-    _check_repetitions(scorer, rows, tolerance)
+    _check_scores(scorer, scores, rows)
+    check = _RowCheck(scorer, rows, tolerance)
+    _check_repetitions(check)
     _check_labels(scorer, list(rows))
+    if scorer.label_names is None:
+        if not scorer.joint:
+            _check_separate_choices(check)
+    else:
+        _check_pairs(scorer)
+        _check_long_texts(scorer)
+        _check_labeled_texts(scorer, texts, labels)
     _check(
         scorer.fingerprint == fingerprint,
         "the same `fingerprint` after it was asked",
@@ -85,6 +116,11 @@ def _check_attributes(scorer: Scorer) -> None:
     abilities = scorer.abilities
     are_known = isinstance(abilities, frozenset) and abilities.issubset(get_args(Ability))
     _check(are_known, "known `abilities`", abilities)
+    _check(
+        "gradients" not in abilities or hasattr(scorer, "model"),
+        "a `model` of torch, through which “gradients” are computed",
+        type(scorer).__name__,
+    )
     _check(isinstance(scorer.joint, bool), "True or False in `joint`", scorer.joint)
     _check(isinstance(scorer.fingerprint, str), "a text in `fingerprint`", scorer.fingerprint)
     # Reports store the description as JSON.
@@ -98,11 +134,11 @@ def _are_class_names(names: object) -> bool:
     return len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
 
 
-def _check_scores(scorer: Scorer, scores: Scores, n_scored: int) -> None:
+def _check_scores(scorer: Scorer, scores: Scores, rows: dict[int, Floats]) -> None:
     """Check the scores of all items."""
     _check(
         # Only the empty text may have no scores.
-        n_scored >= len(TEXTS) - 1,
+        len(rows) >= len(TEXTS) - 1,
         "scores of all items but the empty one at most",
         scores.failures,
     )
@@ -113,33 +149,153 @@ def _check_scores(scorer: Scorer, scores: Scores, n_scored: int) -> None:
     )
     names = scorer.label_names
     _check(scores.label_names == names, f"`label_names` {names} of its scores", scores.label_names)
+    are_probabilities = all(
+        row.min() >= 0.0 and abs(row.sum() - 1.0) < _MAX_SUM_ERROR for row in rows.values()
+    )
+    _check(
+        not are_probabilities,
+        "logits, such as logarithms of probabilities",
+        "rows between 0 and 1 that sum to 1",
+    )
 
 
-def _check_repetitions(scorer: Scorer, rows: dict[int, Floats], tolerance: float) -> None:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _RowCheck:
+    """A comparison of the scores of items with those that they got at first.
+
+    Attributes:
+        scorer: The scorer.
+        rows: Item -> its scores.
+        tolerance: As in `check_scorer`.
+    """
+
+    scorer: Scorer
+    rows: dict[int, Floats]
+    tolerance: float
+
+    def compare(self, description: str, item: int, row: Floats, columns: Sequence[int]) -> None:
+        """Check that a row has the log-probabilities of the given columns of the first scores."""
+        expected = _log_softmax(self.rows[item][list(columns)])
+        actual = _log_softmax(row)
+        allowed = self.tolerance * max(1.0, float(np.abs(expected).max()))
+        difference = float(np.abs(actual - expected).max())
+        _check(
+            difference <= allowed,
+            f"the same scores when asked {description}",
+            f"a difference of {difference:.2g}",
+        )
+
+    def repeat(self, description: str, items: Sequence[int], **options: Any) -> None:
+        """Score items again, and compare them."""
+        repeated = _parse_rows(self.scorer, _score(self.scorer, items, **options), items)
+        for item, row in repeated.items():
+            # An item that failed at first would have no row here.
+            _check(item in self.rows, f"no scores of item {item}, which failed before", row)
+            self.compare(description, item, row, range(len(row)))
+
+
+def _check_repetitions(check: _RowCheck) -> None:
     """Check that the scores of an item do not depend on how often and with what it is scored."""
     all_items = range(len(TEXTS))
-    largest = max(float(np.abs(row).max()) for row in rows.values())
-    allowed = tolerance * max(1.0, largest)
-
-    def check(description: str, items: Sequence[int], **options: Any) -> None:
-        repeated = _parse_rows(scorer, _score(scorer, items, **options), items)
-        # An item that fails only together with others would have no row here.
-        for item, row in repeated.items():
-            difference = float(np.abs(row - rows[item]).max())
-            _check(
-                difference <= allowed,
-                f"the same scores when asked {description}",
-                f"a difference of {difference:.2g}",
-            )
-
-    check("again", all_items)
-    check("in another order", all_items[::-1])
+    check.repeat("again", all_items)
+    check.repeat("in another order", all_items[::-1])
+    # Ids are names: an answer that depends on them is no answer to the text.
+    other_ids = [f"other {item}" for item in all_items]
+    renamed = _score(check.scorer, all_items, ids=other_ids)
+    for name, row in zip(renamed.ids, renamed.logits, strict=True):
+        item = other_ids.index(name)
+        check.compare("with other ids", item, np.asarray(row), range(len(row)))
     with tempfile.TemporaryDirectory() as folder:
         # The second time, the scores are read from the folder.
-        check("into a folder", all_items, out=Path(folder) / "scores")
-        check("out of that folder", all_items, out=Path(folder) / "scores")
-    for item in rows:
-        check(f"of item {item} alone", [item])
+        check.repeat("into a folder", all_items, out=Path(folder) / "scores")
+        check.repeat("out of that folder", all_items, out=Path(folder) / "scores")
+        # Other items must not get the scores that the folder holds, which are set aside.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SetAsideWarning)
+            check.repeat("into a folder of other items", [0, 2], out=Path(folder) / "scores")
+    for item in check.rows:
+        check.repeat(f"of item {item} alone", [item])
+    # A scorer that reads the labels would be right for the wrong reason.
+    labels = [item % 2 for item in all_items]
+    check.repeat("with labels", all_items, labels=labels)
+    check.repeat("with other labels", all_items, labels=[1 - label for label in labels])
+
+
+def _check_separate_choices(check: _RowCheck) -> None:
+    """Check that the score of a choice does not depend on the other choices, or on their order."""
+    for item in check.rows:
+        choices = CHOICES[item]
+        reordered = _score_choices(check.scorer, item, choices[::-1])
+        columns = range(len(choices))[::-1]
+        check.compare(
+            "with its choices in another order (`joint` is False)", item, reordered, columns
+        )
+        extended = _score_choices(check.scorer, item, [*choices, "none of these"])
+        columns = range(len(choices))
+        check.compare(
+            "with a further choice (`joint` is False)", item, extended[: len(choices)], columns
+        )
+
+
+def _score_choices(scorer: Scorer, item: int, choices: Sequence[str]) -> Floats:
+    """Return the scores of the choices of one item."""
+    scores = scorer.choose([TEXTS[item]], [list(choices)], ids=["item"], progress=False)
+    return np.asarray(scores.logits[0], dtype=np.float64)
+
+
+def _check_pairs(scorer: Scorer) -> None:
+    """Check that a scorer of pairs reads the second texts, or refuses them."""
+    items = [0, 2, 3]
+    tables = []
+    for beginning in ("it was good", "it was bad, and far too long"):
+        second_texts = [f"{beginning} {item}" for item in items]
+        try:
+            scores = _score(scorer, items, text_pairs=second_texts)
+        except (ValueError, TypeError):
+            # It takes single texts, and says so.
+            return
+        tables.append(np.asarray(scores.logits, dtype=np.float64))
+    _check(
+        tables[0].shape != tables[1].shape or not np.array_equal(tables[0], tables[1]),
+        "scores that depend on `text_pairs`, or a ValueError for them",
+        "the same scores with other second texts",
+    )
+
+
+def _check_long_texts(scorer: Scorer) -> None:
+    """Check that a scorer that cuts long texts counts them in `truncated`."""
+    arguments: dict[str, Any] = {"progress": False}
+    names = [f"end {index}" for index in range(len(_ENDS))]
+    short = scorer.predict(list(_ENDS), ids=names, **arguments)
+    long_texts = [f"{_LONG_TEXT} {end}" for end in _ENDS]
+    long = scorer.predict(long_texts, ids=names, **arguments)
+    if long.truncated or long.failures or short.failures:
+        return
+    # A model that never looks at these words cannot show that it cuts them.
+    is_sensitive = np.ptp(np.asarray(short.logits), axis=0).max() > 0
+    reads_the_end = np.ptp(np.asarray(long.logits), axis=0).max() > 0
+    _check(
+        reads_the_end or not is_sensitive,
+        "scores that depend on the end of a long text, or the number of cut texts in `truncated`",
+        "the same scores for different ends, and no cut texts",
+    )
+
+
+def _check_labeled_texts(scorer: Scorer, texts: Sequence[str], labels: Sequence[int]) -> None:
+    """Check that most labeled texts get their label."""
+    if not len(texts):
+        return
+    scores = scorer.predict(
+        list(texts), ids=[f"text {i}" for i in range(len(texts))], progress=False
+    )
+    n_correct = (
+        int((scores.predicted == np.asarray(labels)).sum()) if len(scores) == len(texts) else 0
+    )
+    _check(
+        n_correct > len(texts) / 2,
+        "most of `texts` with their `labels`, in the order of `label_names`",
+        f"{n_correct} of {len(texts)}",
+    )
 
 
 def _check_labels(scorer: Scorer, scored_items: Sequence[int]) -> None:
@@ -163,14 +319,29 @@ def _score(scorer: Scorer, items: Sequence[int], **options: Any) -> Scores:
         **options,
     }
     texts = [TEXTS[item] for item in items]
-    # Without class names, a scorer chooses among the choices of each item.
-    if scorer.label_names is None:
-        choices = list(map(CHOICES.__getitem__, items))
-        scores = scorer.choose(texts, choices, **arguments)
-    else:
-        scores = scorer.predict(texts, **arguments)
+    try:
+        # Without class names, a scorer chooses among the choices of each item.
+        if scorer.label_names is None:
+            choices = [CHOICES[item] for item in items]
+            scores = scorer.choose(texts, choices, **arguments)
+        else:
+            scores = scorer.predict(texts, **arguments)
+    except (ValueError, TypeError):
+        # A refusal: what it means depends on what was asked.
+        raise
+    except Exception as error:
+        raise AssertionError(
+            "Expected scores, or the reasons in `failures` of items that cannot be scored, but "
+            f"got {type(error).__name__}: {error}"
+        ) from error
     _check(isinstance(scores, Scores), "`Scores`", type(scores).__name__)
     return scores
+
+
+def _log_softmax(row: Floats) -> Floats:
+    """Return the log-probabilities of a row of scores."""
+    shifted = row - row.max()
+    return np.asarray(shifted - np.log(np.exp(shifted).sum()))
 
 
 def _name_item(item: int) -> str:

@@ -381,8 +381,8 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
         ({}, "a model and a data set, or `predictions`"),
         ({"model": "m"}, "a model and a data set, or `predictions`"),
         (
-            {"model": "m", "dataset": "d", "scores": "logits"},
-            "Expected no `scores` without `predictions`",
+            {"model": "m", "dataset": "d", "score_columns": "p"},
+            "Expected no `score_columns` without `predictions`",
         ),
         (
             {"model": "m", "dataset": "d", "predictions": "p.csv"},

@@ -4,7 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.models import Prompt, Prompted, as_scorer, load_classifier, load_multiple_choice
 from rightreasons.models.choices import load_causal, load_language_model
@@ -29,6 +31,8 @@ class Own:
         return {"letters": "all"}
 
     def predict(self, texts, *, text_pairs=None, ids=None, labels=None, **how):
+        if text_pairs is not None:
+            raise ValueError("Expected single texts.")
         logits = np.array([[0.0, len(text) - 9.5] for text in texts])
         return Scores(
             tuple(ids), logits, None if labels is None else np.array(labels), self.label_names
@@ -89,11 +93,11 @@ BREACHES = {
         r"scores of the shapes \[\(2,\), ",
     ),
     "scores depend on the rest of the batch": (
-        lambda: changed(lambda s, texts: dataclasses.replace(s, logits=s.logits + len(texts) / 10)),
-        "the same scores when asked of item 0 alone, but got 'a difference of 0.4'",
+        lambda: changed(lambda s, texts: dataclasses.replace(s, logits=s.logits * (1 + len(texts) / 10))),
+        "the same scores when asked into a folder of other items, but got 'a difference of 0",
     ),
     "the order changes it": (
-        lambda: changed(lambda s, texts: dataclasses.replace(s, logits=s.logits + len(texts[0]) / 9)),
+        lambda: changed(lambda s, texts: dataclasses.replace(s, logits=s.logits * (1 + len(texts[0]) / 9))),
         "the same scores when asked in another order",
     ),
     "labels are lost": (
@@ -117,3 +121,144 @@ def test_a_breach_is_told_in_a_sentence(breach):
     make, said = BREACHES[breach]
     with pytest.raises(AssertionError, match=f"Expected .*{said}"):
         check_scorer(make())
+
+
+class OwnChoices(Own):
+    """Prefers long choices; each is scored by itself."""
+
+    label_names = None
+
+    def predict(self, texts, **how):
+        raise ValueError("Expected choices.")
+
+    def choose(self, prompts, choices, *, ids=None, labels=None, **how):
+        rows = [self.score(row) for row in choices]
+        logits = Ragged.of(np.concatenate(rows), [len(row) for row in rows]).table()
+        return Scores(tuple(ids), logits, None if labels is None else np.array(labels), None)
+
+    def score(self, row):
+        return np.array([len(choice) / 10 for choice in row])
+
+
+def choosing(score):
+    return type("Changed", (OwnChoices,), {"score": lambda self, row: score(row)})()
+
+
+def multiplied(factor):
+    """A scorer whose logits are multiplied by a function of the texts and the keywords."""
+
+    class Changed(Own):
+        def predict(self, texts, *, text_pairs=None, **given):
+            scores = Own.predict(self, texts, **given)
+            factors = np.asarray(factor(texts, text_pairs, given), dtype=float)
+            return dataclasses.replace(scores, logits=scores.logits * factors.reshape(-1, 1))
+
+    return Changed()
+
+
+class Stale(Own):
+    """Returns what it stored in the folder, whatever the items are."""
+
+    def __init__(self):
+        self.stored = {}
+
+    def predict(self, texts, *, out=None, **given):
+        scores = Own.predict(self, texts, **given)
+        first = self.stored.setdefault(str(out), scores.logits) if out else scores.logits
+        return dataclasses.replace(scores, logits=first[: len(texts)])
+
+
+class Cached(Own):
+    """Remembers the answer to a text by its length."""
+
+    def __init__(self):
+        self.answers = {}
+
+    def predict(self, texts, **given):
+        for text in texts:
+            self.answers.setdefault(len(text), 1.0 if "good" in text else -1.0)
+        scores = Own.predict(self, texts, **given)
+        return dataclasses.replace(
+            scores, logits=np.array([[0.0, self.answers[len(text)]] for text in texts])
+        )
+
+
+class Renamed(Own):
+    """Has another fingerprint each time."""
+
+    n = 0
+
+    @property
+    def fingerprint(self):
+        self.n += 1
+        return str(self.n)
+
+
+def crash(texts, text_pairs, given):
+    if not all(texts):
+        raise RuntimeError("no words")
+    return 1.0
+
+
+NOISE = np.random.default_rng(0)
+# (Text, label) pairs of one length in which "good" decides.
+LABELED = {"texts": ["good film", "evil film", "good plot", "evil plot"], "labels": [1, 0, 1, 0]}
+WRONG_SCORERS = {
+    "depends on the size of the batch": lambda: multiplied(lambda t, p, g: 1 + len(t) / 10),
+    "depends on the position": lambda: multiplied(lambda t, p, g: 1 + np.arange(len(t)) / 10),
+    "reads padding": lambda: multiplied(lambda t, p, g: 1 + max(map(len, t)) / 100),
+    "is random": lambda: multiplied(lambda t, p, g: NOISE.random(len(t))),
+    "has 0.3 % noise": lambda: multiplied(lambda t, p, g: 1 + 0.003 * NOISE.normal(size=len(t))),
+    "loses labels": BREACHES["labels are lost"][0],
+    "has other ids": BREACHES["ids of its own"][0],
+    "changes its fingerprint": Renamed,
+    "is infinite": lambda: multiplied(lambda t, p, g: np.inf),
+    "crashes at the empty text": lambda: multiplied(crash),
+    "scores choices jointly": lambda: choosing(
+        lambda row: np.array([len(choice) / 10 - len(set("".join(row))) * i for i, choice in enumerate(row)])
+    ),
+    "prefers the first choice": lambda: choosing(
+        lambda row: np.array([len(choice) / 10 - i for i, choice in enumerate(row)])
+    ),
+    "ignores the second text": lambda: multiplied(lambda t, p, g: 1.0),
+    "returns probabilities": lambda: changed(
+        lambda s, _: dataclasses.replace(s, logits=np.exp(log_softmax(s.logits, axis=1)))
+    ),
+    "hides differences by an offset": lambda: changed(
+        lambda s, t: dataclasses.replace(s, logits=s.logits * (1 + len(t)) + 1e6)
+    ),
+    "cuts long texts silently": lambda: multiplied(
+        lambda t, p, g: [1 / (len(text) - 9.5) * len(text[:2000]) for text in t]
+    ),
+    "remembers texts by their length": Cached,
+    "has its classes in another order": lambda: as_scorer(
+        lambda texts: [[0.9, 0.1] if "good" in text else [0.2, 0.8] for text in texts],
+        label_names=["negative", "positive"],
+    ),
+    "reads the labels": lambda: multiplied(
+        lambda t, p, g: 1.0 if g.get("labels") is None else 1 + np.array(g["labels"])
+    ),
+    "reads the ids": lambda: multiplied(
+        lambda t, p, g: [1 + len(str(name)) for name in g.get("ids") or [""] * len(t)]
+    ),
+    "claims gradients": lambda: of(abilities=frozenset({"gradients"})),
+    "reads stored scores of other items": Stale,
+    # Not to be seen from outside: nothing tells which results another version would have.
+    "keeps its fingerprint with other weights": lambda: as_scorer(
+        lambda texts: [[0.1, 0.9] if "good" in text else [0.8, 0.2] for text in texts],
+        label_names=["negative", "positive"],
+        fingerprint="the same for every version",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(WRONG_SCORERS)[:-1])
+def test_wrong_scorers_are_detected(name):
+    scorer = WRONG_SCORERS[name]()
+    with pytest.raises(AssertionError, match="Expected"):
+        check_scorer(scorer, **(LABELED if scorer.label_names else {}))
+
+
+def test_scorers_of_pairs_and_choices_keep_the_contract():
+    check_scorer(OwnChoices())
+    check_scorer(multiplied(lambda t, p, g: 1.0 if p is None else [1 + len(pair) for pair in p]))

@@ -6,8 +6,8 @@ from launching import launch_two
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import load_scores, predict
+from rightreasons.models.fingerprints import fingerprint_model, fingerprint_tokenizer
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.running import fingerprint_model, fingerprint_tokenizer
 from tiny_models import save_tiny_classifier, tiny_texts
 
 PROMPTS = ["the man fell what", "the glass broke because", "rain fell so"]

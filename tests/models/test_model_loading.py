@@ -98,14 +98,10 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"label_names": ("score",)}, "regression with 1 output"),
+        ({"label_names": ("score",), "problem_type": "regression"}, "regression"),
         (
             {"problem_type": "multi_label_classification"},
             "multi label classification with 2 outputs",
-        ),
-        (
-            {"problem_type": "multi_label_classification", "label_names": ("toxic",)},
-            "multi label .* with 1 output: of several labels",
         ),
     ],
 )
@@ -114,6 +110,45 @@ def test_only_exclusive_classes_are_taken(tmp_path, options, what):
         ValueError, match=f"a classifier of exclusive classes, but it is a model of {what}"
     ):
         load_classifier(save_tiny_classifier(tmp_path / "model", **options))
+
+
+class TestSingleLogit:
+    """A head with one output is a binary classifier by its sigmoid, as cross-encoders are."""
+
+    @pytest.mark.parametrize(
+        ("label", "names"),
+        [("relevant", ("not relevant", "relevant")), ("LABEL_0", ("LABEL_0", "LABEL_1"))],
+    )
+    def test_its_logits_are_zero_and_the_output(self, tmp_path, label, names):
+        folder = save_tiny_classifier(tmp_path / "model", label_names=(label,))
+        model = BertForSequenceClassification.from_pretrained(folder).eval()
+        texts = ["the film was good", "bad"]
+        with torch.no_grad():
+            outputs = [
+                float(model(**tiny_tokenizer()(text, return_tensors="pt")).logits[0, 0])
+                for text in texts
+            ]
+
+        for scorer in (load_classifier(folder), as_scorer(model, tokenizer=tiny_tokenizer())):
+            scores = predict(scorer, texts, progress=False)
+            assert scores.label_names == names
+            assert scores.logits == pytest.approx(np.stack(([0, 0], outputs), axis=1), abs=1e-5)
+        # The loaded model itself still has one output.
+        assert model.config.num_labels == 1
+        assert model(**tiny_tokenizer()("bad", return_tensors="pt")).logits.shape == (1, 1)
+
+    def test_its_fisher_information_is_that_of_the_sigmoid(self, tmp_path):
+        folder = save_tiny_classifier(tmp_path / "model", label_names=("relevant",))
+        model = BertForSequenceClassification.from_pretrained(folder).eval()
+        inputs = tiny_tokenizer()("the film was good", return_tensors="pt")
+        words = model.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_()
+        z = model(inputs_embeds=words, **inputs).logits[0, 0]
+        (slope,) = torch.autograd.grad(z, words)
+        # The Fisher information of a sigmoid is p (1 - p) |dz/dx|^2.
+        p = float(z.detach().sigmoid())
+        scorer = as_scorer(model, tokenizer=tiny_tokenizer())
+        found = fisher_information(scorer, ["the film was good"], progress=False).eigenvalues
+        assert found == pytest.approx([p * (1 - p) * float(slope.square().sum())], rel=1e-3)
 
 
 class TestMultiLabel:
@@ -243,7 +278,7 @@ def test_a_folder_without_a_model_is_said(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ValueError, match=r"but it holds notes\.txt"):
         load_classifier(tmp_path)
-    with pytest.raises(ValueError, match="is a file"):
+    with pytest.raises(ValueError, match="model comes first"):
         load_classifier(tmp_path / "notes.txt")
 
 
@@ -440,7 +475,7 @@ class TestLoadedModels:
     @pytest.mark.parametrize(
         ("options", "what"),
         [
-            ({"num_labels": 1}, "regression with 1 output"),
+            ({"num_labels": 1, "problem_type": "regression"}, "regression"),
             (
                 {"problem_type": "multi_label_classification"},
                 "multi label classification with 2 outputs",

@@ -329,11 +329,16 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
         (lambda texts: texts[0].no_such_name, "it fails: AttributeError: 'str' object"),
         (
             lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts),
-            "numbers are wanted",
+            "scores of b, a",
         ),
         (
             lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)),
-            "rows of numbers are wanted",
+            "scores of b, a",
+        ),
+        (lambda texts: ["positive"] * len(texts), "names of classes"),
+        (
+            lambda texts: [{"label": "neutral", "score": 0.7}] * len(texts),
+            "scores of neutral",
         ),
     ],
 )

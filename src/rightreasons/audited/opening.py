@@ -21,6 +21,7 @@ from rightreasons.core.extras import require_package
 from rightreasons.core.options import parse_names
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions
+from rightreasons.models.named_objects import is_object_name
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
@@ -47,6 +48,7 @@ def open_inputs(
     server: ServerOptions,
     *,
     require_labels: bool,
+    scores: str | None = None,
 ) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
     """Open the data and the model of an audit.
 
@@ -58,6 +60,7 @@ def open_inputs(
         prompt: Options of the prompt of a language model.
         server: Options of a model server.
         require_labels: Whether data without labels is refused.
+        scores: What the numbers of a function are, as in `as_scorer`. If None, probabilities.
 
     Returns:
         The items of each split, and the model.
@@ -69,15 +72,20 @@ def open_inputs(
     # The model comes first: one that cannot be used is refused before any data is read.
     scorer: Scorer | None = None
     engine: Engine | None = None
-    if isinstance(model, (str, os.PathLike)):
+    if isinstance(model, (str, os.PathLike)) and not is_object_name(model):
         kind = _find_kind(model, settings.revision, settings.task)
+        if not kind:
+            # A model that cannot be found is the mistake, not an option that it would take.
+            scorer = _load_head(model, settings.task or "classification", settings)
         unused = _list_unused_options(kind, settings, prompt, server)
         _check_no_option(unused, model)
         is_chooser = kind == "choice"
+        if scores is not None:
+            _check_no_option(["scores"], model)
         if kind in PROMPTED_KINDS:
             engine = _open_engine(model, settings, prompt, server)
     else:
-        scorer = _make_scorer(model, settings)
+        scorer = _make_scorer(model, settings, scores)
         unused = [*prompt.get_changes(), *server.get_changes()]
         unused += _list_set_options(settings, HEAD_OPTIONS)
         _check_no_option(unused, getattr(scorer, "name", scorer))
@@ -94,17 +102,17 @@ def open_inputs(
     return _open_data(dataset, task, settings, require_labels=require_labels), scorer
 
 
-def _make_scorer(model: Any, settings: AuditOptions) -> Scorer:
-    """Return the scorer of a loaded model."""
+def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scorer:
+    """Return the scorer of a loaded model, a function, or an object of a Python file."""
     from rightreasons.models.scorers import as_scorer
 
     try:
-        return as_scorer(model)
+        return as_scorer(model, scores=scores)
     except OptionError as error:
         # A function has no names of its own, so that it takes those of the audit.
         if "label_names" not in error.option or settings.label_names is None:
             raise
-        return as_scorer(model, label_names=parse_names(settings.label_names))
+        return as_scorer(model, label_names=parse_names(settings.label_names), scores=scores)
 
 
 def _list_unused_options(

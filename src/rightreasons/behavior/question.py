@@ -30,7 +30,7 @@ from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.suites import TEST_TYPES
-from rightreasons.models.running import fingerprint_texts
+from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.page import parts as p
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import not_scored_told, percent, prose, short_name

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_same_length, check_texts
+from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import (
@@ -26,7 +27,6 @@ from rightreasons.models.running import (
     HowToBatch,
     Later,
     Store,
-    fingerprint_model,
 )
 
 if TYPE_CHECKING:

@@ -29,12 +29,12 @@ from rightreasons.models.batching import (
     padding_values,
     places_of,
 )
+from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.running import (
     Column,
     Columns,
     HowToRun,
     Later,
-    fingerprint_texts,
     run_model,
 )
 from rightreasons.models.trial import (

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
 from rightreasons.models.batching import later, sent
+from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import (
     Column,
     Columns,
     HowToRun,
     Later,
-    fingerprint_texts,
     run_model,
 )
 from rightreasons.models.trial import (

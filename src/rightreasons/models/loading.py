@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -23,11 +24,13 @@ from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
+from rightreasons.models.unreadable import describe_file, describe_folder, find_other_input
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+GGUF_SUFFIX = ".gguf"
 _SETFIT_HEAD = "model_head.pkl"
 
 FEWEST_TOKENS = 0.5
@@ -118,6 +121,8 @@ def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
         raise ValueError(
             f"Expected a sequence classifier in `model`, but got {type(model).__name__}."
         )
+    if has_single_logit(model.config):
+        model = copy_with_zero_logit(model)
     classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
     classifier_way(classifier, longest=SHORTEST)  # longer texts are tried where they are met
     return classifier
@@ -197,7 +202,7 @@ def open_weights(
                 **options,
             )
         except Exception as error:
-            raise _explain(error, kind, name) from error
+            raise _explain(error, kind, name, how.get("revision")) from error
     saved = [_head(architecture) for architecture in architectures_of(model.config)]
     # An adapter may turn a model for another task into one for this.
     other = any(saved) and _head(type(model).__name__) not in saved and "config" not in options
@@ -297,17 +302,13 @@ def check_model(name_or_path: object) -> str:
         raise ValueError(f"Expected the model as a folder or a hub id, but got {name!r}.")
     folder = Path(name).expanduser()
     if folder.is_dir():
-        held = sorted(path.name for path in folder.iterdir())
-        if "config.json" not in held and ADAPTER not in held:
-            listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
-            raise ValueError(
-                f"Expected {folder} to be a model folder with a config.json, but it holds {listed}."
-            )
+        if not (folder / "config.json").is_file() and not (folder / ADAPTER).is_file():
+            raise ValueError(describe_folder(folder))
         return str(folder)
     if folder.exists():
-        raise ValueError(
-            f"Expected the model as a folder or a hub id, but {name} is a file: the model comes first."
-        )
+        raise ValueError(describe_file(folder))
+    if folder.suffix == GGUF_SUFFIX:
+        raise FileNotFoundError(f"Expected the model {name}, but there is no such file.")
     # A hub id is "name" or "owner/name"; anything else can only be a path.
     if (
         isinstance(name_or_path, os.PathLike)
@@ -327,7 +328,7 @@ def gguf_path(name_or_path: object) -> Path | None:
     if not isinstance(name_or_path, (str, os.PathLike)):
         return None
     path = Path(os.fspath(name_or_path))
-    return path if path.suffix == ".gguf" and path.is_file() else None
+    return path if path.suffix == GGUF_SUFFIX and path.is_file() else None
 
 
 def agree_on_padding(model: Any, tokenizer: Any) -> None:
@@ -384,6 +385,8 @@ def _load(
     if target is not None:
         _ask_for(model, target, name)
     if auto_class is transformers.AutoModelForSequenceClassification:
+        if has_single_logit(model.config):
+            add_zero_logit(model)
         names = check_classes(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
     if not allow_untrained:  # what is trained first is tried where it is used
@@ -403,7 +406,10 @@ def _head(architecture: str) -> str:
 
 def classes_of(model: str) -> tuple[str, ...]:
     """Return the names of a model's classes, for which its configuration is read alone."""
-    return class_names(_config_of(model), model)
+    config = _config_of(model)
+    if has_single_logit(config):
+        return _name_single_logit(config)
+    return class_names(config, model)
 
 
 def labels_of(model: str) -> tuple[str, ...]:
@@ -460,37 +466,85 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
 
 
 def _ask_for(model: Any, target: str, name: str) -> None:
-    """Let a multi-label classifier answer for one label, by the logits 0 and z: their softmax is its sigmoid."""
-    config, labels = model.config, _labels_in(model.config, name)
+    """Make a multi-label classifier a binary classifier of one label."""
+    labels = _labels_in(model.config, name)
     if target not in labels:
         known = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
         raise OptionError(
             f"Expected {name} to have the label {target!r}, but it has {known}.", option="target"
         )
-    place = labels.index(target)
+    _make_binary(model, labels.index(target), (f"not {target}", target))
 
-    def answer(_model: Any, _inputs: Any, outputs: Any) -> Any:
-        outputs.logits = torch.nn.functional.pad(outputs.logits[..., place : place + 1], (1, 0))
+
+def has_single_logit(config: Any) -> bool:
+    """Return whether a head has a single output that is a logit, as those of cross-encoders.
+
+    transformers trains a single output without a `problem_type` as a regression, and many binary
+    classifiers and rerankers are stored that way. A head that was saved as a regression is one.
+    """
+    return config.num_labels == 1 and getattr(config, "problem_type", None) != "regression"
+
+
+def add_zero_logit(model: Any) -> None:
+    """Make a head with a single logit z a binary classifier, by the logits 0 and z.
+
+    Their softmax is the sigmoid of z.
+    """
+    _make_binary(model, 0, _name_single_logit(model.config))
+
+
+def _name_single_logit(config: Any) -> tuple[str, str]:
+    """Return the names of the two classes of a head with a single logit."""
+    name = str(config.id2label.get(0, "LABEL_0"))
+    # transformers numbers classes without names: the single output is that of the second class.
+    if name == "LABEL_0":
+        return ("LABEL_0", "LABEL_1")
+    return (f"not {name}", name)
+
+
+def copy_with_zero_logit(model: Any) -> Any:
+    """Return a binary classifier that shares the weights of a loaded model with a single logit.
+
+    The model itself, which may be in training, is not changed.
+    """
+    binary = copy.copy(model)
+    # The shallow copy would share its hooks and its configuration with the model.
+    binary._forward_hooks = model._forward_hooks.copy()
+    binary.config = copy.deepcopy(model.config)
+    add_zero_logit(binary)
+    return binary
+
+
+def _make_binary(model: Any, position: int, names: tuple[str, str]) -> None:
+    """Let a head answer with the logits 0 and z, z the output at a position."""
+
+    def replace_logits(_model: Any, _inputs: Any, outputs: Any) -> Any:
+        single = outputs.logits[..., position : position + 1]
+        outputs.logits = torch.nn.functional.pad(single, (1, 0))
         return outputs
 
-    model.register_forward_hook(answer)
-    config.problem_type, config.id2label = (
-        "single_label_classification",
-        {0: f"not {target}", 1: target},
-    )
-    config.label2id = {label: number for number, label in config.id2label.items()}
+    model.register_forward_hook(replace_logits)
+    config = model.config
+    config.problem_type = "single_label_classification"
+    config.id2label = dict(enumerate(names))
+    config.label2id = {label: number for number, label in enumerate(names)}
 
 
 def check_classes(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of a model's classes; refuse models without exclusive ones."""
+    """Return the names of the classes of a model; refuse models without exclusive classes."""
     problem = getattr(config, "problem_type", None)
-    if config.num_labels < 2 or problem in ("multi_label_classification", "regression"):
-        what = (problem or "regression").replace("_", " ")
+    if problem == "multi_label_classification":
         raise OptionError(
-            f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}: of several labels `target` names one, or all "
-            "(target=all); as a function from texts to probabilities, any model can be asked, with `label_names`.",
-            option="target" if what.startswith("multi") else (),
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of multi "
+            f"label classification with {config.num_labels} outputs: of several labels "
+            "`target` names one, or all (target=all).",
+            option="target",
+        )
+    if config.num_labels < 2 or problem == "regression":
+        raise ValueError(
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of "
+            f"regression: define a function that turns its numbers into probabilities, and name "
+            "it as my_model.py:function."
         )
     return class_names(config, name)
 
@@ -530,24 +584,50 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
         ValueError: If a weight has another shape, or the checkpoint is one of another architecture or of more layers.
     """
     if report["mismatched_keys"]:
-        key, shape, wanted = min(report["mismatched_keys"])
+        key, shape, expected_shape = min(report["mismatched_keys"])
         raise ValueError(
-            f"Expected {name} to be a {kind} as its configuration says, but {key} of its checkpoint has the shape "
-            f"{tuple(shape)}, not {tuple(wanted)}."
+            f"Expected {name} to be a {kind} as its configuration says, but {key} of its "
+            f"checkpoint has the shape {tuple(shape)}, not {tuple(expected_shape)}."
         )
-    held, known = (
-        report["unexpected_keys"],
-        {re.sub(r"\d+", "0", key) for key in model.state_dict()},
-    )
-    other = set(dict(model.named_parameters())) <= set(
-        report["missing_keys"]
-    )  # none of its weights is there
-    # A checkpoint may hold a head that is not asked for, but no further layers.
-    if more := sorted(key for key in held if other or re.sub(r"\d+", "0", key) in known):
+    unexpected = report["unexpected_keys"]
+    missing = set(report["missing_keys"])
+    prefix = _find_prefix(unexpected, missing)
+    if prefix:
         raise ValueError(
-            f"Expected {name} to be a {kind} of type {model.config.model_type}, as its configuration says, but "
-            f"{more[0]} of its checkpoint has no place in it."
+            f"Expected {name} to be a {kind}, but the names of its weights begin with {prefix!r}, "
+            f"which a wrapper such as DataParallel or torch.compile adds: remove it from the names, "
+            f"as {{key.removeprefix({prefix!r}): weight}}, and save the weights again."
         )
+    known = {_mask_numbers(key) for key in model.state_dict()}
+    has_no_weights = set(dict(model.named_parameters())) <= missing
+    # A checkpoint may hold a head that is not needed, but no further layers.
+    further = [key for key in unexpected if has_no_weights or _mask_numbers(key) in known]
+    if further:
+        raise ValueError(
+            f"Expected {name} to be a {kind} of type {model.config.model_type}, as its "
+            f"configuration says, but {min(further)} of its checkpoint has no place in it."
+        )
+
+
+def _mask_numbers(key: str) -> str:
+    """Return the name of a weight without the number of its layer."""
+    return re.sub(r"\d+", "0", key)
+
+
+def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
+    """Return the prefix with which every weight is named; "" if there is none."""
+    # If weights are only left over, their names are not the problem.
+    if not missing:
+        return ""
+    names = sorted(unexpected)
+    for name in names[:1]:
+        # The prefix ends at a dot, so that each end of the name is tried.
+        parts = name.split(".")
+        for n_parts in range(1, len(parts)):
+            prefix = ".".join(parts[:n_parts]) + "."
+            if {key.removeprefix(prefix) for key in names} >= missing:
+                return prefix
+    return ""
 
 
 def own_code(error: Exception, name: str) -> ValueError | None:
@@ -574,9 +654,24 @@ def check_device(device: Any) -> torch.device | str:
         ) from error
 
 
-def _explain(error: Exception, kind: str, name: str) -> ValueError:
-    if (needs_code := own_code(error, name)) is not None:
+def _explain(error: Exception, kind: str, name: str, revision: str | None) -> ValueError:
+    """Return the error of a model that cannot be opened, in a sentence."""
+    needs_code = own_code(error, name)
+    if needs_code is not None:
         return needs_code
+    architectures: list[str] = []
+    with contextlib.suppress(Exception):
+        config = transformers.AutoConfig.from_pretrained(
+            name, revision=revision, trust_remote_code=False
+        )
+        architectures = architectures_of(config)
+    other_input = find_other_input(architectures)
+    if other_input:
+        return OptionError(
+            f"Expected {name} to be a {kind}, but it is {architectures[0]}, which reads "
+            f"{other_input} and no text: audit its stored predictions, with `predictions`.",
+            option="predictions",
+        )
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "

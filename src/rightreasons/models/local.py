@@ -25,6 +25,11 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
+from rightreasons.models.fingerprints import (
+    fingerprint_model,
+    fingerprint_texts,
+    fingerprint_tokenizer,
+)
 from rightreasons.models.likelihoods import (
     LanguageModel,
     Tokens,
@@ -41,13 +46,7 @@ from rightreasons.models.protocol import (
     Message,
     Request,
 )
-from rightreasons.models.running import (
-    Column,
-    fingerprint_model,
-    fingerprint_texts,
-    fingerprint_tokenizer,
-    run_model,
-)
+from rightreasons.models.running import Column, run_model
 from rightreasons.models.trial import (
     ONE_BY_ONE,
     TRIALS,

@@ -1,6 +1,6 @@
 """Run a computation over the batches of a dataset: sharded, resumable, with a progress bar, in the dataset's order.
 
-Here are the bars, the processes of a launch, the fingerprints that tell runs apart, and the chunks that are stored.
+Here are the bars, the processes of a launch, and the chunks that are stored.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import atexit
 import contextlib
 import contextvars
 import functools
-import hashlib
 import itertools
-import json
 import os
 import sys
 import time
@@ -22,14 +20,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import format_error
 from rightreasons.core.signals import is_progress_visible, stop_if_signaled
-from rightreasons.core.store import Records, digest_package_code, digest_value
+from rightreasons.core.store import Records, digest_package_code
+from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
@@ -60,19 +58,6 @@ Later = Callable[[], Mapping[str, Column]]
 Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
 T = TypeVar("T")
 _meetings = itertools.count(1)
-
-# Entries of a configuration about the origin of a model, which do not change what it computes.
-PROVENANCE = ("_name_or_path", "transformers_version")
-_TOKENIZER_PROVENANCE = (
-    "name_or_path",
-    "tokenizer_file",
-    "vocab_file",
-    "merges_file",
-    "special_tokens_map_file",
-    "vocab",
-)
-_PAGE = 64 << 20
-_LAST_CALL = ("truncation", "padding")
 
 _about: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("about", default=())
 
@@ -248,83 +233,6 @@ def _state() -> Any:
         # the processes also separates them.
         atexit.register(state.destroy_process_group)
     return state
-
-
-def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
-    """Digest a model's class, its configuration and every weight, and its tokenizer where one is given.
-
-    An audit asks for it a dozen times, and every weight is read each time, as any of them may have been changed; so the
-    digest is xxHash's, at ten gigabytes a second. It tells models apart, and is no proof against a forgery.
-
-    Args:
-        model: Any module; its configuration, if it has one, is that of transformers.
-        tokenizer: Its tokenizer; None for the model alone.
-
-    Returns:
-        32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
-    """
-    import torch
-
-    digest = xxhash.xxh3_128(type(model).__name__.encode())
-    config: Any = getattr(model, "config", None)
-    if hasattr(config, "to_dict"):
-        settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
-        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    for name, part in model.named_modules():
-        if hasattr(
-            part, "_disable_adapters"
-        ):  # a layer with adapters: which of them act, and how strongly
-            acts = [name, type(part).__name__, part.active_adapters, part._disable_adapters]
-            digest.update(json.dumps([*acts, getattr(part, "scaling", None)], default=str).encode())
-    page: torch.Tensor | None = (
-        None  # what a GPU copies to at full speed, which a page that may be swapped out slows
-    )
-    for name, tensor in model.state_dict().items():
-        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
-        flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-        if tensor.is_cuda and page is None:
-            page = torch.empty(_PAGE, dtype=torch.uint8, pin_memory=True)
-        if page is None or not tensor.is_cuda:
-            digest.update(flat.cpu().numpy().data)
-            continue
-        for part in flat.split(_PAGE):
-            digest.update(page[: len(part)].copy_(part).numpy().data)
-    if tokenizer is not None:
-        digest.update(fingerprint_tokenizer(tokenizer).encode())
-    return str(digest.hexdigest())
-
-
-def fingerprint_tokenizer(tokenizer: Any) -> str:
-    """Digest what a tokenizer does with a text: its class, its vocabulary, its rules and its settings.
-
-    Args:
-        tokenizer: A tokenizer of transformers.
-
-    Returns:
-        32 hexadecimal digits; equal wherever the tokenizer was saved.
-    """
-    settings = {
-        key: value
-        for key, value in tokenizer.init_kwargs.items()
-        if key not in _TOKENIZER_PROVENANCE
-    }
-    rules: Any = getattr(tokenizer, "backend_tokenizer", None)
-    content: Any = sorted(tokenizer.get_vocab().items())
-    if hasattr(rules, "to_str"):
-        # How the last call cut and padded its texts stands among the rules.
-        content = {
-            key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL
-        }
-    bound = int(tokenizer.model_max_length)
-    known = json.dumps(
-        [type(tokenizer).__name__, settings, content, bound], sort_keys=True, default=str
-    )
-    return hashlib.blake2b(known.encode(), digest_size=16).hexdigest()
-
-
-def fingerprint_texts(texts: Iterable[str]) -> str:
-    """Digest a sequence of texts, including where each ends."""
-    return digest_value(list(texts))
 
 
 @dataclass(frozen=True, eq=False)

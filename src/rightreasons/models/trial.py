@@ -36,7 +36,8 @@ from rightreasons.models.batching import (
     unchanged,
     vocabulary_size,
 )
-from rightreasons.models.running import PROVENANCE, processes
+from rightreasons.models.fingerprints import PROVENANCE
+from rightreasons.models.running import processes
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""

@@ -76,6 +76,7 @@ def _open_model(
         request.prompt,
         request.server,
         require_labels=any(section.needs_labels for section in request.sections),
+        scores=request.stored.scores,
     )
     candidates = dict(data)
     # Training texts that are stored separately are not a split to audit.

@@ -288,6 +288,8 @@ def _check_unused_options(predictions: Any, stored: StoredOptions, prompt: Promp
     """Refuse options of stored predictions for a model, and of prompts for stored predictions."""
     if predictions is None:
         unused = stored.get_changes()
+        # The numbers of a function may be logits, too.
+        unused.pop("scores", None)
         reason = "without `predictions`"
     else:
         unused = prompt.get_changes()

@@ -23,7 +23,7 @@ from rightreasons.core.validation import check_columns, check_labels, check_text
 from rightreasons.io.columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
 from rightreasons.models.batching import encode
-from rightreasons.models.running import fingerprint_texts
+from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.spans import answer_characters, answer_tokens, encode_windows
 from rightreasons.training.options import TrainingDataOptions
 

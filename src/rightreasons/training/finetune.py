@@ -38,6 +38,7 @@ from rightreasons.core.store import (
     write_bytes,
 )
 from rightreasons.models.batching import ensure_padding
+from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.loading import (
     agree_on_padding,
     check_model,
@@ -45,7 +46,7 @@ from rightreasons.models.loading import (
     position_bound,
     quiet,
 )
-from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
+from rightreasons.models.running import Processes, Store, open_store, processes
 from rightreasons.models.weights import adapter_of, quantized
 from rightreasons.training.callbacks import AttachedCallback
 from rightreasons.training.examples import (

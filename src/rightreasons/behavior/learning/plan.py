@@ -42,7 +42,7 @@ from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.issues.table import parse_known_issues
 from rightreasons.datasets.suites.suite import Functionality, Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
-from rightreasons.models.running import fingerprint_texts
+from rightreasons.models.fingerprints import fingerprint_texts
 
 _MODEL_FILES = ("*.safetensors", "*.bin", "*.json", "*.model", "vocab.txt", "merges.txt")
 

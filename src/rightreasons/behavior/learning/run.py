@@ -27,7 +27,8 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.classes import Classifier
-from rightreasons.models.running import fingerprint_model, progress_bar
+from rightreasons.models.fingerprints import fingerprint_model
+from rightreasons.models.running import progress_bar
 from rightreasons.training.finetune import own_random_state
 
 

@@ -25,6 +25,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
 from rightreasons.models.choices import CausalLM, bare
 from rightreasons.models.classes import Classifier
+from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.gradients.eigenvalues import (
     DEFINITION,
     FisherInformation,
@@ -38,7 +39,7 @@ from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items
 from rightreasons.models.protocol import Scorer, lacking
-from rightreasons.models.running import Column, fingerprint_texts, run_model
+from rightreasons.models.running import Column, run_model
 from rightreasons.models.trial import fails_at
 from rightreasons.models.weights import quantized
 

@@ -1,0 +1,157 @@
+"""Answers of functions in the forms in which people have them, as a table of scores.
+
+A function of N texts may return a table of numbers, a tensor, a data frame, a list of dictionaries
+by class, or the output of a text-classification pipeline; and it may be a generator or a
+coroutine. `parse_answers` turns each of these into (N, K) or (N,) numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+
+
+def parse_answers(answers: Any, label_names: Sequence[str], scores: str) -> NDArray[np.float64]:
+    """Return the answers of a function as a table of numbers.
+
+    Args:
+        answers: The return value: rows of K numbers, numbers of the second of two classes, rows by
+            class name, or rows of {"label": …, "score": …} as pipelines return them. Tensors, data
+            frames, generators and coroutines of these are accepted.
+        label_names: K names of the classes.
+        scores: What the numbers are, one of `SCORE_KINDS`.
+
+    Returns:
+        (N, K) numbers, or (N,) numbers of the second class.
+
+    Raises:
+        TypeError: If the answers have none of these forms.
+        ValueError: If rows by name have other names than `label_names`.
+
+    Example:
+        >>> parse_answers([{"pos": 0.75, "neg": 0.25}], ["neg", "pos"], "probabilities")
+        array([[0.25, 0.75]])
+        >>> top = [{"label": "pos", "score": 0.75}]
+        >>> parse_answers(top, ["neg", "pos"], "probabilities")
+        array([[0.25, 0.75]])
+    """
+    answers = _collect(answers)
+    if hasattr(answers, "columns"):
+        return _parse_frame(answers, label_names)
+    if isinstance(answers, np.ndarray):
+        table = answers.astype(np.float64)
+    else:
+        table = _parse_rows(answers, label_names, scores)
+    # A network with a single output returns a column.
+    if table.ndim == 2 and table.shape[1] == 1:
+        return table[:, 0]
+    return table
+
+
+def _collect(answers: Any) -> Any:
+    """Return answers that can be indexed: a coroutine is run, and an iterator is exhausted."""
+    if inspect.iscoroutine(answers):
+        # A notebook has an event loop that runs already, so that this one gets its own thread.
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            answers = executor.submit(asyncio.run, answers).result()
+    if isinstance(answers, Iterator):
+        answers = list(answers)
+    return _to_numpy(answers)
+
+
+def _to_numpy(value: Any) -> Any:
+    """Return a tensor as an array; any other value as it is."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        # numpy has no bfloat16, and takes no tensor with gradients.
+        return value.detach().double().cpu().numpy()
+    return value
+
+
+def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the columns of a data frame in the order of the classes."""
+    by_name = {}
+    for name in frame.columns:
+        by_name[str(name)] = np.asarray(frame[name], dtype=np.float64)
+    _check_names(by_name, label_names)
+    return np.column_stack([by_name[name] for name in label_names])
+
+
+def _parse_rows(
+    answers: Sequence[Any], label_names: Sequence[str], scores: str
+) -> NDArray[np.float64]:
+    """Return a list of answers, one per text, as a table."""
+    rows = []
+    for answer in answers:
+        if isinstance(answer, str):
+            raise TypeError(
+                "it returns names of classes: scores of all classes are needed, such as 1 for the "
+                "predicted class and 0 for the others"
+            )
+        scores_by_name = _get_scores_by_name(answer)
+        if scores_by_name is None:
+            row = _to_numpy(answer)
+        else:
+            row = _order_scores(scores_by_name, label_names, scores)
+        rows.append(row)
+    return np.asarray(rows, dtype=np.float64)
+
+
+def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
+    """Return the scores of an answer by the names of classes; None for one without names."""
+    # A pipeline returns {"label": …, "score": …} of the predicted class, or a list of them with
+    # top_k=None.
+    members = answer
+    if isinstance(answer, Mapping):
+        members = [answer]
+    if not isinstance(members, (list, tuple)) or not members:
+        return None
+    if not isinstance(members[0], Mapping):
+        return None
+    scores_by_name = {}
+    for member in members:
+        if "label" in member and "score" in member:
+            scores_by_name[str(member["label"])] = float(_to_numpy(member["score"]))
+        else:
+            for name, score in member.items():
+                scores_by_name[str(name)] = float(_to_numpy(score))
+    return scores_by_name
+
+
+def _order_scores(
+    scores_by_name: Mapping[str, float], label_names: Sequence[str], scores: str
+) -> list[float]:
+    """Return the scores of an answer in the order of the classes."""
+    is_top_of_two = len(scores_by_name) == 1 and len(label_names) == 2
+    if is_top_of_two and scores == "probabilities":
+        ((name, probability),) = scores_by_name.items()
+        if name == label_names[0]:
+            return [probability, 1.0 - probability]
+        if name == label_names[1]:
+            return [1.0 - probability, probability]
+    _check_names(scores_by_name, label_names)
+    return [scores_by_name[name] for name in label_names]
+
+
+def _check_names(names: Iterable[str], label_names: Sequence[str]) -> None:
+    """Check that scores are those of all classes."""
+    unique = set(names)
+    if unique == set(label_names):
+        return
+    advice = "name the classes as the answers do in `label_names`"
+    if unique < set(label_names):
+        advice = "return the scores of all classes, as top_k=None of a pipeline does"
+    raise OptionError(
+        f"it returns scores of {', '.join(names)}, but `label_names` are {', '.join(label_names)}: "
+        f"{advice}",
+        option="label_names",
+    )

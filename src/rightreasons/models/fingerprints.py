@@ -1,0 +1,157 @@
+"""Digests that tell models, tokenizers and texts apart, so that stored results are used for the model they came from.
+
+`fingerprint_model` reads every weight, in whatever form the model holds it: as a plain tensor, as
+a subclass that packs several (torchao), or as the tuples of torch's own quantized layers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from rightreasons.core.store import digest_value
+
+if TYPE_CHECKING:
+    import torch
+
+PROVENANCE = ("_name_or_path", "transformers_version")
+"""Entries of a configuration about the origin of a model, which do not change its results."""
+
+_TOKENIZER_PROVENANCE = (
+    "name_or_path",
+    "tokenizer_file",
+    "vocab_file",
+    "merges_file",
+    "special_tokens_map_file",
+    "vocab",
+)
+# Settings of the last call of a fast tokenizer, which it stores among its rules.
+_SETTINGS_OF_LAST_CALL = ("truncation", "padding")
+_PAGE_SIZE = 64 << 20
+
+
+def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
+    """Digest the class of a model, its configuration, every weight, and its tokenizer.
+
+    An audit needs it a dozen times, and each time every weight is read, because any of them may
+    have changed. The digest is therefore xxHash's, at ten gigabytes a second. It distinguishes
+    models, and is no protection against a forgery.
+
+    Args:
+        model: Any module, quantized or not. Its configuration, if it has one, is that of
+            transformers.
+        tokenizer: Its tokenizer; None for the model without one.
+
+    Returns:
+        32 hexadecimal digits; equal on every device, and different if one weight differs in one
+        bit.
+    """
+    digest = _WeightDigest()
+    digest.add_text(type(model).__name__)
+    config: Any = getattr(model, "config", None)
+    if hasattr(config, "to_dict"):
+        settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
+        digest.add_text(json.dumps(settings, sort_keys=True, default=str))
+    for name, layer in model.named_modules():
+        # Which adapters of a layer of peft are active, and how strongly, is no weight.
+        if hasattr(layer, "_disable_adapters"):
+            state = [name, type(layer).__name__, layer.active_adapters, layer._disable_adapters]
+            state.append(getattr(layer, "scaling", None))
+            digest.add_text(json.dumps(state, default=str))
+    for name, entry in model.state_dict().items():
+        digest.add_entry(name, entry)
+    if tokenizer is not None:
+        digest.add_text(fingerprint_tokenizer(tokenizer))
+    return digest.finish()
+
+
+class _WeightDigest:
+    """The digest of one model, to which its weights are added one by one."""
+
+    def __init__(self) -> None:
+        self._digest = xxhash.xxh3_128()
+        # A GPU copies at full speed only to memory that is never swapped out.
+        self._pinned_page: torch.Tensor | None = None
+
+    def add_text(self, text: str) -> None:
+        self._digest.update(text.encode())
+
+    def add_entry(self, name: str, entry: Any) -> None:
+        """Add an entry of a state dict: a tensor, a container of tensors, or a setting."""
+        import torch
+        from torch.utils import _python_dispatch
+
+        # Without its type guard, which type checkers take for a contradiction.
+        is_packed: Any = _python_dispatch.is_traceable_wrapper_subclass
+        if isinstance(entry, (tuple, list)):
+            # Quantized layers of torch store (weight, bias).
+            self.add_text(f"{name}|{len(entry)}|")
+            for position, member in enumerate(entry):
+                self.add_entry(f"{name}.{position}", member)
+        elif not isinstance(entry, torch.Tensor):
+            self.add_text(f"{name}|{entry!r}|")
+        elif is_packed(entry):
+            # A packed tensor of torchao consists of plain ones, and of settings.
+            packed: Any = entry
+            members, settings = packed.__tensor_flatten__()
+            self.add_text(f"{name}|{type(entry).__name__}|{settings}|")
+            for member in members:
+                self.add_entry(f"{name}.{member}", getattr(entry, member))
+        else:
+            self._add_tensor(name, entry.detach())
+
+    def _add_tensor(self, name: str, tensor: torch.Tensor) -> None:
+        """Add a plain tensor: its name, type, shape and bytes."""
+        import torch
+
+        self.add_text(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|")
+        if tensor.is_quantized:
+            # The numbers that a quantized tensor represents depend on its integers and scales.
+            tensor = tensor.dequantize()
+        raw = tensor.contiguous().reshape(-1).view(torch.uint8)
+        if not tensor.is_cuda:
+            self._digest.update(raw.cpu().numpy().data)
+            return
+        if self._pinned_page is None:
+            self._pinned_page = torch.empty(_PAGE_SIZE, dtype=torch.uint8, pin_memory=True)
+        for page in torch.split(raw, _PAGE_SIZE):
+            copy = self._pinned_page[: len(page)].copy_(page)
+            self._digest.update(copy.numpy().data)
+
+    def finish(self) -> str:
+        """Return the digest in hexadecimal digits."""
+        return str(self._digest.hexdigest())
+
+
+def fingerprint_tokenizer(tokenizer: Any) -> str:
+    """Digest a tokenizer: its class, its vocabulary, its rules and its settings.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+
+    Returns:
+        32 hexadecimal digits; equal wherever the tokenizer is stored.
+    """
+    settings = {}
+    for key, value in tokenizer.init_kwargs.items():
+        if key not in _TOKENIZER_PROVENANCE:
+            settings[key] = value
+    rules: Any = getattr(tokenizer, "backend_tokenizer", None)
+    content: Any = sorted(tokenizer.get_vocab().items())
+    if hasattr(rules, "to_str"):
+        content = json.loads(rules.to_str())
+        for key in _SETTINGS_OF_LAST_CALL:
+            content.pop(key, None)
+    max_length = int(tokenizer.model_max_length)
+    parts = [type(tokenizer).__name__, settings, content, max_length]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def fingerprint_texts(texts: Iterable[str]) -> str:
+    """Digest a sequence of texts, including where each of them ends."""
+    return digest_value(list(texts))

@@ -1,0 +1,252 @@
+"""A function of texts, or a fitted estimator, as a scorer of classes: `FunctionScorer`."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.label_names import check_label_names
+from rightreasons.core.scores import Scores
+from rightreasons.core.store import digest_package_code
+from rightreasons.core.validation import (
+    SCORE_KINDS,
+    check_ids,
+    check_labels,
+    check_logits,
+    check_one_of,
+    check_same_length,
+    check_texts,
+)
+from rightreasons.models.answers import parse_answers
+from rightreasons.models.fingerprints import fingerprint_texts
+from rightreasons.models.protocol import Ability
+from rightreasons.models.running import Column, Store, open_store, run_batches
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.protocol import HowToKeep
+
+TEXTS_PER_CALL = 256
+"""Maximum number of texts that a function gets at once."""
+
+
+class FunctionScorer:
+    """A scorer of classes that is a function of texts, without gradients.
+
+    Args:
+        function: Takes a list of N texts, and `text_pairs` if it has such a parameter, and returns
+            the scores of K classes in one of the forms of `parse_answers`.
+        label_names: K names of the classes.
+        name: Name of the scorer in reports.
+        fingerprint: Name of what the answers depend on, such as a version. None digests `source`.
+        source: Object whose content the answers depend on.
+        scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
+            A single logit per text is that of the second of two classes.
+
+    Attributes:
+        fingerprint: Digest of the given name or of the object; without either, a new one for each
+            scorer.
+    """
+
+    abilities: frozenset[Ability] = frozenset()
+    """Nothing but scores."""
+    joint = False
+    """Classes are not choices."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        label_names: Iterable[object],
+        name: str,
+        fingerprint: str | None = None,
+        *,
+        source: Any = None,
+        scores: str = "probabilities",
+    ) -> None:
+        self.label_names = check_label_names([str(label) for label in label_names])
+        if len(self.label_names) < 2:
+            raise OptionError(
+                f"Expected at least two classes, but {name} has {len(self.label_names)}.",
+                option="label_names",
+            )
+        self.name = name
+        self._function = function
+        self._scores = check_one_of(scores, SCORE_KINDS, "scores")
+        # Before the first call, which may change the object.
+        if fingerprint is None:
+            self._digest = _digest_estimator(source)
+        else:
+            self._digest = hashlib.blake2b(fingerprint.encode()).hexdigest()[:32]
+        self.fingerprint = self._digest or uuid.uuid4().hex
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the function, and whether its answers are stored for later runs."""
+        return {"function": self.name, "kept": self._digest is not None}
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        **storage: Unpack[HowToKeep],
+    ) -> Scores:
+        """Score the classes of N texts. Texts at which the function fails are left out.
+
+        Raises:
+            ValueError: If there are pairs of texts, which the function does not take, or it fails
+                at every text.
+        """
+        # Empty texts are passed on: the function may have an answer to them.
+        columns = self._check_columns(texts, text_pairs)
+        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
+        check_same_length(**columns, ids=names, labels=texts if labels is None else labels)
+        label_numbers = None
+        if labels is not None:
+            # -1 is the label of an item without one.
+            label_numbers = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+
+        def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+            arguments = []
+            for column in columns.values():
+                arguments.append([column[item] for item in batch])
+            return {"logits": self._compute_logits(*arguments)}
+
+        # The store holds the answers of whole calls, so that a run resumes where it stopped.
+        n_calls = -(-len(texts) // TEXTS_PER_CALL)
+        scored = run_batches(
+            compute,
+            np.array_split(np.arange(len(texts)), n_calls),
+            store=self._open_store(storage.get("out"), names, columns),
+            progress=storage.get("progress", True),
+            description="predictions",
+            fail_fast=False,
+        )
+        positions = scored.positions
+        failures = {}
+        for item, reason in sorted(scored.failures.items()):
+            failures[names[item]] = reason
+        kept_labels = None
+        if label_numbers is not None:
+            kept_labels = label_numbers[positions]
+        return Scores(
+            ids=tuple(names[item] for item in positions),
+            logits=scored.array("logits"),
+            labels=kept_labels,
+            label_names=self.label_names,
+            failures=failures,
+        )
+
+    def choose(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **options: Any
+    ) -> Scores:
+        """Refuse choices: the function scores classes."""
+        raise ValueError(
+            f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`."
+        )
+
+    def _check_columns(
+        self, texts: Sequence[str], text_pairs: Sequence[str] | None
+    ) -> dict[str, list[str]]:
+        """Return the columns that the function gets, by the names of its parameters."""
+        columns = {"texts": check_texts(texts, "texts", allow_empty=True)}
+        if text_pairs is None:
+            return columns
+        if not _takes_pairs(self._function):
+            raise ValueError(
+                f"Expected single texts, which {self.name} takes, but the data has pairs: give a "
+                "function with the parameters `texts` and `text_pairs`."
+            )
+        columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
+        return columns
+
+    def _open_store(
+        self, folder: Any, names: Sequence[str], columns: Mapping[str, Sequence[str]]
+    ) -> Store | None:
+        """Open the store of the answers; None for a function that nothing identifies."""
+        if folder is None or self._digest is None:
+            return None
+        run = {
+            "kind": "predictions",
+            "model": self._digest,
+            "code": digest_package_code(),
+            "scores": self._scores,
+            "ids": fingerprint_texts(names),
+        }
+        for name, column in columns.items():
+            run[name] = fingerprint_texts(column)
+        return open_store(folder, run)
+
+    def _compute_logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
+        """Call the function, and return its scores as (N, K) logits."""
+        options = {"text_pairs": pairs[0]} if pairs else {}
+        expected = f"{self._scores.replace('_', ' ')} of {self.name}"
+        try:
+            answers = self._function(texts, **options)
+        except Exception as error:
+            reason = get_first_line(error).rstrip(".:")
+            raise ValueError(
+                f"Expected {expected} for a list of texts, but it fails: "
+                f"{type(error).__name__}: {reason}."
+            ) from error
+        try:
+            table = parse_answers(answers, self.label_names, self._scores)
+        except Exception as error:
+            reason = get_first_line(error).rstrip(".:")
+            raise ValueError(f"Expected {expected}, but {reason}.") from error
+
+        n_classes = len(self.label_names)
+        if table.ndim == 1 and n_classes == 2 and self._scores == "logits":
+            # The softmax of the logits 0 and z is the sigmoid of z.
+            table = np.column_stack((np.zeros(len(table)), table))
+        is_positive_class = table.shape == (len(texts),) and n_classes == 2
+        if table.shape != (len(texts), n_classes) and not is_positive_class:
+            raise ValueError(
+                f"Expected {n_classes} {expected} for each of {len(texts)} texts, but got an array "
+                f"of shape {table.shape}."
+            )
+        logits = check_logits(table, scores=self._scores, name=self.name)
+        # Rows of a table have one length, so that they are never ragged.
+        return np.asarray(logits, dtype=np.float64)
+
+
+def _takes_pairs(function: Callable[..., Any]) -> bool:
+    try:
+        return "text_pairs" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        # Some functions, such as those of C extensions, do not tell their parameters.
+        return False
+
+
+def _digest_estimator(model: Any) -> str | None:
+    """Digest an estimator by its content; None for a function, whose name does not identify it."""
+    parameters = model.get_params().values() if hasattr(model, "get_params") else ()
+    components = {id(component): component for component in (model, *parameters)}
+    has_function = any(map(inspect.isfunction, components.values()))
+    if not hasattr(model, "predict_proba") or has_function:
+        return None
+    # Vectorizers of scikit-learn store the address of their stop words, which differs from process
+    # to process: it is removed while the estimator is pickled.
+    addresses = []
+    for component in components.values():
+        attributes = getattr(component, "__dict__", {})
+        if "_stop_words_id" in attributes:
+            addresses.append((attributes, attributes.pop("_stop_words_id")))
+    try:
+        return hashlib.blake2b(pickle.dumps(model), digest_size=16).hexdigest()
+    except Exception:
+        # Objects refuse to be pickled with errors of any type.
+        return None
+    finally:
+        for attributes, address in addresses:
+            attributes["_stop_words_id"] = address

@@ -1,0 +1,134 @@
+"""Files and folders that are no model of transformers: what they are, and which way works.
+
+A file is recognized by its first bytes, and a folder by the files in it. Nothing is loaded: a
+pickle runs code when it is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+OBJECT_ADVICE = (
+    "load it in a Python file with a function that returns the probabilities of texts, and name "
+    "that as my_model.py:function"
+)
+"""The way that works for every model that Python can run."""
+
+_MAGIC_BYTES = {
+    b"PK\x03\x04": "an archive, as torch.save writes it",
+    b"\xba\x16\x4f\x2f": "a model of fastText",
+    b"\x89HDF": "an HDF5 file, as Keras writes it",
+    b"\x1f\x8b": "a compressed file, as joblib writes it",
+    b"BZh": "a compressed file, as joblib writes it",
+    b"x\x9c": "a compressed file, as joblib writes it",
+}
+_PICKLE_SUFFIXES = (".joblib", ".pkl", ".pickle")
+_MAX_HEADER_BYTES = 4096
+
+
+def describe_file(path: Path) -> str:
+    """Return the sentence that refuses a file as a model, with the way that works.
+
+    Example:
+        >>> import pickle, tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "model.bin"
+        >>> _ = path.write_bytes(pickle.dumps([1.5]))
+        >>> describe_file(path).split(": ")[0].split(", but ")[1].replace(str(path), "model.bin")
+        'model.bin is a pickle, which is never opened'
+    """
+    expected = "Expected the model as a folder, a hub id or module.py:function, but"
+    with path.open("rb") as file:
+        header = file.read(_MAX_HEADER_BYTES)
+    if _is_pickle(header) or path.suffix in _PICKLE_SUFFIXES:
+        return f"{expected} {path} is a pickle, which is never opened: {OBJECT_ADVICE}."
+    for magic, kind in _MAGIC_BYTES.items():
+        if header.startswith(magic):
+            return f"{expected} {path} is {kind}: {OBJECT_ADVICE}."
+    # safetensors: the length of a JSON header, and the header.
+    if header[8:9] == b"{":
+        return (
+            f"{expected} {path} is a file of weights: name its folder, with the config.json and the "
+            "tokenizer."
+        )
+    if path.suffix == ".py":
+        return f"{expected} {path} is a Python file: name a function in it, as {path}:predict."
+    if _is_text(header):
+        return f"{expected} {path} is a text file: the model comes first, and then the data."
+    return f"{expected} {path} is a file of an unknown type: {OBJECT_ADVICE}."
+
+
+def describe_folder(folder: Path) -> str:
+    """Return the sentence that refuses a folder without a config.json as a model."""
+    expected = f"Expected {folder} to be a model folder with a config.json, but it holds"
+    names = sorted(path.name for path in folder.iterdir())
+    if not names:
+        return f"{expected} nothing."
+    checkpoint = _find_last_checkpoint(folder)
+    if checkpoint is not None:
+        return f"{expected} checkpoints of a training: name one of them, such as {checkpoint}."
+    if "modules.json" in names:
+        return f"{expected} modules of sentence-transformers: {OBJECT_ADVICE}."
+    # spaCy stores the configuration of its pipeline beside a description of the package.
+    if "config.cfg" in names and "meta.json" in names:
+        return (
+            f"{expected} a pipeline of spaCy: in a Python file, define a function of texts that "
+            "returns [doc.cats for doc in nlp.pipe(texts)], and name it as my_model.py:function."
+        )
+    if "model_index.json" in names:
+        return f"{expected} a pipeline of diffusers, which has no classes of texts."
+    pickles = [name for name in names if Path(name).suffix in _PICKLE_SUFFIXES]
+    if pickles:
+        return f"{expected} {pickles[0]}, a pickle, which is never opened: {OBJECT_ADVICE}."
+    file_names = ", ".join(names[:5])
+    if len(names) > 5:
+        file_names += ", …"
+    return f"{expected} {file_names}."
+
+
+def find_other_input(architectures: list[str]) -> str:
+    """Return the input of an architecture of transformers that reads no text; "" for others.
+
+    Example:
+        >>> find_other_input(["ViTForImageClassification"])
+        'pixel_values'
+        >>> find_other_input(["BertForSequenceClassification"])
+        ''
+    """
+    import transformers
+
+    for name in architectures:
+        architecture = getattr(transformers, name, None)
+        # Each class of transformers states its main input.
+        main_input = getattr(architecture, "main_input_name", "input_ids")
+        if main_input != "input_ids":
+            return str(main_input)
+    return ""
+
+
+def _is_pickle(header: bytes) -> bool:
+    """Return whether bytes begin as a pickle of protocol 2 or later."""
+    return header[:1] == b"\x80" and header[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+
+
+def _is_text(header: bytes) -> bool:
+    if b"\0" in header:
+        return False
+    try:
+        header.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # The last character may be cut.
+        return error.start > len(header) - 4
+    return True
+
+
+def _find_last_checkpoint(folder: Path) -> Path | None:
+    """Return the last checkpoint that a Trainer wrote to a folder; None if there is none."""
+    last_step = -1
+    last_checkpoint = None
+    for path in folder.iterdir():
+        match = re.fullmatch(r"checkpoint-(\d+)", path.name)
+        if match is not None and int(match[1]) > last_step:
+            last_step = int(match[1])
+            last_checkpoint = path
+    return last_checkpoint

@@ -1,0 +1,183 @@
+"""Models in the states in which people hold them, before each question: exact, or refused with a way that works."""
+
+import datasets
+import numpy as np
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+from safetensors.torch import load_file, save_file
+from transformers import BertForSequenceClassification
+
+import rightreasons
+from rightreasons.models import as_scorer, load_classifier
+from rightreasons.models.classes import predict
+from rightreasons.models.fingerprints import fingerprint_model
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
+from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
+
+TEXTS, LABELS = tiny_texts(40)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("states") / "model")
+
+
+def load(folder):
+    return BertForSequenceClassification.from_pretrained(folder).eval()
+
+
+def with_checkpointing(folder):
+    model = load(folder)
+    model.gradient_checkpointing_enable()
+    return model.train()
+
+
+def with_input_gradients(folder):
+    model = load(folder)
+    model.enable_input_require_grads()
+    return model
+
+
+def with_hook(folder):
+    model = load(folder)
+    model.bert.register_forward_hook(lambda *_: None)
+    return model
+
+
+def with_adapter(folder):
+    model = get_peft_model(
+        load(folder), LoraConfig(task_type="SEQ_CLS", target_modules=["query", "value"], r=2)
+    )
+    generator = torch.Generator().manual_seed(3)
+    for name, weight in model.named_parameters():
+        if "lora_" in name:
+            # An adapter begins as zero, which would change nothing.
+            weight.data.normal_(std=0.3, generator=generator)
+    return model.eval()
+
+
+def with_int8(folder):
+    return torch.ao.quantization.quantize_dynamic(
+        load(folder), {torch.nn.Linear}, dtype=torch.qint8
+    )
+
+
+def with_torchao(folder):
+    quantization = pytest.importorskip("torchao.quantization")
+    model = load(folder)
+    quantization.quantize_(model, quantization.Int8WeightOnlyConfig())
+    return model
+
+
+STATES = {
+    "training mode": lambda folder: load(folder).train(),
+    "gradient checkpointing": with_checkpointing,
+    "enable_input_require_grads": with_input_gradients,
+    "k-bit preparation": lambda folder: prepare_model_for_kbit_training(load(folder)),
+    "a hook": with_hook,
+    "an adapter": with_adapter,
+    "a merged adapter": lambda folder: with_adapter(folder).merge_and_unload(),
+    "compiled": lambda folder: torch.compile(load(folder), backend="eager"),
+    "DataParallel": lambda folder: torch.nn.DataParallel(load(folder)),
+    "DataParallel of an adapter": lambda folder: torch.nn.DataParallel(with_adapter(folder)),
+    "int8 of torch": with_int8,
+    "int8 of torchao": with_torchao,
+}
+QUANTIZED = ("int8 of torch", "int8 of torchao")
+
+
+def make_reference(state, folder):
+    """Return a plain model with the weights of a state."""
+    if "adapter" in state:
+        return with_adapter(folder).merge_and_unload()
+    if state in QUANTIZED:
+        # What it computes is defined by its own integers.
+        return STATES[state](folder)
+    return load(folder)
+
+
+@pytest.mark.parametrize("state", STATES)
+class TestStates:
+    def test_predictions_are_those_of_one_text_at_a_time(self, state, folder):
+        reference = make_reference(state, folder)
+        with torch.no_grad():
+            expected = [
+                reference(**tiny_tokenizer()(text, return_tensors="pt")).logits[0].numpy()
+                for text in TEXTS
+            ]
+
+        scorer = as_scorer(STATES[state](folder), tokenizer=tiny_tokenizer())
+        logits = predict(scorer, TEXTS, progress=False).logits
+
+        assert logits == pytest.approx(np.array(expected), abs=1e-5)
+
+    @pytest.mark.parametrize("measure", [integrated_gradients, fisher_information])
+    def test_gradients_are_those_of_a_plain_model(self, state, folder, measure):
+        scorer = as_scorer(STATES[state](folder), tokenizer=tiny_tokenizer())
+        if state == "int8 of torch":
+            with pytest.raises(ValueError, match="float32 or bfloat16"):
+                measure(scorer, TEXTS[:4], progress=False)
+            return
+        reference = make_reference(state, folder)
+        plain = as_scorer(reference, tokenizer=tiny_tokenizer())
+
+        found = measure(scorer, TEXTS[:4], progress=False)
+        expected = measure(plain, TEXTS[:4], progress=False)
+
+        name = "scores" if measure is integrated_gradients else "eigenvalues"
+        values, expected_values = (
+            np.asarray(getattr(getattr(result, name), "values", getattr(result, name)))
+            for result in (found, expected)
+        )
+        assert values == pytest.approx(expected_values, rel=1e-4, abs=1e-6)
+
+    def test_it_is_audited_and_left_as_it_was(self, state, folder):
+        model = STATES[state](folder)
+        before = [(layer.training, len(layer._forward_hooks)) for layer in model.modules()]
+        data = datasets.Dataset.from_dict({"text": TEXTS, "label": LABELS}).cast_column(
+            "label", datasets.ClassLabel(names=["negative", "positive"])
+        )
+
+        report = rightreasons.audit(
+            (model, tiny_tokenizer()),
+            data,
+            questions=["calibration"],
+            n_resamples=20,
+            progress=False,
+        )
+
+        assert report["calibration.accuracy"].n == len(TEXTS)
+        after = [(layer.training, len(layer._forward_hooks)) for layer in model.modules()]
+        assert after == before
+
+
+@pytest.mark.parametrize("state", QUANTIZED)
+def test_quantized_models_differ_in_their_weights_alone(state, folder, tmp_path):
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+
+    fingerprints = [fingerprint_model(STATES[state](path)) for path in (folder, folder, other)]
+
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "_orig_mod.module."])
+def test_weights_that_a_wrapper_named_are_opened_as_the_refusal_says(folder, tmp_path, prefix):
+    model = load(folder)
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    path = tmp_path / "model.safetensors"
+    weights = load_file(path)
+    wrapped = {prefix + key: weight for key, weight in weights.items()}
+    save_file(wrapped, path, metadata={"format": "pt"})
+
+    with pytest.raises(ValueError, match=f"begin with '{prefix}'"):
+        load_classifier(tmp_path)
+
+    # The way that the sentence names.
+    unwrapped = {key.removeprefix(prefix): weight for key, weight in load_file(path).items()}
+    save_file(unwrapped, path, metadata={"format": "pt"})
+    expected = predict(as_scorer(model, tokenizer=tiny_tokenizer()), TEXTS, progress=False).logits
+    logits = predict(load_classifier(tmp_path), TEXTS, progress=False).logits
+    assert logits == pytest.approx(expected, abs=1e-6)
