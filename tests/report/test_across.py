@@ -111,3 +111,61 @@ def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_tabl
     empty = run(capsys, "compare", one, tmp_path / "nothing")
     assert empty.code == 2
     assert "but it has no audit.json, and no log." in " ".join(empty.err.split())
+
+
+def write_broken_logs(root):
+    """Write four files that are no logs with labeled answers, and return them."""
+    contents = {
+        "cut.jsonl": b'{"doc_id": 0, "doc": {}, "target"',
+        "empty.jsonl": b"",
+        "notes.json": b'{"version": 2, "status": "cancelled", "eval": {}}',
+        "table.parquet": b"PAR1",
+    }
+    files = []
+    for name, content in contents.items():
+        file = root / name
+        file.write_bytes(content)
+        files.append(file)
+    return files
+
+
+def test_files_of_a_folder_that_cannot_be_read_are_named_and_the_others_compared(tmp_path):
+    logs = tmp_path / "logs"
+    written(logs, "org__first", "choices", range(30))
+    written(logs, "org__second", "choices", range(10, 30))
+    broken = write_broken_logs(logs)
+
+    with pytest.warns(UserWarning, match="Left out") as caught:
+        reports = find_reports([logs], tmp_path / "out", n_resamples=30)
+
+    table = models_by_tasks(reports)
+    assert [cell.accuracy.value for cell in table.cells] == [30 / 40, 20 / 40]
+    messages = [str(warning.message) for warning in caught]
+    for file in broken:
+        assert sum(str(file) in message for message in messages) == 1
+
+
+def test_a_named_log_that_cannot_be_read_is_an_error_as_is_a_folder_of_such_files(tmp_path):
+    logs = tmp_path / "logs"
+    readable = written(logs, "org__first", "choices", range(30))
+    broken = write_broken_logs(tmp_path)
+
+    for file in broken:
+        with pytest.raises(ValueError, match="Expected"):
+            find_reports([readable, file], tmp_path / "out", n_resamples=30)
+    readable.unlink()
+    (logs / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(ValueError, match="Expected"):
+        find_reports([logs], tmp_path / "out", n_resamples=30)
+
+
+def test_a_log_without_labels_is_left_out(tmp_path):
+    logs = tmp_path / "logs"
+    written(logs, "org__first", "choices", range(30))
+    rows = [json.dumps({"id": str(n), "a": 0.5, "b": 0.5, "text": f"t {n}"}) for n in range(N)]
+    (logs / "unlabeled.jsonl").write_text("\n".join(rows), "utf-8")
+
+    with pytest.warns(UserWarning, match="unlabeled.jsonl"):
+        reports = find_reports([logs], tmp_path / "out", n_resamples=30)
+
+    assert models_by_tasks(reports).models == ["org/first"]

@@ -8,11 +8,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.splits import safe_name
+from rightreasons.core.errors import get_first_line
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
@@ -162,10 +164,27 @@ def _make_unique(name: str, names: Collection[str]) -> str:
     return unique_name
 
 
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """A report or a log to compare.
+
+    Attributes:
+        path: The folder of the report, or the log.
+        is_log: Whether it is a log, which has no report yet.
+        is_named: Whether the user named it, instead of a folder that contains it.
+    """
+
+    path: Path
+    is_log: bool = False
+    is_named: bool = True
+
+
 def find_reports(
     paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any
 ) -> list[Path]:
     """Return the reports of some paths: logs, also those in folders, are audited first.
+
+    A file in a folder that is no log with labeled answers is left out, and a warning names it.
 
     Args:
         paths: Reports, logs, and folders of logs.
@@ -174,36 +193,53 @@ def find_reports(
 
     Raises:
         FileNotFoundError: If there is nothing.
-        ValueError: If a folder holds no report and no log, or a log cannot be read.
+        ValueError: If a folder holds no report and no readable log, or a named log cannot be read.
     """
-    sources: list[tuple[Path, bool]] = []
+    sources: list[_Source] = []
     for path in map(Path, paths):
         sources += _list_sources(path)
     reports = []
+    errors: dict[Path, ValueError] = {}
     # Everything is found before the first log is audited, which takes long.
-    for number, (path, is_log) in enumerate(sources, start=1):
-        if is_log:
-            folder = Path(out) / f"{number:02d}-{safe_name(path.stem)}"[:80]
-            _audit_log(path, folder, settings)
-            reports.append(folder)
+    for number, source in enumerate(sources, start=1):
+        if not source.is_log:
+            reports.append(source.path)
+            continue
+        folder = Path(out) / f"{number:02d}-{safe_name(source.path.stem)}"[:80]
+        try:
+            _audit_log(source.path, folder, settings)
+        except ValueError as error:
+            # The user wants a named log in the table; a folder may contain anything.
+            if source.is_named:
+                raise
+            errors[source.path] = error
         else:
-            reports.append(path)
+            reports.append(folder)
+    _warn_of_unread_logs(errors, has_reports=bool(reports))
     return reports
 
 
-def _list_sources(path: Path) -> list[tuple[Path, bool]]:
-    """Return the reports and logs of a path, and whether each is a log."""
+def _warn_of_unread_logs(errors: Mapping[Path, ValueError], *, has_reports: bool) -> None:
+    """Warn of files in folders that cannot be compared; without any report, raise the first error."""
+    for path, error in errors.items():
+        if not has_reports:
+            raise error
+        warnings.warn(f"Left out {path}: {get_first_line(error)}", stacklevel=3)
+
+
+def _list_sources(path: Path) -> list[_Source]:
+    """Return the reports and logs of a path."""
     is_report = report_folder(path) != path or (path / AUDIT_FILE).exists()
     # A path without a file says so when it is read as a report.
     if is_report or not path.exists():
-        return [(path, False)]
+        return [_Source(path)]
     if not path.is_dir():
         is_log = data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
-        return [(path, is_log)]
+        return [_Source(path, is_log=is_log)]
     logs = []
     for file in sorted(path.rglob("*")):
         if file.suffix in LOG_TYPES and not SUMMARY_FILES.fullmatch(file.name):
-            logs.append((file, True))
+            logs.append(_Source(file, is_log=True, is_named=False))
     if not logs:
         raise ValueError(
             f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
@@ -212,7 +248,11 @@ def _list_sources(path: Path) -> list[tuple[Path, bool]]:
 
 
 def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:
-    """Audit a log for the accuracy of its answers."""
+    """Audit a log for the accuracy of its answers.
+
+    Raises:
+        ValueError: If it cannot be read, or has no labeled items.
+    """
     # Imported late: the table of finished reports needs no engine.
     from rightreasons.report.questions import list_questions_for_table
     from rightreasons.report.runner import audit
@@ -225,3 +265,5 @@ def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:
         progress=False,
         **settings,
     )
+    if read_audit(out).get("answers") is None:
+        raise ValueError(f"Expected labeled items in {log}, but it has none.")
