@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import datasets
 import pytest
 
 from command_line import run
@@ -169,3 +170,29 @@ def test_a_log_without_labels_is_left_out(tmp_path):
         reports = find_reports([logs], tmp_path / "out", n_resamples=30)
 
     assert models_by_tasks(reports).models == ["org/first"]
+
+
+def write_details(root, task, n_right):
+    """Write details of lighteval in which the first items are right."""
+    rows = []
+    for n in range(N):
+        logprobs = [-1.0, -2.0] if n < n_right else [-2.0, -1.0]
+        doc = {"id": str(n), "query": f"Q{n}?", "choices": [" a", f" b{n}"], "gold_index": [0]}
+        answer = {"logprobs": logprobs, "text": []}
+        rows.append({"doc": doc, "metric": {"acc": int(n < n_right)}, "model_response": answer})
+    date = "2026-11-27T23-38-56.16"
+    path = root / "details" / "org" / "m" / date / f"details_{task}|0_{date}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    datasets.Dataset.from_list(rows).to_parquet(path)
+
+
+def test_tasks_of_two_suites_are_two_tasks_of_one_model(tmp_path):
+    for task, n_right in (("gen|piqa", 30), ("leaderboard|arc", 20), ("leaderboard|piqa", 10)):
+        write_details(tmp_path / "logs", task, n_right)
+
+    table = models_by_tasks(find_reports([tmp_path / "logs"], tmp_path / "out", n_resamples=30))
+
+    assert table.models == ["org/m"]
+    # The suite of arc is dropped, as no other suite has a task of this name.
+    assert table.tasks == ["gen|piqa", "arc", "leaderboard|piqa"]
+    assert [cell.accuracy.value for cell in table.cells] == [30 / 40, 20 / 40, 10 / 40]

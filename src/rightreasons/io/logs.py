@@ -243,6 +243,8 @@ _SAMPLES = re.compile(
 def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the model whose answers a file holds, and of its task; "" for what it does not tell.
 
+    The task of lighteval has its suite before it, as in "leaderboard|piqa".
+
     They are what columns `model` and `task` say of every row; of lm-evaluation-harness the names of the folder, where
     "__" stands for "/", and of the file; of lighteval those of the folders between "details" and the date, and of the
     file.
@@ -263,7 +265,7 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
     samples = _SAMPLES.fullmatch(file.name)
     if samples is not None and file.suffix == ".parquet":
         above = file.parent.parent.as_posix().rpartition("details/")
-        return above[2] if above[1] else "", samples[1].rpartition("|")[2]
+        return above[2] if above[1] else "", samples[1]
     if samples is not None:
         return file.parent.name.replace("__", "/"), samples[1]
     names_in_log = [

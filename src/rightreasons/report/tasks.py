@@ -9,6 +9,7 @@ import dataclasses
 import os
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,25 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
                 accuracy=Estimate(**answers["accuracy"]),
             )
         )
-    return ModelsByTasks(tuple(cells))
+    return ModelsByTasks(_drop_suites(cells))
+
+
+def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
+    """Return the cells with short names of tasks: "piqa" for "leaderboard|piqa".
+
+    Tasks of two suites that have the same short name keep their suites.
+    """
+    full_names = defaultdict[str, set[str]](set)
+    for cell in cells:
+        full_names[cell.task.rpartition("|")[2]].add(cell.task)
+    renamed = []
+    for cell in cells:
+        short_task = cell.task.rpartition("|")[2]
+        # A suite may ask the same items in another way, which is another task.
+        if len(full_names[short_task]) > 1:
+            short_task = cell.task
+        renamed.append(dataclasses.replace(cell, task=short_task))
+    return tuple(renamed)
 
 
 def _name_answers(audit: Mapping[str, Any]) -> tuple[str, str]:
