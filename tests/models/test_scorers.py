@@ -111,7 +111,11 @@ def test_an_estimator_is_a_function_of_texts():
     pipeline = fitted()
     scorer = as_scorer(pipeline)
     assert isinstance(scorer, Scorer)
-    assert (scorer.name, scorer.label_names, scorer.abilities) == ("Pipeline", NAMES, frozenset())
+    assert (scorer.name, scorer.label_names, scorer.abilities) == (
+        "TfidfVectorizer + LogisticRegression",
+        NAMES,
+        frozenset(),
+    )
     scores = scorer.predict(TEXTS[60:63], ids="abc", labels=[1, -1, 0], progress=False)
     assert np.exp(scores.logits) == pytest.approx(pipeline.predict_proba(TEXTS[60:63]))
     assert (scores.ids, scores.labels.tolist()) == (("a", "b", "c"), [1, -1, 0])

@@ -118,6 +118,12 @@ def test_a_model_in_memory_must_be_given(report):
     assert error.value.option == ("model",)
 
 
+def test_a_function_has_the_classes_of_the_report(report):
+    live = LiveReport(report, [score_words])
+    assert live.scorers[0].label_names == ("bad", "good")
+    assert live.predict({"text": "a fine film"})[0]["probabilities"] == pytest.approx([0.25, 0.75])
+
+
 def test_a_page_of_an_earlier_version_is_refused(report, tmp_path):
     for file in ("audit.json", "index.html"):
         (tmp_path / file).write_bytes((report / file).read_bytes())

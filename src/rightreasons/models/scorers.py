@@ -153,7 +153,7 @@ def _of_function(
     """Return the scorer of a function or an estimator."""
     function: Callable[..., Any]
     if callable(getattr(model, "predict_proba", None)):
-        name = name or type(model).__name__
+        name = name or describe_estimator(model)
         function = _get_estimator_function(model, name)
         if label_names is None:
             label_names = _get_classes(model)
@@ -225,6 +225,24 @@ def open_engine(
                 f"Expected no `{name}` of a model behind a server, but got {value!r}.", option=name
             )
     return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
+
+
+def describe_estimator(estimator: Any) -> str:
+    """Return what reports call an estimator: its type, or the types of its steps.
+
+    Example:
+        >>> from sklearn.feature_extraction.text import CountVectorizer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> describe_estimator(make_pipeline(CountVectorizer(), LogisticRegression()))
+        'CountVectorizer + LogisticRegression'
+    """
+    steps = getattr(estimator, "steps", None)
+    if not isinstance(steps, list):
+        return type(estimator).__name__
+    # scikit-learn skips a step that is None or "passthrough".
+    names = [type(step).__name__ for _, step in steps if step is not None and step != "passthrough"]
+    return " + ".join(names)
 
 
 def _has_member(model: Any, member: str) -> bool:

@@ -169,13 +169,23 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
             )
         models = [path]
     # Each model has its own classes, in its own order: they are shown, not compared.
-    scorers = [as_scorer(model) for model in models]
+    scorers = [_open_model(model, audit["model"]["label_names"]) for model in models]
     for scorer in scorers:
         if not scorer.label_names:
             raise OptionError(
                 f"Expected a classifier, but {scorer.name} has no classes.", option="model"
             )
     return scorers
+
+
+def _open_model(model: Any, label_names: Sequence[str]) -> Scorer:
+    """Return a model as a scorer; a function has the classes of the report."""
+    try:
+        return as_scorer(model)
+    except OptionError as error:
+        if "label_names" not in error.option:
+            raise
+        return as_scorer(model, label_names=label_names)
 
 
 def _add_settings(page: str, settings: Mapping[str, Any]) -> str:
