@@ -96,6 +96,7 @@ def test_the_page_says_what_tells_the_texts_apart():
     m = measure(0, says=1.0, confessions=CONFESSIONS[:1])
     answer = REASONS.answer(m)
     assert "coworker favors" in answer.verdict.summary
+    assert "disputed" in answer.finding.claim
     tables = {table.key: table for part in answer.parts for table in part.tables}
     hint, n_items, *_ = tables["evidence"].rows[0]
     assert (hint, n_items) == (m.lead.said, m.lead.evidence.texts.n_items)

@@ -436,7 +436,7 @@ REASONS = Question(
                 pair=examples,
                 when=lambda m, status=status: m.lead.status == status,  # type: ignore[misc]
             )
-            for status in ("silent", "mentions", "says")
+            for status in ("silent", "disputed", "mentions", "says")
         ),
         Lead("still"),
     ),
