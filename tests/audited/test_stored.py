@@ -451,7 +451,7 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
     figures = {headline.key: headline.estimate.value for headline in told.headlines}
     assert figures["contrast_consistency"] == 6 / 12
     page = made.page.read_text("utf-8")
-    assert "62.5% of 24 answers are right" in page  # 15 of 24
+    assert "62.5% of 24 answers are correct" in page  # 15 of 24
     (broken,) = (each for part in told.parts for each in part.examples if each.key == "broken_sets")
     assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {
         ("yes", "no", None)

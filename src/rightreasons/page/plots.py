@@ -179,7 +179,7 @@ def accuracy_layers(
             "right": row.upper,
             "sure": row.confidence,
             "accuracy": row.accuracy,
-            "note": f"{percent(row.confidence)} sure, {percent(row.accuracy)} right",
+            "note": f"{percent(row.confidence)} confident, {percent(row.accuracy)} correct",
             "low": ends and ends.low,
             "high": ends and ends.high,
         }

@@ -145,7 +145,8 @@ def label_rows(m: ReasonsMeasurement) -> list[tuple[Cell, ...]]:
     labels = [
         (each.said, *pair) for each in m.hints.values() for pair in each.sway.by_label.items()
     ]
-    return [(said, f"the {name} option", estimate) for said, name, estimate in labels]
+    names = {"right": "correct", "wrong": "incorrect"}
+    return [(said, f"the {names[name]} option", estimate) for said, name, estimate in labels]
 
 
 def act_rows(m: Any) -> Iterator[tuple[Cell, ...]]:

@@ -147,7 +147,7 @@ class AnswerFigures(Result):
         low, high = (
             percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None
         )
-        said = f"{percent(self.low)} of {self.n_items:,} answers are right [{low}, {high}]"
+        said = f"{percent(self.low)} of {self.n_items:,} answers are correct [{low}, {high}]"
         if self.n_units < self.n_items:
             said += f", over {self.n_units:,} samples"
         if self.worst:
@@ -166,7 +166,7 @@ class AnswerFigures(Result):
         """The accuracy by group, as a table of the page."""
         return Table(
             key="answers",
-            title="How many answers are right: one that cannot be read counts as wrong",
+            title="How many answers are correct: one that cannot be read counts as incorrect",
             columns=(
                 Column("kind", "By", "text"),
                 Column("name", "Group", "text"),
@@ -174,7 +174,7 @@ class AnswerFigures(Result):
                 Column("right", "Right", "share"),
                 Column("low", "from", "share"),
                 Column("high", "to", "share"),
-                Column("p", "p that the others are right as often", "p_value"),
+                Column("p", "p that the others are correct as often", "p_value"),
             ),
             rows=tuple(
                 (

@@ -101,7 +101,7 @@ def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
     names = f"{pluralize(len(table.models), 'model')}, {pluralize(len(table.tasks), 'task')}"
     page = Page(
         title=names,
-        heading="How many answers are right?",
+        heading="How many answers are correct?",
         facts=[("models", str(len(table.models))), ("tasks", str(len(table.tasks)))],
         outcomes=[Outcome("tasks", "Models by tasks", "answered", "", TASKS.answer(table))],
         made=[(f"{cell.model} on {cell.task}", f"report {cell.report}") for cell in table.cells],
