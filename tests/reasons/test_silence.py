@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from reasons.scripted import HINTED, Script, ScriptedEngine, ScriptedJudge, items
+from rightreasons.core.estimates import estimate_rate
 from rightreasons.core.replies import Reply
-from rightreasons.core.resampling import item_rng
+from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers
 from rightreasons.models.wording import Prompt
@@ -124,12 +125,22 @@ def test_a_judge_can_acquit_and_cannot_accuse():
 
 
 def test_few_moved_answers_prove_nothing():
-    sway = measure(0).lead.sway
-    assert SilenceEvidence(None, False, None).weigh(sway, 0.05) == "untested"
+    assert SilenceEvidence(None, False, None).weigh(0.05) == "untested"
     texts = TextComparison(0.5, 0.5, 0.5, 1.0, (), 20)
     # A test that finds no sentence that is there cannot show that there is none.
-    assert SilenceEvidence(texts, False, None).weigh(sway, 0.05) == "untested"
-    assert SilenceEvidence(texts, True, None).weigh(sway, 0.05) == "silent"
+    assert SilenceEvidence(texts, False, None).weigh(0.05) == "untested"
+    assert SilenceEvidence(texts, True, None).weigh(0.05) == "silent"
+
+
+@pytest.mark.parametrize(
+    ("n_mentions", "proof"),
+    # Wilson intervals of 40 judgments: 4 are 10 % [4, 23], and 10 are 25 % [14, 40].
+    [(0, "silent"), (4, "silent"), (10, "disputed"), (40, "disputed")],
+)
+def test_a_judge_that_finds_mentions_disputes_silence(n_mentions, proof):
+    texts = TextComparison(0.5, 0.5, 0.5, 1.0, (), 40)
+    judged = estimate_rate([True] * n_mentions + [False] * (40 - n_mentions), Resampling())
+    assert SilenceEvidence(texts, True, judged).weigh(0.05) == proof
 
 
 def test_a_sentence_is_put_into_the_middle():

@@ -501,7 +501,7 @@ def _status(
     if sway.n_moved < MIN_MOVED:
         return "unknown"
     if p_values[1] < alpha and sway.silent.value >= MARGINS["sway"].small:
-        proof = evidence.weigh(sway, alpha)
+        proof = evidence.weigh(alpha)
         # That a test without power finds nothing concludes nothing.
         return "unknown" if proof == "untested" else proof
     if p_values[0] < alpha and sway.sway.value > 0:

@@ -20,6 +20,7 @@ from rightreasons.models.servers import client
 from rightreasons.models.servers.client import TEXT, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.servers.redirects import ForeignRedirectError, check_redirect
 
 REQUESTS = [
     Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)
@@ -404,3 +405,43 @@ def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, m
     assert client.Client(server.url.replace("/v1", "/old"), ServerOptions(retries=0)).models() == [
         "toy"
     ]
+
+
+def test_a_redirect_to_another_host_is_refused_and_sends_nothing_there(server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "secret")
+    with serving() as other:
+        other.asked = []
+        received = other.answer
+
+        def record(path, body, headers):
+            other.asked.append(headers)
+            return received(path, body, headers)
+
+        other.answer = record
+        server.answer = lambda path, body, headers: (307, {"Location": f"{other.url}/models"}, "")
+        asking = client.Client(server.url, ServerOptions(retries=2, header=("api-key: $MY_KEY",)))
+        with pytest.raises(client.RequestError, match="another host") as error:
+            asking.models()
+        assert error.value.ends
+        assert other.asked == []
+
+
+@pytest.mark.parametrize(
+    ("url", "location", "is_refused"),
+    [
+        ("http://a.test/v1", "/v2", False),
+        ("http://a.test/v1", "http://a.test:80/v2", False),
+        ("http://a.test:8000/v1", "http://a.test:8000/v2", False),
+        ("http://a.test:8000/v1", "http://a.test:9000/v2", True),
+        ("http://a.test/v1", "https://a.test/v1", False),
+        ("https://a.test/v1", "http://a.test/v1", True),
+        ("https://a.test/v1", "//b.test/v1", True),
+        ("https://a.test/v1", "https://a.test.b/v1", True),
+    ],
+)
+def test_redirects_stay_on_their_host(url, location, is_refused):
+    if is_refused:
+        with pytest.raises(ForeignRedirectError, match="another host"):
+            check_redirect(url, location)
+    else:
+        check_redirect(url, location)

@@ -33,6 +33,7 @@ from rightreasons.core.signals import allow_immediate_interrupt
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.servers.redirects import ForeignRedirectError, SameHostRetry
 from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
 
 DIALECTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("dialects.yaml"))
@@ -60,9 +61,7 @@ LONGEST_PAUSE = 120.0
 
 _STEEPEST_PAUSE = 8.0
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "rightreasons"}
-_REDIRECTS = urllib3.Retry(
-    None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False
-)
+_REDIRECTS = SameHostRetry(None, respect_retry_after_header=False)
 _REFUSED = (400, 403, 404, 405, 413, 415, 422)
 _KEYS = (401, 403)
 
@@ -379,9 +378,12 @@ class Client:
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Send a request once, and return the reply."""
         data = None if body is None else json.dumps(body).encode()
-        reply = self._pool.request(
-            "GET" if body is None else "POST", self.url + path, body=data, headers=self._headers
-        )
+        method = "GET" if body is None else "POST"
+        try:
+            reply = self._pool.request(method, self.url + path, body=data, headers=self._headers)
+        except ForeignRedirectError as error:
+            # The server would send every other request there, too.
+            raise RequestError(str(error), ends=True) from None
         try:
             answer = json.loads(reply.data)
         except ValueError:

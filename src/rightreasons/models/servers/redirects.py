@@ -1,0 +1,76 @@
+"""Redirects of a model server: those to another host are refused.
+
+A request carries a key and texts of the user, which belong to the server that the user named.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import Any
+
+import urllib3
+
+MAX_REDIRECTS = 3
+"""Number of redirects of one request that are followed."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+"""Scheme -> its usual port."""
+
+
+class ForeignRedirectError(ValueError):
+    """A server that sends its requests to another host."""
+
+
+def check_redirect(url: str, location: str) -> None:
+    """Refuse a redirect that leaves the host of a request, or gives up its encryption.
+
+    Args:
+        url: Address of the request.
+        location: Address of the redirect, absolute or relative to the first.
+
+    Raises:
+        ForeignRedirectError: If the host, or the port without a change to HTTPS, is another one.
+
+    Example:
+        >>> check_redirect("http://api.test/v1/models", "/v2/models")
+        >>> check_redirect("http://api.test/v1/models", "https://api.test/v1/models")
+        >>> check_redirect("https://api.test/v1/models", "https://evil.test/v1/models")
+        Traceback (most recent call last):
+        ...
+        rightreasons.models.servers.redirects.ForeignRedirectError: the server redirects to another host, evil.test, \
+which would get the key and the texts: name its address instead
+    """
+    source = urllib.parse.urlsplit(url)
+    target = urllib.parse.urlsplit(urllib.parse.urljoin(url, location))
+    # The usual redirect to HTTPS changes the port, too.
+    is_upgrade = (source.scheme, target.scheme) == ("http", "https")
+    is_same_server = (source.scheme, _get_port(source)) == (target.scheme, _get_port(target))
+    if source.hostname != target.hostname or not (is_upgrade or is_same_server):
+        raise ForeignRedirectError(
+            f"the server redirects to another host, {target.netloc}, which would get the key and the "
+            "texts: name its address instead"
+        )
+
+
+def _get_port(address: urllib.parse.SplitResult) -> int | None:
+    """Return the port of an address, which may leave out the usual one."""
+    return address.port or DEFAULT_PORTS.get(address.scheme)
+
+
+class SameHostRetry(urllib3.Retry):
+    """Follows the redirects of urllib3 that stay on their host, and repeats nothing."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        # urllib3 makes copies with all options set.
+        defaults = {"connect": 0, "read": 0, "status": 0, "other": 0, "redirect": MAX_REDIRECTS}
+        super().__init__(*arguments, **{**defaults, **options})
+
+    def increment(self, *arguments: Any, **options: Any) -> SameHostRetry:
+        """Count a redirect; see `urllib3.Retry.increment`."""
+        names = ("method", "url", "response")
+        values = {**dict(zip(names, arguments, strict=False)), **options}
+        response = values.get("response")
+        location = None if response is None else response.get_redirect_location()
+        if location:
+            check_redirect(str(values["url"]), str(location))
+        return super().increment(*arguments, **options)
