@@ -158,7 +158,7 @@ def grade(reading: Reading, truth: Reading, keeps_rows: bool) -> str:
 
 
 def make_rng(release: Release, kind: Kind) -> np.random.Generator:
-    """Return a generator of its own for each table and change."""
+    """Return a separate generator for each table and change."""
     key = f"{release.repo}/{release.path}/{kind.name}".encode()
     return np.random.default_rng(
         int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
