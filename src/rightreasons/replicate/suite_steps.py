@@ -15,6 +15,7 @@ from rightreasons.behavior.learning.plan import LearningTask, Plan, plan_runs
 from rightreasons.behavior.learning.run import run_plan
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.core.errors import OptionError
+from rightreasons.core.store import digest_package_code
 from rightreasons.datasets.suites.suite import Case, Suite, open_suite
 from rightreasons.replicate.small_encoder import make_small_encoder
 from rightreasons.replicate.work import Work
@@ -64,7 +65,9 @@ def learn_suite(work: Work) -> dict[str, Any]:
         partitions=tuple(settings["partitions"]),
         seeds=tuple(settings["seeds"]),
     )
-    plan = Plan.create(work.folder / "plan", runs, task.settings())
+    # Runs of one plan are of one version of the code; after an upgrade, the step begins anew.
+    folder = work.folder / f"plan-{digest_package_code()}"
+    plan = Plan.create(folder, runs, task.settings())
     run_plan(plan, task)
     return _describe_scores(collect_scores(plan), settings["task"])
 
