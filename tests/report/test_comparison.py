@@ -17,7 +17,7 @@ from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.cli import main
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.significance import compare_paired_means
-from rightreasons.report.comparison import compare
+from rightreasons.report.comparison import ANSWERS, compare
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 
@@ -105,6 +105,18 @@ def test_counts_and_tests_are_those_of_the_items(reports):
         assert 0 < figure.p_value <= 1
 
 
+def test_two_reports_with_the_same_answers_say_so(reports):
+    comparison = compare(reports[0], reports[0], n_resamples=50)
+    assert comparison.n_same_answers == comparison.splits[0].n_items
+    verdict = ANSWERS.answer(comparison).verdict
+    assert "same answers" in verdict.label
+    assert f"{comparison.n_same_answers} items" in verdict.summary
+    # Of two random models some answers differ.
+    other = compare(*reports, n_resamples=50)
+    assert other.n_same_answers is None
+    assert other.splits[0].same_answers < other.splits[0].n_items
+
+
 def test_the_other_way_round_differences_change_sign(reports):
     forth, back = (compare(*pair, n_resamples=50) for pair in (reports, reports[::-1]))
     counts = [(each.splits[0].first_right, each.splits[0].second_right) for each in (forth, back)]
@@ -146,7 +158,7 @@ def test_the_page_and_the_file(reports, tmp_path):
     # Which is better, or that the two do not differ significantly.
     assert "model-0" in heading
     assert "Inconclusive" in heading or "better at" in heading
-    assert "Right and wrong, item by item" in html
+    assert "Correct and incorrect, item by item" in html
 
 
 @pytest.mark.browser

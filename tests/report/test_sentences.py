@@ -25,6 +25,7 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
         list_better_figures=at.__getitem__,
         winners=[side for side in ("first", "second") if at[side]],
         n_tests=first + second + open_,
+        n_same_answers=None,
         get_name={"first": "one", "second": "two", "": ""}.__getitem__,
     )
     rule, say = page.ANSWERS.rule(comparison), page.ANSWERS.prose.of(m=comparison)

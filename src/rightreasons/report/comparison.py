@@ -96,6 +96,14 @@ class Comparison(Result):
         return [side for side in SIDES if self.list_better_figures(side)]
 
     @property
+    def n_same_answers(self) -> int | None:
+        """Number of items, if both models give the same answer to every one; None otherwise."""
+        n_items = sum(split.n_items for split in self.splits)
+        if n_items and all(split.same_answers == split.n_items for split in self.splits):
+            return n_items
+        return None
+
+    @property
     def accuracy(self) -> ComparedFigure:
         """The accuracies on the first split that both reports hold."""
         # Figures of other questions have no split.
@@ -163,6 +171,7 @@ ANSWERS = Question(
     verdict=(
         Rule("good", "one", lambda m: len(m.winners) == 1),
         Rule("good", "each", lambda m: len(m.winners) == 2),
+        Rule("neutral", "same", lambda m: m.n_same_answers is not None),
         Rule("neutral", "open"),
     ),
     parts=(

@@ -96,6 +96,7 @@ class ComparedSplit(Result):
         first_right: Number of items that only the first model classifies correctly.
         second_right: Number of items that only the second model classifies correctly.
         both_wrong: Number of items that neither classifies correctly.
+        same_answers: Number of items to which both give the same answer, correct or not.
     """
 
     split: str
@@ -106,6 +107,7 @@ class ComparedSplit(Result):
     first_right: int
     second_right: int
     both_wrong: int
+    same_answers: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -316,12 +318,15 @@ class _JoinedItems:
 
     def count_outcomes(self) -> ComparedSplit:
         """Return the counts of the items by which model is correct."""
+        items, other_items = self.judged
+        is_same = items.top.predicted == other_items.top.predicted
         return ComparedSplit(
             split=self.split,
             n_items=len(self.ids),
             n_only_first=self.n_only_first,
             n_only_second=self.n_only_second,
-            **count_paired_outcomes(*self.judged),
+            same_answers=int(np.count_nonzero(is_same)),
+            **count_paired_outcomes(items, other_items),
         )
 
     def compare_figures(self, resampling: Resampling) -> Iterator[ComparedFigure]:
