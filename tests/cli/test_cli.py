@@ -401,7 +401,7 @@ def test_data(capsys):
         ),
         (
             ("data", "ratings", "read", "{reviews}"),
-            "argument 'SHEETS'",
+            "Expected SHEETS after",
         ),
         (
             ("split", "{reviews}"),

@@ -202,7 +202,20 @@ def _describe_usage_error(error: Any) -> str:
     if message.startswith("Usage"):
         return ""
     command = error.ctx.command_path if error.ctx else "rightreasons COMMAND"
+    parameter = getattr(error, "param", None)
+    if message.startswith("Missing") and parameter is not None:
+        return _describe_missing(parameter, command)
     return f"Expected what `{command} -h` lists, but got: {message[:1].lower()}{message[1:]}."
+
+
+def _describe_missing(parameter: Any, command: str) -> str:
+    """Return the sentence for an argument or a required option that was not given."""
+    name = parameter.opts[0]
+    if parameter.param_type_name == "argument":
+        name = parameter.metavar or parameter.name.upper()
+    # The help of what is missing says what to give.
+    text = (getattr(parameter, "help", "") or "").rstrip(".")
+    return f"Expected {name} after {command}, but it is missing: {text[:1].lower()}{text[1:]}."
 
 
 def _close_bars() -> None:
