@@ -1,5 +1,6 @@
 """Items and changed texts on the page of a report: which are taken, and how the script reads them."""
 
+import dataclasses
 import json
 from types import SimpleNamespace
 
@@ -120,6 +121,17 @@ def test_all_items_of_all_splits_are_taken_if_they_fit():
     assert items.worst.confidences.max() == 1.0
     assert "other-4" in items.ids
     assert "test-2" not in items.ids
+
+
+def test_the_facts_of_a_split_say_what_the_page_leaves_out():
+    split = collect_items(
+        make_context([make_split(["a"] * 3, [0, 1, 0])], [0] * 3, [0.5] * 3)
+    ).worst
+    assert split.facts == "1 of 3 predictions on “test” is wrong."
+    partial = dataclasses.replace(split, n_items=2000, n_wrong=1500, description="It is new.")
+    assert partial.facts.startswith(
+        "1,500 of 2,000 predictions on “test” are wrong. It is new. The page has 3 of"
+    )
 
 
 def test_nothing_is_taken_without_labels_or_answers():

@@ -52,7 +52,7 @@ class AuditContext:
         progress: Whether to show progress bars.
         command: Command that audits the same model and data with the same options, without
             questions; "" if an input is an object, which no command can name.
-        answers: Scores of each split, or the reason why it has none; {} before `score_audit`.
+        answers: Scores of each split, or why it has none; {} before `score_audit`.
         previous: Question -> what an earlier audit tested, to be tested again; {} without one.
         wrap_engine: Returns the engine to ask in place of a second model. A plan counts the
             requests to it.

@@ -104,15 +104,12 @@ def open_inputs(
 
 def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scorer:
     """Return the scorer of a loaded model, a function, or an object of a Python file."""
-    from rightreasons.models.scorers import as_scorer
+    from rightreasons.models.scorers import as_named_scorer
 
-    try:
-        return as_scorer(model, scores=scores)
-    except OptionError as error:
-        # A function has no names of its own, so that it takes those of the audit.
-        if "label_names" not in error.option or settings.label_names is None:
-            raise
-        return as_scorer(model, label_names=parse_names(settings.label_names), scores=scores)
+    label_names = None
+    if settings.label_names is not None:
+        label_names = parse_names(settings.label_names)
+    return as_named_scorer(model, label_names, scores=scores)
 
 
 def _list_unused_options(

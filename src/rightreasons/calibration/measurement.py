@@ -32,7 +32,7 @@ from rightreasons.calibration.measure import (
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.vote_columns import measure_votes
-from rightreasons.core.classification import label_errors
+from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.decisions import MARGINS, Decision, decide
 from rightreasons.core.estimates import Estimate
 from rightreasons.page.parts import Example, Headline
@@ -216,11 +216,10 @@ class CalibrationAnswers:
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:
         """Rows of incorrect predictions that suggest a label error, by confident learning."""
+        # Without classes, as of choices, no label competes with those of other items.
         if self.measured is None or self.classes is None:
             return np.zeros(0, dtype=np.int64)
-        rows = label_errors(self.measured.items.table, self._top.labels)
-        # A label that the model predicts is not in dispute, even if another class seems likely.
-        return np.asarray(rows[~self._top.correct[rows]])
+        return find_disputed_labels(self.measured.items.table, self._top.labels)
 
     @property
     def _top(self) -> TopLabel:

@@ -459,3 +459,16 @@ def label_errors(probabilities: Any, labels: Any) -> NDArray[np.int64]:
     rows = np.flatnonzero(is_contradicted)
     order = np.argsort(probability_of_label[rows], kind="stable")
     return np.asarray(rows[order])
+
+
+def find_disputed_labels(probabilities: Floats, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of the `label_errors` whose label the model does not predict.
+
+    Args:
+        probabilities: (N, K) probabilities.
+        labels: (N,) labels from 0 to K - 1.
+    """
+    rows = label_errors(probabilities, labels)
+    # A label that the model predicts is not in dispute, even if another class seems likely.
+    is_error = probabilities.argmax(axis=1)[rows] != labels[rows]
+    return np.asarray(rows[is_error])

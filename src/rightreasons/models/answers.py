@@ -107,7 +107,7 @@ def _parse_rows(
 
 
 def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
-    """Return the scores of an answer by the names of classes; None for one without names."""
+    """Return the scores of an answer by class name; None if it names no classes."""
     # A pipeline returns {"label": …, "score": …} of the predicted class, or a list of them with
     # top_k=None.
     members = answer

@@ -44,7 +44,7 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
     Args:
         model: Any module, quantized or not. Its configuration, if it has one, is that of
             transformers.
-        tokenizer: Its tokenizer; None for the model without one.
+        tokenizer: Its tokenizer. If None, the digest is of the model alone.
 
     Returns:
         32 hexadecimal digits; equal on every device, and different if one weight differs in one

@@ -173,7 +173,7 @@ class FunctionScorer:
     def _open_store(
         self, folder: Any, names: Sequence[str], columns: Mapping[str, Sequence[str]]
     ) -> Store | None:
-        """Open the store of the answers; None for a function that nothing identifies."""
+        """Open the store of the answers; None if nothing identifies the function."""
         if folder is None or self._digest is None:
             return None
         run = {
@@ -229,7 +229,7 @@ def _takes_pairs(function: Callable[..., Any]) -> bool:
 
 
 def _digest_estimator(model: Any) -> str | None:
-    """Digest an estimator by its content; None for a function, whose name does not identify it."""
+    """Digest an estimator by its content; None for a function, which a name does not identify."""
     parameters = model.get_params().values() if hasattr(model, "get_params") else ()
     components = {id(component): component for component in (model, *parameters)}
     has_function = any(map(inspect.isfunction, components.values()))

@@ -114,6 +114,23 @@ def as_scorer(
     return scorer
 
 
+def as_named_scorer(model: Any, label_names: Sequence[str] | None, **options: Any) -> Scorer:
+    """Return a scorer of a model; one without names of classes, as a function is, gets the given.
+
+    Args:
+        model: A model, as `as_scorer` takes it.
+        label_names: Names for a model that has none; None for no names.
+        **options: Further arguments of `as_scorer`.
+    """
+    try:
+        return as_scorer(model, **options)
+    except OptionError as error:
+        # Other mistakes are those of the model, which names do not mend.
+        if "label_names" not in error.option or label_names is None:
+            raise
+        return as_scorer(model, label_names=label_names, **options)
+
+
 def _find_scorer(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.predictions_file import Predictions, read_predictions
 from rightreasons.core.arrays import Floats
-from rightreasons.core.classification import label_errors
+from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.errors import OptionError
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.intervals import bounded_mean_interval
@@ -155,16 +155,14 @@ def _select_labeled(
     items = predictions.items
     labels = predictions.labels[rows]
     probabilities = softmax(np.asarray(predictions.logits, dtype=np.float64)[rows])
-    disputed = label_errors(probabilities, labels)
-    # A label that the model predicts is not in dispute, even if another class seems likely.
-    is_error = probabilities.argmax(axis=1)[disputed] != labels[disputed]
+    # The sheet lists the labels that the report disputes, by the same rule.
     return LabeledReport(
         audit=audit,
         ids=tuple(predictions.ids[row] for row in rows),
         texts=tuple(" / ".join(items[row]) for row in rows),
         labels=labels,
         probabilities=probabilities,
-        disputed=disputed[is_error],
+        disputed=find_disputed_labels(probabilities, labels),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.predictions_file import Predictions, read_predictions
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.classification import label_errors
+from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import softmax
 from rightreasons.report.files import answers_worst_first, read_items
@@ -78,7 +78,7 @@ def _make_split_frame(
             "prediction": _name_labels(scores.predicted, names),
             "confidence": confidences,
             "correct": np.where(is_labeled, is_correct, None),
-            "disputed": _find_disputed(predictions, names) & ~is_correct,
+            "disputed": _find_disputed(predictions, names),
         }
     )
     if audit["model"]["task"] == "confidence":
@@ -106,7 +106,7 @@ def _find_disputed(predictions: Predictions, names: Sequence[str]) -> NDArray[np
     # The choices of an item are no classes, which other items have too.
     if names and rows.size and not isinstance(predictions.logits, Ragged):
         probabilities = softmax(predictions.logits[rows])
-        is_disputed[rows[label_errors(probabilities, predictions.labels[rows])]] = True
+        is_disputed[rows[find_disputed_labels(probabilities, predictions.labels[rows])]] = True
     return is_disputed
 
 

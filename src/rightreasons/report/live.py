@@ -27,7 +27,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.json_files import parse_json
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import softmax
-from rightreasons.models.scorers import as_scorer
+from rightreasons.models.scorers import as_named_scorer
 from rightreasons.page.prose import short_name
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE
@@ -169,23 +169,13 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
             )
         models = [path]
     # Each model has its own classes, in its own order: they are shown, not compared.
-    scorers = [_open_model(model, audit["model"]["label_names"]) for model in models]
+    scorers = [as_named_scorer(model, audit["model"]["label_names"]) for model in models]
     for scorer in scorers:
         if not scorer.label_names:
             raise OptionError(
                 f"Expected a classifier, but {scorer.name} has no classes.", option="model"
             )
     return scorers
-
-
-def _open_model(model: Any, label_names: Sequence[str]) -> Scorer:
-    """Return a model as a scorer; a function has the classes of the report."""
-    try:
-        return as_scorer(model)
-    except OptionError as error:
-        if "label_names" not in error.option:
-            raise
-        return as_scorer(model, label_names=label_names)
 
 
 def _add_settings(page: str, settings: Mapping[str, Any]) -> str:

@@ -30,12 +30,16 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
     # Rows name labels by their place among the names.
     numbers: dict[str, int] = {}
     splits = []
+    opened_split = 0
     if items is not None:
-        splits = [_to_split_data(split, numbers) for split in items.splits]
+        for split in items.splits:
+            splits.append(_to_split_data(split, numbers))
+        # The page opens with the split that has most errors.
+        opened_split = items.splits.index(items.worst)
     edits: dict[str, list[Any]] = {}
     for text, changes_of_text in changes.items():
         edits[text] = [_to_change_row(text, change) for change in changes_of_text]
-    data = {"names": list(numbers), "splits": splits, "changes": edits}
+    data = {"names": list(numbers), "splits": splits, "first_split": opened_split, "changes": edits}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     # A text must neither end the element nor begin a comment in it.
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - escaped for its element
@@ -61,10 +65,7 @@ def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]
         split.affected,
     )
     return {
-        "name": split.name,
-        "description": split.description,
-        "n_items": split.n_items,
-        "n_wrong": split.n_wrong,
+        "facts": split.facts,
         "rows": list(zip(*columns, strict=True)),
     }
 

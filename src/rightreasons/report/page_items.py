@@ -129,6 +129,22 @@ class SplitItems:
         return len(self) == self.n_items
 
     @property
+    def facts(self) -> str:
+        """Sentences on the errors of the split, on what it is, and on what the page leaves out."""
+        # The template shows them, and the script when a reader chooses another split.
+        verb = "is" if self.n_wrong == 1 else "are"
+        total = pluralize(self.n_items, "prediction")
+        sentences = [f"{self.n_wrong:,} of {total} on “{self.name}” {verb} wrong."]
+        if self.description:
+            sentences.append(self.description)
+        if not self.is_complete:
+            sentences.append(
+                f"The page has {len(self):,} of the items: the most confident errors and the least "
+                "confident correct predictions. All are in predictions/."
+            )
+        return " ".join(sentences)
+
+    @property
     def first_items(self) -> list[PageItem]:
         """The first items, which can be read where the script does not run."""
         items = []

@@ -61,7 +61,9 @@ LONGEST_PAUSE = 120.0
 
 _STEEPEST_PAUSE = 8.0
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "rightreasons"}
-_REDIRECTS = SameHostRetry(None, respect_retry_after_header=False)
+_REDIRECTS = SameHostRetry(
+    None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False
+)
 _REFUSED = (400, 403, 404, 405, 413, 415, 422)
 _KEYS = (401, 403)
 

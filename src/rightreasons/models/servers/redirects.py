@@ -10,9 +10,6 @@ from typing import Any
 
 import urllib3
 
-MAX_REDIRECTS = 3
-"""Number of redirects of one request that are followed."""
-
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Scheme -> its usual port."""
 
@@ -58,19 +55,18 @@ def _get_port(address: urllib.parse.SplitResult) -> int | None:
 
 
 class SameHostRetry(urllib3.Retry):
-    """Follows the redirects of urllib3 that stay on their host, and repeats nothing."""
+    """A policy of urllib3 whose redirects stay on their host."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        # urllib3 makes copies with all options set.
-        defaults = {"connect": 0, "read": 0, "status": 0, "other": 0, "redirect": MAX_REDIRECTS}
-        super().__init__(*arguments, **{**defaults, **options})
-
-    def increment(self, *arguments: Any, **options: Any) -> SameHostRetry:
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: Any = None,
+        *arguments: Any,
+        **options: Any,
+    ) -> SameHostRetry:
         """Count a redirect; see `urllib3.Retry.increment`."""
-        names = ("method", "url", "response")
-        values = {**dict(zip(names, arguments, strict=False)), **options}
-        response = values.get("response")
-        location = None if response is None else response.get_redirect_location()
-        if location:
-            check_redirect(str(values["url"]), str(location))
-        return super().increment(*arguments, **options)
+        # urllib3 counts a redirect before it follows it: nothing has been sent there yet.
+        if response is not None and response.get_redirect_location():
+            check_redirect(str(url), str(response.get_redirect_location()))
+        return super().increment(method, url, response, *arguments, **options)

@@ -5,6 +5,8 @@
 const holder = document.getElementById("page-data");
 const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
 const asPercent = share => `${(100 * share).toFixed(1)}%`;
+// A prediction with its confidence, as in "98.0% negative"; some models give none.
+const withConfidence = (prediction, confidence) => (confidence === null ? prediction : `${asPercent(confidence)} ${prediction}`);
 const normalized = text => text.split(/\s+/).filter(Boolean).join(" ");
 // The name by which a link finds an item; `get_address` in render.py makes the same.
 const addressOf = id => `item-${id.split(/\s+/).filter(Boolean).join("_")}`;
@@ -46,8 +48,7 @@ const offerChanges = (text, textElement, before) => {
     }
     const [, prediction, confidence, edits] = changes[select.value];
     textElement.replaceChildren(...changedText(normalized(text), edits));
-    const after = [confidence === null ? "" : asPercent(confidence), prediction].filter(Boolean).join(" ");
-    outcome.textContent = ` ${before} → ${after}`;
+    outcome.textContent = ` ${before} → ${withConfidence(prediction, confidence)}`;
   });
   return make("label", { class: "change" }, "Change a word: ", select, outcome);
 };
@@ -88,7 +89,7 @@ const startTrying = settings => {
   const best = probabilities => probabilities.indexOf(Math.max(...probabilities));
   const predict = (labels, probabilities) => {
     const label = best(probabilities);
-    return `${asPercent(probabilities[label])} ${labels[label]}`;
+    return withConfidence(labels[label], probabilities[label]);
   };
 
   const bar = (share, kind) => {
@@ -180,8 +181,7 @@ const startItems = section => {
   const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), affected: find("item-affected") };
   const body = section.querySelector("tbody");
   const heads = [...section.querySelectorAll("thead th")];
-  const worst = splits.reduce((a, b) => (b.n_wrong / b.n_items > a.n_wrong / a.n_items ? b : a));
-  const state = { split: worst, listed: [], first: 0, sortKey: "", isDescending: false, current: "" };
+  const state = { split: splits[data.first_split], listed: [], first: 0, sortKey: "", isDescending: false, current: "" };
 
   const compare = (a, b) => {
     const [x, y] = [a[state.sortKey], b[state.sortKey]];
@@ -197,8 +197,7 @@ const startItems = section => {
       Text: () => {
         const text = make("bdi", {}, item.text);
         const cell = make("td", { class: "prose" }, text);
-        const before = [item.confidence === null ? "" : asPercent(item.confidence), item.prediction].filter(Boolean).join(" ");
-        const offer = offerChanges(item.text, text, before);
+        const offer = offerChanges(item.text, text, withConfidence(item.prediction, item.confidence));
         if (offer) cell.append(offer);
         const edit = make("button", { type: "button", class: "edit" }, "Edit this text");
         edit.addEventListener("click", () => tryText(item.text));
@@ -242,14 +241,6 @@ const startItems = section => {
     state.first = 0;
   };
 
-  const describe = () => {
-    const { name, description, n_items, n_wrong, items } = state.split;
-    const sentences = [`${n_wrong.toLocaleString("en")} of ${n_items.toLocaleString("en")} predictions on “${name}” ${n_wrong === 1 ? "is" : "are"} wrong.`];
-    if (description) sentences.push(description);
-    if (items.length < n_items) sentences.push(`The page has ${items.length.toLocaleString("en")} of the items: the most confident errors and the least confident correct predictions. All are in predictions/.`);
-    find("split-facts").textContent = sentences.join(" ");
-  };
-
   const chooseSplit = split => {
     state.split = split;
     if (control.split) control.split.value = splits.indexOf(split);
@@ -260,7 +251,7 @@ const startItems = section => {
       find("item-affected-label").hidden = !isTested;
       control.affected.checked = control.affected.checked && isTested;
     }
-    describe();
+    find("split-facts").textContent = split.facts;
   };
 
   // Show the item of a link. What would hide it is cleared: a link leads somewhere, whatever was filtered before.
@@ -311,7 +302,7 @@ const startItems = section => {
     relist();
   });
   section.querySelectorAll("[hidden]").forEach(element => (element.hidden = false));
-  chooseSplit(worst);
+  chooseSplit(state.split);
   relist();
   return showItem;
 };
