@@ -33,6 +33,15 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_an_audit_of_calibration_does_not_need_scipy_stats():
+    # It takes a third of a second to import, as long as the audit of a small file.
+    code = (
+        "import sys, rightreasons.report.runner, rightreasons.calibration.question;"
+        "assert 'scipy.stats' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_load_by_name():
     assert rightreasons.load("ece", n_bins=10).compute(
         predictions=PREDICTIONS, references=REFERENCES

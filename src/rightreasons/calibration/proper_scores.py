@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
 from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.binning import BinSums, Flags
-from rightreasons.core.ordering import average_ties
+from rightreasons.core.ordering import argsort_scores, average_ties
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     MAX_BINS,
@@ -337,7 +337,7 @@ def selective_scores(
 def compute_aurc(confidence: Floats, correct: Flags) -> tuple[float, float]:
     """Return the AURC and the E-AURC of (N,) confidences, with (N,) whether each is correct."""
     # The order within a tie does not matter: its items share their mean rate below.
-    order = np.argsort(-confidence)
+    order = argsort_scores(confidence)[::-1]
     is_incorrect = (~correct[order]).astype(np.float64)
     # An item of a tie is incorrect with the mean rate of the tie.
     errors = average_ties(confidence[order], is_incorrect)

@@ -16,7 +16,7 @@ from rightreasons.calibration.confidences import ANSWER_KINDS, parse_top_label
 from rightreasons.calibration.errors import CalibrationResult
 from rightreasons.core.arrays import Floats
 from rightreasons.core.binning import Flags
-from rightreasons.core.ordering import average_ties
+from rightreasons.core.ordering import argsort_scores, average_ties
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of
@@ -233,7 +233,7 @@ def ece_sweep(
     check_one_of(norm, ("l1", "l2"), "norm")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
     # The order within a tie does not matter: its items share their mean accuracy below.
-    order = np.argsort(top.confidence)
+    order = argsort_scores(top.confidence)
     ordered = top.confidence[order]
     events_in_order = top.correct[order].astype(np.float64)
     rates = average_ties(ordered, events_in_order)

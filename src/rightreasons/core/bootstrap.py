@@ -288,9 +288,13 @@ def bootstrap_checked_mean(
         codes: (N,) cluster numbers. If None, the values are independent.
         resampling: Confidence level, number of resamples, and seed.
     """
+    # Draws are by position: sorted values make them independent of the order of the input.
+    if codes is None:
+        values = np.sort(values)
     # Resampled clusters differ in size, so that the number of values is a sum of its own.
     table = np.column_stack((values, np.ones(len(values))))
-    return _bootstrap_table(_divide_sums, table, codes, resampling)
+    units = table if codes is None else sum_rows(codes, table)
+    return _bootstrap_units(_divide_sums, units, resampling)
 
 
 def _divide_sums(totals: Floats) -> Floats:
@@ -334,23 +338,20 @@ def bootstrap_sums(
     """
     table = _parse_table(values)
     codes = number_clusters(clusters, len(table))
-    return _bootstrap_table(statistic, table, codes, resampling)
-
-
-def _bootstrap_table(
-    statistic: Callable[[Floats], Any],
-    table: Floats,
-    codes: NDArray[np.intp] | None,
-    resampling: Resampling,
-) -> Interval:
-    """Compute the interval of `bootstrap_sums` from a checked (N, S) table."""
-    if codes is None:
+    if codes is not None:
+        units = sum_rows(codes, table)
+    else:
         # Draws are by position: a fixed order of the values makes them independent of the input's.
         order = argsort_canonical(*table.T)
         # To select the rows of one column after the other is several times as fast.
         units = np.column_stack([column[order] for column in table.T])
-    else:
-        units = sum_rows(codes, table)
+    return _bootstrap_units(statistic, units, resampling)
+
+
+def _bootstrap_units(
+    statistic: Callable[[Floats], Any], units: Floats, resampling: Resampling
+) -> Interval:
+    """Compute the interval of `bootstrap_sums` from the (G, S) sums of independent units."""
     units = pool_units(units, resampling.seed)
     n_units = len(units)
     total = units.sum(axis=0)

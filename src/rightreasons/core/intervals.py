@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Floats
+from rightreasons.core.arrays import Floats, Positions
 from rightreasons.core.clusters import (
     UnitSums,
     count_numbered_units,
     number_clusters,
     sum_units,
 )
+from rightreasons.core.ordering import argsort_scores
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
@@ -625,29 +626,34 @@ def compute_placements(scores: Floats, events: NDArray[np.bool_]) -> tuple[float
         >>> compute_placements(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
         (0.875, array([1.  , 0.75, 0.75, 1.  ]))
     """
-    positive_scores = scores[events]
-    negative_scores = scores[~events]
+    positive_rows = _sort_rows(np.flatnonzero(events), scores)
+    negative_rows = _sort_rows(np.flatnonzero(~events), scores)
+    positive_scores = scores[positive_rows]
+    negative_scores = scores[negative_rows]
     placements = np.empty(len(scores))
-    placements[events] = _place_above(positive_scores, negative_scores)
-    # An item without the event should be below those with it. That is above, once signs are turned.
-    placements[~events] = _place_above(-negative_scores, -positive_scores)
+    twice_below = _count_twice_below(positive_scores, negative_scores)
+    placements[positive_rows] = twice_below / (2 * len(negative_rows))
+    # An item without the event should be below those with it.
+    twice_all = 2 * len(positive_rows)
+    twice_above = twice_all - _count_twice_below(negative_scores, positive_scores)
+    placements[negative_rows] = twice_above / twice_all
     return float(placements[events].mean()), placements
 
 
-def _place_above(scores: Floats, references: Floats) -> Floats:
-    """Return for each score the share of references below it, ties by one half."""
-    ordered_references = np.sort(references)
+def _sort_rows(rows: Positions, scores: Floats) -> Positions:
+    """Return rows in ascending order of their scores."""
+    return rows[argsort_scores(scores[rows])]
 
-    # Sorted queries let the binary search stay in the processor's cache: several times as fast for
-    # a million scores.
-    order = np.argsort(scores)
-    queries = scores[order]
-    n_below = np.searchsorted(ordered_references, queries, side="left")
-    n_below_or_equal = np.searchsorted(ordered_references, queries, side="right")
 
-    shares = np.empty(len(scores))
-    shares[order] = (n_below + n_below_or_equal) / (2 * len(references))
-    return shares
+def _count_twice_below(scores: Floats, references: Floats) -> Positions:
+    """Return twice the number of references below each score, where a tie counts one half.
+
+    Both are sorted: the binary search then stays in the processor's cache, and is several times as
+    fast for a million scores.
+    """
+    n_below = np.searchsorted(references, scores, side="left")
+    n_below_or_equal = np.searchsorted(references, scores, side="right")
+    return n_below + n_below_or_equal
 
 
 # ---------------------------------------------------------------------------------- helpers

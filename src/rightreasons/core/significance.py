@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import special
 
@@ -359,9 +360,6 @@ def poisson_binomial_p_values(
     Returns:
         The p-value of each number, as `poisson_binomial_p_value` returns it.
     """
-    # scipy.stats takes most of a second to import.
-    from scipy import stats
-
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
 
@@ -371,7 +369,7 @@ def poisson_binomial_p_values(
     n_trials_by_chance = np.bincount(groups, counts).astype(np.int64)
     pmf = np.ones(1)
     for chance, n_trials in zip(distinct_chances, n_trials_by_chance.tolist(), strict=True):
-        binomial_pmf = stats.binom.pmf(np.arange(n_trials + 1), n_trials, chance)
+        binomial_pmf = scipy.stats.binom.pmf(np.arange(n_trials + 1), n_trials, chance)
         pmf = np.convolve(pmf, np.asarray(binomial_pmf, dtype=np.float64))
 
     # Counts on both sides of the mean may be equally likely but for rounding.
@@ -526,13 +524,11 @@ def _fisher_p_value(
     n_second: int,
 ) -> float:
     """Return the p-value of Fisher's exact test for two rates."""
-    from scipy import stats
-
     table = [
         [first_hits, n_first - first_hits],
         [second_hits, n_second - second_hits],
     ]
-    return float(stats.fisher_exact(np.array(table)).pvalue)
+    return float(scipy.stats.fisher_exact(np.array(table)).pvalue)
 
 
 def _test_difference_of_rates(difference: float, units: UnitSums) -> float:

@@ -11,8 +11,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.bootstrap import make_quantile_interval
 from rightreasons.core.clusters import number_clusters
@@ -376,7 +376,7 @@ def _test_clusters(values: Counts, easy: Flags, units: Units) -> float:
     n_degrees = max(n_units - 1, 1)
     unit_errors = np.bincount(units, errors)
     variance += n_units / n_degrees * float((unit_errors**2).sum())
-    return float(2 * stats.t.sf(abs(gap) / np.sqrt(variance), n_degrees))
+    return float(2 * scipy.stats.t.sf(abs(gap) / np.sqrt(variance), n_degrees))
 
 
 def _resample_items(

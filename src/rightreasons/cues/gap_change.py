@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
@@ -165,10 +165,10 @@ def compare_gaps(
     has_runs = min(len(original_gaps), len(balanced_gaps)) > 1
     p_value = None
     if has_runs:
-        p_value = min(1.0, 2 * float(stats.t.sf(abs(difference) / deviation, n_degrees)))
+        p_value = min(1.0, 2 * float(scipy.stats.t.sf(abs(difference) / deviation, n_degrees)))
     method = METHOD if has_runs else f"{METHOD}; without the variation between runs"
     # The variance over items is the same in both cases; the runs add their own.
-    half_width = float(stats.t.isf((1 - resampling.level) / 2, n_degrees)) * deviation
+    half_width = float(scipy.stats.t.isf((1 - resampling.level) / 2, n_degrees)) * deviation
     return GapComparison(
         difference=difference,
         original=float(original_gaps.mean()),

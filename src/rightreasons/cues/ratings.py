@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.intervals import Interval, bounded_mean_interval, compute_wilson_ends
 from rightreasons.core.results import Result
@@ -234,7 +234,7 @@ def _compute_kappa_interval(
     # Half an item at each end, so that a share of 0 or 1 has a spread.
     smoothed = (n_items * share + 0.5) / (n_items + 1)
     n_effective = smoothed * (1 - smoothed) / (variance / scale**2)
-    quantile = float(stats.t.isf((1 - level) / 2, n_items - 1))
+    quantile = float(scipy.stats.t.isf((1 - level) / 2, n_items - 1))
     low_share, high_share = compute_wilson_ends(share, n_effective, quantile)
 
     high = minimum + scale * high_share

@@ -10,8 +10,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.arrays import Floats, to_numpy
 from rightreasons.core.errors import OptionError
@@ -264,7 +264,7 @@ def measure_rank_correlation(left: Floats, right: Floats) -> RankCorrelation:
     # With two items or a constant side, every order is as good as any other.
     if len(left) < 3 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return RankCorrelation(None, None, len(left))
-    result = stats.spearmanr(left, right)
+    result = scipy.stats.spearmanr(left, right)
     return RankCorrelation(float(result.statistic), float(result.pvalue), len(left))
 
 

@@ -10,8 +10,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.arrays import Floats, to_floats, to_numpy
 from rightreasons.core.bootstrap import bootstrap_mean
@@ -96,7 +96,7 @@ def paired_difficulty(
     # Wilcoxon's test discards pairs without a change, so it needs at least one change.
     p_value = None
     if delta.any():
-        p_value = float(stats.wilcoxon(delta).pvalue)
+        p_value = float(scipy.stats.wilcoxon(delta).pvalue)
     interval = None
     if resampling is not None and np.ptp(delta) > 0:
         interval = bootstrap_mean(delta, resampling=resampling)
@@ -169,7 +169,7 @@ def _measure_kernel_overlap(samples: list[NDArray[np.float64]]) -> float:
     low = min(map(np.min, samples)) - margin
     high = max(map(np.max, samples)) + margin
     grid = np.linspace(low, high, N_GRID_POINTS)
-    densities = [stats.gaussian_kde(sample)(grid) for sample in samples]
+    densities = [scipy.stats.gaussian_kde(sample)(grid) for sample in samples]
     # The grid ends where densities are almost 0; normalizing keeps two equal samples at 1.
     normalized = [density / density.sum() for density in densities]
     return float(np.minimum(*normalized).sum())

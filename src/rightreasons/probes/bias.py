@@ -10,8 +10,9 @@ import dataclasses
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.clusters import number_clusters, sum_units
@@ -185,7 +186,7 @@ def t_p_value(values: Floats, alternative: Alternative = "two-sided") -> float |
     # Equal values have no standard error.
     if len(values) < 2 or np.ptp(values) <= _ROUNDING_TOLERANCE:
         return None
-    return float(stats.ttest_1samp(values, 0.0, alternative=alternative).pvalue)
+    return float(scipy.stats.ttest_1samp(values, 0.0, alternative=alternative).pvalue)
 
 
 def wilcoxon_p_value(values: Floats, alternative: Alternative = "two-sided") -> float | None:
@@ -196,7 +197,7 @@ def wilcoxon_p_value(values: Floats, alternative: Alternative = "two-sided") -> 
     """
     if not values.any():
         return None
-    return float(stats.wilcoxon(values, alternative=alternative).pvalue)
+    return float(scipy.stats.wilcoxon(values, alternative=alternative).pvalue)
 
 
 class _ItemFigures(NamedTuple):

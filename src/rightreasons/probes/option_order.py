@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from rightreasons.core.arrays import to_floats
 from rightreasons.core.classification import MAX_CLASSES
@@ -271,7 +272,7 @@ def choices_only(
     # The test of independent items is exact.
     if units is None:
         p_value = float(
-            stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue
+            scipy.stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue
         )
     else:
         p_value = t_p_value(average_units(hits - majority, units), "greater") or 1.0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import UnreadAnswersError
