@@ -174,6 +174,45 @@ def test_an_answer_that_is_refused_cut_or_unread_is_wrong_and_named(tmp_path):
     assert "answer_unread" not in {row["kind"] for row in figures["groups"]}
 
 
+def test_drawn_answers_show_positions_epochs_cues_and_partial_confidences(tmp_path):
+    pytest.importorskip("inspect_ai")
+    draw = random.Random(6)
+
+    def answer(messages, *_):
+        # Half of the answers are A, wherever the correct choice is; every fifth is unreadable.
+        number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
+        letter = "A" if draw.random() < 0.5 else shown_letter(messages, "right")
+        content = "I cannot say." if number % 5 == 4 else f"ANSWER: {letter}"
+        # Only some answers have log-probabilities, of which most are not the largest.
+        return letters_first(content, logprobs=number % 3 > 0, share=0.3)
+
+    log, told = evaluated(tmp_path, answer, epochs=3)
+    figures, result = audited(log, tmp_path)
+
+    assert figures["low"] == pytest.approx(told["accuracy"], abs=1e-12)
+    assert figures["standard_error"] == pytest.approx(told["stderr"], abs=1e-12)
+    assert figures["lacks"] == {"no answer that can be read": 18}  # 6 items of 3 epochs
+    shares = {row["letter"]: row for row in figures["positions"]}
+    assert sum(row["picked"] for row in shares.values()) == pytest.approx(1.0)
+    assert shares["A"]["excess"]["low"] > 0
+    assert shares["A"]["accuracy"]["value"] > shares["B"]["accuracy"]["value"]
+    rates = [row["rate"]["value"] for row in figures["epochs"]["pass_rates"]]
+    assert rates[0] == pytest.approx(told["accuracy"])
+    assert rates[0] > rates[1] > rates[2]
+    assert result["cues"].status == "answered"
+    # The 16 readable items with log-probabilities, of 3 epochs each, have a confidence.
+    assert result["calibration"].status == "answered"
+    readable = [n for n in range(30) if n % 5 != 4 and n % 3 > 0]
+    assert result["calibration.accuracy"].n == 3 * len(readable)
+    page = result.page.read_text("utf-8")
+    for title in (
+        "Positions of the answers",
+        "Agreement across epochs",
+        "cannot be read, by reason",
+    ):
+        assert title in page
+
+
 # ------------------------------------------------------------------------------------------------------------- others
 
 
@@ -278,9 +317,9 @@ def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):
     log, _ = evaluated(tmp_path, answer)
     _, result = audited(log, tmp_path)
     why = {name: result[name].reason for name in ("calibration", "cues", "probes")}
-    for name in ("calibration", "cues"):
-        assert "--logprobs --top-logprobs 20" in why[name]
-        assert "output_type: multiple_choice" in why[name]
-    assert "has answers alone" in why["cues"]  # the log has choices, but not their scores
+    assert "--logprobs --top-logprobs 20" in why["calibration"]
+    assert "output_type: multiple_choice" in why["calibration"]
+    # Which choice was answered is all that cues need.
+    assert why["cues"] == ""
     assert "ask the model again" in why["probes"]
     assert not any("a question about multiple-choice data" in reason for reason in why.values())

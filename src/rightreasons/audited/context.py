@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from rightreasons.audited.splits import AuditSplit, safe_name
-from rightreasons.audited.stored import StoredModel
+from rightreasons.audited.stored_model import StoredModel
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.sentences import find_paragraph
@@ -156,6 +156,13 @@ class AuditContext:
     def answers_once(self) -> bool:
         """Whether each item has a single generated answer, and thus no confidence."""
         return bool(getattr(self.source, "answers_once", False))
+
+    @property
+    def has_confidences(self) -> bool:
+        """Whether answers have a confidence; of a log, whether some do."""
+        if self.stored is not None:
+            return self.stored.has_confidences
+        return not self.answers_once
 
     @property
     def unscored(self) -> bool:

@@ -64,7 +64,7 @@ def _describe_answers(
     context: AuditContext, split: AuditSplit, item: int, predicted: int
 ) -> tuple[str, str]:
     """Return the names of the label and of the prediction of an item."""
-    if context.stored is not None and context.answers_once:
+    if context.stored is not None and context.answers_once and context.task == "confidence":
         # A log of answers stores their words, besides whether they are correct.
         row = split.data[item]
         return str(row.get("target", "")), str(row.get("answer", ""))

@@ -53,7 +53,7 @@ class AuditSplit:
         fingerprint: Digest of ids, texts and labels.
         groups_column: Column of the sets or pairs of items; None for the default columns.
         left_out: (id, reason) of items that the model could not score. They are not among the N.
-        left_out_labels: Labels of these items, -1 for unlabeled ones.
+        before_exclusion: The split with these items; None if there are none.
     """
 
     name: str
@@ -67,7 +67,7 @@ class AuditSplit:
     fingerprint: str
     groups_column: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
-    left_out_labels: tuple[int, ...] = ()
+    before_exclusion: AuditSplit | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -169,16 +169,12 @@ class AuditSplit:
             return self
         rows = []
         left_out = []
-        labels = []
         for row, name in enumerate(self.ids):
             if name in reason_by_id:
                 left_out.append((name, reason_by_id[name]))
-                labels.append(int(self.labels[row]))
             else:
                 rows.append(row)
-        return dataclasses.replace(
-            self.take(rows), left_out=tuple(left_out), left_out_labels=tuple(labels)
-        )
+        return dataclasses.replace(self.take(rows), left_out=tuple(left_out), before_exclusion=self)
 
     def column(self, name: str) -> list[Any] | None:
         """Return a column of the data; None if there is no such column."""

@@ -1,7 +1,8 @@
 """Stored predictions instead of a model.
 
 `open_stored` reads a file of predictions, and returns a `StoredModel` with the items that the
-predictions belong to. `rightreasons.audited.stored_items` makes or matches these items.
+predictions belong to. `rightreasons.audited.stored_items` makes or matches these items, and
+`rightreasons.audited.choice_logs` opens logs of drawn answers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.choice_logs import is_choice_log, open_choice_log
 from rightreasons.audited.stored_items import (
     Task,
     get_class_names,
@@ -21,98 +23,23 @@ from rightreasons.audited.stored_items import (
     make_items,
     match_ids,
 )
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.audited.stored_model import StoredModel
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.options import parse_names
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_logits, check_ragged, check_scores
 from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.splits import AuditSplit
+    from rightreasons.io.columns import Columns
+    from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import Predictions
 
 FILE_SPLIT = "data"
 """Name of the split of a file of predictions that contains its items."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class StoredModel:
-    """Stored predictions for the items of a split, instead of the model that made them.
-
-    Attributes:
-        name: File of the predictions.
-        task: "classification", "multiple_choice", or "confidence" if only the confidences in given
-            answers are stored.
-        label_names: K names of the classes; None unless the task is classification.
-        ids: Ids of the items.
-        logits: Logits as in `Scores`.
-        probabilities: Exact probabilities as in `Scores`; None if logits are stored.
-        fingerprint: Digest of the columns.
-        used: Description of the columns that were read.
-        answers_once: Whether there is one answer per item and no confidence, as in a log of
-            generated answers.
-        label_match: Description of how the labels of the file were matched with its columns; "" if
-            the labels are those of a dataset.
-        unscored: Whether the items have choices, but the file has no scores of them.
-        logged: Names of the model and of its task; "" if the file does not contain them.
-        columns_used: Columns of the file that were read.
-        order_doubt: The sentence of `suggest_class_order` about the labels of the file, "" for none.
-    """
-
-    name: str
-    task: Task
-    label_names: tuple[str, ...] | None
-    ids: LazyArrowColumn
-    logits: NDArray[np.float64] | Ragged
-    probabilities: NDArray[np.float64] | Ragged | None
-    fingerprint: str
-    used: str
-    answers_once: bool = False
-    label_match: str = ""
-    unscored: bool = False
-    logged: tuple[str, str] = ("", "")
-    columns_used: tuple[str, ...] = ()
-    order_doubt: str = ""
-
-    def get_scores(self, split: AuditSplit) -> Scores:
-        """Return the stored scores of the items of a split, by their ids.
-
-        Raises:
-            ValueError: If an item has no prediction.
-        """
-        logits = self.logits
-        probabilities = self.probabilities
-        # An audit of all items in their order, which is usual, copies nothing.
-        if split.ids != self.ids:
-            rows = self._find_rows(split)
-            logits = take_rows(logits, rows)
-            if probabilities is not None:
-                probabilities = take_rows(probabilities, rows)
-        return Scores(
-            ids=split.ids,
-            logits=logits,
-            labels=split.labels,
-            label_names=self.label_names,
-            probabilities=probabilities,
-            kind="confidence" if self.task == "confidence" else "top_label",
-        )
-
-    def _find_rows(self, split: AuditSplit) -> NDArray[np.intp]:
-        """Return the row of the prediction of each item."""
-        import pyarrow.compute as pc
-
-        rows = pc.index_in(split.ids.arrow, value_set=self.ids.arrow)
-        if rows.null_count:
-            missing = split.ids[pc.index(pc.is_null(rows), True).as_py()]
-            raise ValueError(
-                f"Expected a prediction for each item of {split.name} in {self.name}, but "
-                f"{rows.null_count:,} of {len(split):,} have none, such as the id {missing!r}."
-            )
-        return np.asarray(rows.to_numpy(), dtype=np.intp)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +91,11 @@ def open_stored(
     _check_unused_options(settings, path, has_items=has_items)
     # A table in memory has a name as well, which the messages use.
     source = path if table is None else table
-    predictions = _read_predictions(source, stored, settings, with_labels=has_items)
+    named, options, file_name = _read_columns(source, stored, settings)
+    if has_items and is_choice_log(named, options):
+        model, rows = open_choice_log(named, path, settings)
+        return model, FILE_SPLIT, rows
+    predictions = _find_predictions(named, options, file_name, settings, with_labels=has_items)
     columns = make_table(predictions.columns, path)
     if has_items:
         task, rows = make_items(predictions, columns, path, settings)
@@ -215,26 +146,48 @@ def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool)
             )
 
 
-def _read_predictions(
-    source: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool
-) -> Predictions:
-    """Read predictions from a file or a table.
+def _read_columns(
+    source: Any, stored: StoredOptions, settings: AuditOptions
+) -> tuple[Columns, PredictionOptions, str]:
+    """Read the columns of a file or a table.
 
     Args:
         source: The file or the table.
         stored: Columns of the predictions.
         settings: Columns and names of the labels.
-        with_labels: Whether the labels are those of the file.
+
+    Returns:
+        The columns, the options of predictions, and the name of the file.
     """
     from rightreasons.io.opened_columns import read_columns
-    from rightreasons.io.predictions import find_predictions
 
     options = stored.of_predictions(
         label_column=settings.label_column,
         first_label=settings.first_label,
         label_names=parse_names(settings.label_names),
     )
-    columns, options, file_name = read_columns(source, options)
+    return read_columns(source, options)
+
+
+def _find_predictions(
+    columns: Columns,
+    options: PredictionOptions,
+    file_name: str,
+    settings: AuditOptions,
+    *,
+    with_labels: bool,
+) -> Predictions:
+    """Find predictions among columns.
+
+    Args:
+        columns: Column by name.
+        options: Options of predictions.
+        file_name: Name of the file, for errors.
+        settings: Columns and names of the labels.
+        with_labels: Whether the labels are those of the file.
+    """
+    from rightreasons.io.predictions import find_predictions
+
     if not with_labels:
         # The names are about the labels of the dataset.
         options = options.replace(label_names=None)

@@ -69,13 +69,13 @@ def make_items(
 
     table = make_dataset(columns, path)
     if predictions.references is None:
-        return "multiple_choice", _make_choice_items(table, settings)
+        return "multiple_choice", make_choice_items(table, settings)
     task = _find_task(predictions, settings)
     items = _make_labeled_items(predictions, table, task, path, settings)
     return task, _append_columns(items, table)
 
 
-def _make_choice_items(table: datasets.Dataset, settings: AuditOptions) -> datasets.Dataset:
+def make_choice_items(table: datasets.Dataset, settings: AuditOptions) -> datasets.Dataset:
     """Make items with choices; their labels are positions of choices."""
     from rightreasons.io.tables import open_multiple_choice
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.choice_logs import select_confident_answers
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.examples import make_example
 from rightreasons.audited.splits import AuditSplit, safe_name
@@ -245,6 +246,8 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
         # One generated answer has no probability: the elicited confidences are all there is.
         return CalibrationAnswers(context, elicited)
 
+    # A log of drawn answers may have a confidence in some of them only.
+    context = select_confident_answers(context)
     resampling = context.resampling
     items = _judge_split(context, context.primary, options.n_bins)
     measured = measure_calibration(items, resampling=resampling)

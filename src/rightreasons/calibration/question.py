@@ -201,8 +201,8 @@ CALIBRATION = Question(
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
         # One generated answer per item has no probability, so its confidence must be elicited.
-        Need("stored", lambda context, options: context.stored is None or not context.answers_once),
-        Need("elicited", lambda context, options: options.elicit or not context.answers_once),
+        Need("stored", lambda context, options: context.stored is None or context.has_confidences),
+        Need("elicited", lambda context, options: options.elicit or context.has_confidences),
     ),
     measure=measure,
     doubt=doubt_normalization,

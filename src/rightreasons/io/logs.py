@@ -56,8 +56,11 @@ UNREAD = "answer_unread"
 LACK = "answer_lack"
 """The column that says why a sample holds no answer, "" where it holds one; not there where all do."""
 
-LEFT_OUT = "answers_left_out"
-"""The column that holds, in every row, how many samples without an answer are not among the rows."""
+NO_READABLE_ANSWER = "no answer that can be read"
+"""Reason of an answer that ended as it should, and cannot be read."""
+
+PICKED = "answer_choice"
+"""The column of a log of drawn answers with the index of the choice of each answer, -1 for no answer."""
 
 _TOLD = frozenset(("id", "number", "task", "text", "text_pair", "turns"))
 """Fields of such a document that are columns of their own, or none."""
@@ -124,7 +127,7 @@ def _lacks(
     With `read_alone`, one that could be read is an answer, however it ended.
     """
     lacks = [
-        (reply.no_answer_reason or ("no answer that can be read" if lost else ""))
+        (reply.no_answer_reason or (NO_READABLE_ANSWER if lost else ""))
         if lost or not read_alone
         else ""
         for reply, lost in zip(replies, unread, strict=True)
@@ -359,20 +362,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     }
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= field_columns(metadata, columns)
-    confidences = columns.get("confidence")
-    if confidences is None:
-        return _judged(columns, where)
-    n_unread = columns.pop("answer").count("")
-    if n_unread:
-        columns[LEFT_OUT] = [n_unread] * len(confidences)
-    _warn(n_unread, len(confidences), where, "have no answer")
-    _warn(
-        confidences.count(None) - n_unread,
-        len(confidences),
-        where,
-        "tell no log-probability of their answer",
-    )
-    return _with_value(columns, confidences)
+    return _judged(columns, where)
 
 
 def _whole(log: Row, where: str) -> list[Row]:
@@ -461,16 +451,54 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
         for place, value, gold in zip(picked, right, labels, strict=True)
     ]
     columns["answer"] = ["" if place is None else LETTERS[place] for place in picked]
-    if any(place in row for place, row in zip(picked, by_place, strict=True)):
-        del columns["label"]  # whether an answer was right is said by `correct`
-        columns["confidence"] = [
-            math.exp(row[place]) if place in row else None
-            for place, row in zip(picked, by_place, strict=True)
-        ]
-        return columns
+    columns[PICKED] = [-1 if place is None else place for place in picked]
+    confidences = _answer_confidences(picked, by_place)
+    if any(confidence is not None for confidence in confidences):
+        columns["confidence"] = confidences
     return columns | _lacks(
         map(_reply_of, samples), [place is None for place in picked], read_alone=True
     )
+
+
+def _answer_confidences(
+    picks: Sequence[int | None], by_choice: Sequence[Mapping[int, float]]
+) -> list[float | None]:
+    """Return the probability of each answer; None if the log does not contain it.
+
+    Args:
+        picks: Index of the choice of each answer, None for no answer.
+        by_choice: Choice -> its log-probability, for each sample.
+    """
+    confidences: list[float | None] = []
+    for pick, log_probabilities in zip(picks, by_choice, strict=True):
+        confidence = None
+        if pick is not None and pick in log_probabilities:
+            confidence = math.exp(log_probabilities[pick])
+        confidences.append(confidence)
+    return confidences
+
+
+def select_confident_answers(columns: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return the rows of a log of drawn answers that have a confidence, without the label.
+
+    Whether a drawn answer is correct is known from the column `correct`. Columns of any other file,
+    and of a log without confidences, are returned as they are.
+
+    Args:
+        columns: Column by name.
+        where: Name of the file, for warnings.
+    """
+    if PICKED not in columns or "confidence" not in columns:
+        return columns
+    confidences = list(columns["confidence"])
+    n_unread = sum(pick < 0 for pick in columns[PICKED])
+    n_missing = sum(confidence is None for confidence in confidences)
+    _warn(n_unread, len(confidences), where, "have no answer")
+    _warn(n_missing - n_unread, len(confidences), where, "tell no log-probability of their answer")
+    # The remaining rows all have an answer.
+    unused = (PICKED, "label", "answer", UNREAD, LACK)
+    selected = {name: column for name, column in columns.items() if name not in unused}
+    return _with_value(selected, confidences)
 
 
 def _letter_of(mark: str, choices: Sequence[str]) -> int | None:

@@ -77,7 +77,7 @@ from rightreasons.io.headings import (
     list_ending_columns,
     make_heading_key,
 )
-from rightreasons.io.logs import NORMALIZED, UNREAD
+from rightreasons.io.logs import NORMALIZED, UNREAD, select_confident_answers
 from rightreasons.io.opened_columns import get_columns, read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.reading import parse_table, pipeline_columns
@@ -309,6 +309,7 @@ def find_predictions(
     for option in ("confidence_column", "correct_column", "label_column"):
         if (name := getattr(options, option)) is not None:
             named_column(columns, name, option, where)
+    columns = select_confident_answers(columns, where)
     roles = roles_of(columns, where, options)
     warn_of_doubts(roles.doubts)
     predictions = _read_roles(roles, with_labels=with_labels, answers_alone=answers_alone)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import tempfile
 import warnings
 from collections import Counter
@@ -12,37 +11,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.audited.scoring import score_audit
-from rightreasons.core.clusters import select_clusters
-from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate
+from rightreasons.core.clusters import count_units, select_clusters
+from rightreasons.core.estimates import Estimate, estimate_rate
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm, two_rates_p_value
-from rightreasons.io.logs import LACK, LEFT_OUT, UNREAD
+from rightreasons.io.logs import LACK, PICKED, UNREAD
 from rightreasons.models.replies.gates import (
     MAX_DEPENDENCE_P,
     MAX_UNREAD_FOR_VERDICT,
     compute_dependence,
 )
-from rightreasons.models.running import NO_WORDS
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import p_equals, percent
+from rightreasons.report.answer_tables import (
+    AnswerEpochs,
+    AnswerPosition,
+    make_epoch_table,
+    make_position_table,
+    make_reason_table,
+    measure_epochs,
+    measure_positions,
+)
+from rightreasons.report.given_answers import GivenAnswers, collect_answers, shorten_reason
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.splits import AuditSplit
     from rightreasons.core.options import Options
     from rightreasons.page.question import Question
 
 _BY_ANSWER = "Whether an answer can be read depends on the correct answer (p {p})"
 
-_MOST_GROUPS = 12
-_LOOK = 1000  # rows that tell a column of many values, without reading all of it
+MAX_GROUPS = 12
+"""Largest number of values of a column by which answers are grouped."""
+
+N_INSPECTED_ROWS = 1000
+"""Number of rows that show whether a column has few values."""
+
 _OURS = frozenset(
     {
         LACK,
-        LEFT_OUT,
+        PICKED,
         "id",
         "text",
         "text_pair",
@@ -97,6 +108,8 @@ class AnswerFigures(Result):
             choice, and by length of the answer: those that are right least often first. () if whether an answer is
             read depends on the correct answer.
         unread_p: p-value of unread answers that do not depend on the correct answer (`compute_dependence`).
+        positions: Picked and correct positions of the choices; () without choices.
+        epochs: Agreement of several answers to one item; None if each item has one.
     """
 
     split: str
@@ -111,6 +124,8 @@ class AnswerFigures(Result):
     agreement: Estimate | None
     groups: tuple[AnswerGroup, ...]
     unread_p: float = 1.0
+    positions: tuple[AnswerPosition, ...] = ()
+    epochs: AnswerEpochs | None = None
 
     @property
     def is_unread_by_answer(self) -> bool:
@@ -162,6 +177,17 @@ class AnswerFigures(Result):
             said += f" {_BY_ANSWER.format(p=p_equals(self.unread_p))}."
         return said
 
+    def list_tables(self) -> list[Table]:
+        """Return the tables of the page: groups, positions, epochs, and unread answers."""
+        tables = [self.table()]
+        if self.positions:
+            tables.append(make_position_table(self.positions))
+        if self.epochs is not None:
+            tables.append(make_epoch_table(self.epochs))
+        if self.lacks:
+            tables.append(make_reason_table(dict(self.lacks), self.n_items))
+        return tables
+
     def table(self) -> Table:
         """The accuracy by group, as a table of the page."""
         return Table(
@@ -192,83 +218,72 @@ class AnswerFigures(Result):
 
 
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
-    """Count the right answers of a log or a prompted model to the primary split; None where no label is known."""
-    split = context.primary
-    if not context.has_scores(split) or not split.labeled.any():
+    """Count the correct answers of a log or a prompted model to the primary split.
+
+    Returns:
+        The figures; None if no label is known.
+    """
+    answers = collect_answers(context)
+    if answers is None:
         return None
-    scores = context.scores(split)
-    known = split.labeled
-    right = split.labels == 1 if context.task == "confidence" else scores.predicted == split.labels
-    right = right[known]
-    unread = _list_unread(split, known)
-    more = [
-        _named(reason) for _, reason in split.left_out if reason != NO_WORDS
-    ]  # of which nothing was asked
-    more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
-    units = select_clusters(split.clusters, known)
-    codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
-    codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(
-        np.int64
-    )
-    hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
-    n_units = int(codes.max()) + 1
-    clusters = None if n_units == len(hits) else codes
-    accuracy = estimate_rate(hits, context.resampling, clusters)
+    resampling = context.resampling
+    accuracy = estimate_rate(answers.is_correct, resampling, answers.clusters)
     if accuracy is None:
         return None
-    squares = (np.bincount(codes, hits - hits.mean()) ** 2).sum()
-    counts = Counter(lack for lack in (*unread, *more) if lack)
-    readable = np.ones(len(right), dtype=np.bool_)
-    if unread:
-        readable = np.array([not lack for lack in unread], dtype=np.bool_)
-    unread_p = _test_dependence(split, known, readable)
+    n_items = len(answers)
+    is_read = answers.is_read
+    n_by_reason = Counter(reason for reason in answers.reasons if reason)
+    mean = float(answers.is_correct.mean())
+    epochs = measure_epochs(answers, resampling)
+    unread_p = compute_dependence((~is_read).tolist(), _list_labels(answers))
+    # Groups of which different parts are read are not compared.
+    groups: list[AnswerGroup] = []
+    if unread_p >= MAX_DEPENDENCE_P:
+        groups = _measure_groups(answers, resampling)
     return AnswerFigures(
-        split=split.name,
-        n_items=len(hits),
-        n_units=n_units,
+        split=context.primary.name,
+        n_items=n_items,
+        n_units=count_units(answers.clusters, n_items),
         accuracy=accuracy,
-        standard_error=None
-        if n_units < 2
-        else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
-        low=float(hits.mean()),
-        high=float(hits.mean()) + sum(counts.values()) / len(hits),
+        standard_error=_compute_standard_error(answers),
+        low=mean,
+        high=mean + sum(n_by_reason.values()) / n_items,
         of_read=estimate_rate(
-            right[readable], context.resampling, select_clusters(units, readable)
+            answers.is_correct[is_read], resampling, select_clusters(answers.clusters, is_read)
         ),
-        lacks=dict(counts.most_common()),
-        agreement=_agreement(right, units, split, context),
-        groups=tuple(_groups(split, right, known, units, context))
-        if unread_p >= MAX_DEPENDENCE_P
-        else (),
+        lacks=dict(n_by_reason.most_common()),
+        agreement=None if epochs is None else epochs.agreement,
+        groups=tuple(groups),
         unread_p=unread_p,
+        positions=measure_positions(answers, resampling),
+        epochs=epochs,
     )
 
 
-def _test_dependence(
-    split: AuditSplit, labeled: NDArray[np.bool_], readable: NDArray[np.bool_]
-) -> float:
-    """Return the p-value of unread answers that do not depend on the correct answer.
-
-    The items that the model could not score are among the unread ones.
-    """
-    labels = split.labels[labeled].tolist()
-    unread = (~readable).tolist()
-    for (_, reason), label in zip(split.left_out, split.left_out_labels, strict=True):
-        if label >= 0 and reason != NO_WORDS:
-            labels.append(label)
-            unread.append(True)
-    return compute_dependence(unread, labels)
+def _list_labels(answers: GivenAnswers) -> list[Any]:
+    """Return the correct answers, for the test that unread ones do not depend on them."""
+    if answers.task != "confidence":
+        return list(answers.labels.tolist())
+    # The labels are outcomes, which are "incorrect" for each unread answer. Targets that rarely
+    # repeat, as of open questions, form no groups.
+    targets = answers.column("target")
+    if targets is None or len(set(map(str, targets))) > MAX_GROUPS:
+        return [0] * len(answers)
+    return [str(target) for target in targets]
 
 
-def _list_unread(split: AuditSplit, labeled: NDArray[np.bool_]) -> list[str]:
-    """Return why the answer to each labeled item cannot be read, "" if it can.
-
-    The list is empty if the data do not tell, as for scores: then all answers can be read.
-    """
-    reasons = split.column(LACK)
-    if reasons is None:
-        return []
-    return [reasons[row] for row in np.flatnonzero(labeled).tolist()]
+def _compute_standard_error(answers: GivenAnswers) -> float | None:
+    """Return the standard error of the accuracy over clusters; None for one cluster."""
+    n_items = len(answers)
+    units = np.arange(n_items)
+    if answers.clusters is not None:
+        units = np.unique(answers.clusters, return_inverse=True)[1]
+    n_units = int(units.max()) + 1
+    if n_units < 2:
+        return None
+    deviations = answers.is_correct - answers.is_correct.mean()
+    squares = (np.bincount(units, deviations) ** 2).sum()
+    return float(np.sqrt(n_units / (n_units - 1) * squares) / n_items)
 
 
 def withheld(
@@ -342,91 +357,77 @@ def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
     items: dict[str, list[str]] = {}
     for name, reason in (context.prompted.failures if context.prompted is not None else {}).items():
         if name not in known:
-            items.setdefault(_named(reason), []).append(name)
+            items.setdefault(shorten_reason(reason), []).append(name)
     return [(reason, len(names), names[0]) for reason, names in items.items()]
 
 
-def _named(reason: str) -> str:
-    """Return a reason without the text that it quotes."""
-    # The reason quotes the reply, which differs from item to item.
-    if reason.startswith("no answer in"):
-        return "no answer that can be read"
-    return reason
+def _measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[AnswerGroup]:
+    """Return the accuracy of each group of answers, the lowest first."""
+    groups = []
+    for kind, values in _list_columns(answers).items():
+        texts = np.array([str(value) for value in values])
+        for name in sorted(set(texts.tolist())):
+            is_inside = texts == name
+            clusters = select_clusters(answers.clusters, is_inside)
+            accuracy = estimate_rate(answers.is_correct[is_inside], resampling, clusters)
+            if accuracy is None:
+                continue
+            p_value = two_rates_p_value(answers.is_correct, is_inside, clusters=answers.clusters)
+            groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
+    corrected = holm(np.array([group.p_value for group in groups]))
+    tested = []
+    for group, p_value in zip(groups, corrected.tolist(), strict=True):
+        tested.append(dataclasses.replace(group, p_value=p_value))
+    return sorted(tested, key=lambda group: group.accuracy.value or 0.0)
 
 
-def _agreement(
-    right: NDArray[np.bool_], units: NDArray[Any] | None, split: AuditSplit, context: AuditContext
-) -> Estimate | None:
-    if units is None or split.column("source_id") is None:
-        return None
-    codes = np.unique(units, return_inverse=True)[1]
-    sizes = np.bincount(codes).astype(np.float64)
-    hits = np.bincount(codes, right)
-    pairs = sizes * (sizes - 1)
-    alike = hits * (hits - 1) + (sizes - hits) * (sizes - hits - 1)
-    several = pairs > 0
-    return (
-        estimate_mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0))
-        if several.any()
-        else None
-    )
+def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
+    """Return the columns by which answers are grouped: slices, positions, and lengths."""
+    columns = _find_slices(answers)
+    if answers.is_multiple_choice:
+        positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
+        columns["place of the right choice"] = positions
+    for name in _ANSWERS:
+        texts = answers.column(name)
+        if texts is not None:
+            columns |= _group_by_length("length of the answer", texts)
+            break
+    questions = answers.column("prompt") or answers.column("text") or []
+    return columns | _group_by_length("length of the question", questions)
 
 
-def _groups(
-    split: AuditSplit,
-    right: NDArray[np.bool_],
-    known: NDArray[np.bool_],
-    units: NDArray[Any] | None,
-    context: AuditContext,
-) -> list[AnswerGroup]:
-    """Return the accuracy by slice, by place of the right choice, and by thirds of the length of the answer."""
-    columns = _slices(split, right, known)
-    if context.task == "multiple_choice":
-        columns["place of the right choice"] = [
-            f"choice {label + 1}" for label in split.labels.tolist()
-        ]
-    given = next((held for name in _ANSWERS if (held := split.column(name)) is not None), [])
-    if len({len(str(text)) for text in given}) > 3:
-        lengths = np.array([len(str(text)) for text in given])
-        ends = np.quantile(lengths, [1 / 3, 2 / 3])
-        columns["length of the answer"] = np.array(["short", "middle", "long"])[
-            np.searchsorted(ends, lengths)
-        ].tolist()
-    rows = []
-    for kind, column in columns.items():
-        values = np.array([str(value) for value in column])[known]
-        for value in sorted(set(values.tolist())):
-            inside = values == value
-            share = estimate_rate(right[inside], context.resampling, select_clusters(units, inside))
-            if share is not None:
-                p_value = two_rates_p_value(right, inside, clusters=units)
-                rows.append(AnswerGroup(kind, value, int(inside.sum()), share, p_value))
-    corrected = holm(np.array([row.p_value for row in rows]))
-    rows = [
-        dataclasses.replace(row, p_value=float(p)) for row, p in zip(rows, corrected, strict=True)
-    ]
-    return sorted(rows, key=lambda row: row.accuracy.value or 0.0)
+def _group_by_length(kind: str, texts: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the thirds of texts by length; {} if there are too few lengths."""
+    lengths = np.array([len(str(text)) for text in texts])
+    if len(set(lengths.tolist())) <= 3:
+        return {}
+    ends = np.quantile(lengths, [1 / 3, 2 / 3])
+    names = np.array(["short", "middle", "long"])
+    return {kind: names[np.searchsorted(ends, lengths)].tolist()}
 
 
-def _slices(
-    split: AuditSplit, right: NDArray[np.bool_], known: NDArray[np.bool_]
-) -> dict[str, list[Any]]:
-    """Return the further columns that part the items: of few values, which say neither the label nor what is right."""
-    found = {}
-    for name, feature in split.data.features.items():
-        if (
-            name in _OURS
-            or name in _ANSWERS
-            or getattr(feature, "dtype", "") not in ("string", "bool", "int64")
-        ):
+def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
+    """Return the columns of few values that are neither the label nor say what is correct."""
+    slices = {}
+    for name, feature in answers.split.data.features.items():
+        if name in _OURS or name in _ANSWERS:
             continue
-        if len(set(split.data[name][:_LOOK])) > _MOST_GROUPS:
+        if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
             continue
-        values = split.column(name) or []
-        n_distinct = len(set(values))
-        labels = set(zip(values, split.labels.tolist(), strict=True))
-        hits = set(zip(itertools.compress(values, known), right.tolist(), strict=True))
-        says_right = len(hits) <= n_distinct and 0 < right.sum() < len(right)
-        if 1 < n_distinct <= _MOST_GROUPS and len(labels) > n_distinct and not says_right:
-            found[name] = ["none" if value is None else value for value in values]
-    return found
+        # The first rows tell a column of many values, without reading all of it.
+        if len(set(answers.split.data[name][:N_INSPECTED_ROWS])) > MAX_GROUPS:
+            continue
+        values = answers.column(name) or []
+        n_values = len(set(values))
+        n_pairs = len(set(zip(values, answers.labels.tolist(), strict=True)))
+        if 1 < n_values <= MAX_GROUPS and n_pairs > n_values and not _is_outcome(values, answers):
+            slices[name] = ["none" if value is None else value for value in values]
+    return slices
+
+
+def _is_outcome(values: Sequence[Any], answers: GivenAnswers) -> bool:
+    """Return whether the values of a column determine which answers are correct."""
+    if answers.is_correct.all() or not answers.is_correct.any():
+        return False
+    pairs = set(zip(values, answers.is_correct.tolist(), strict=True))
+    return len(pairs) <= len(set(values))

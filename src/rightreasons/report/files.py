@@ -511,7 +511,11 @@ def page_of(
     left_out = [
         (split.name, name, reason) for split in context.splits for name, reason in split.left_out
     ]
-    tables = [] if answers is None else [answers.table()]
+    # A log of drawn answers shows most by its answers, which then have a place of their own.
+    answer_tables: list[Table] = [] if answers is None else answers.list_tables()
+    tables: list[Table] = []
+    if not (context.stored is not None and context.answers_once):
+        tables, answer_tables = answer_tables, []
     for key, title, columns, rows in (
         (
             "left_out",
@@ -541,6 +545,7 @@ def page_of(
             prompt=prompt,
             made=say.pairs("made"),
             made_tables=tables,
+            answer_tables=answer_tables,
             command=command,
             subject=shown,
             items=collect_items(context, figures),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.opening import open_inputs
 from rightreasons.audited.splits import Role, choose_splits, take_splits
-from rightreasons.audited.stored import StoredModel, open_stored
+from rightreasons.audited.stored import open_stored
+from rightreasons.audited.stored_model import StoredModel
 from rightreasons.audited.task_data import add_training_split
 from rightreasons.io.row_sources import add_row_options
 from rightreasons.report.reproduction import list_arguments, make_audit_command

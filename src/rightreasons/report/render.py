@@ -101,6 +101,7 @@ class Page:
         outcomes: The questions in the order of the page.
         made: (name, value) pairs about how the page was made.
         made_tables: Tables about the same.
+        answer_tables: Tables of what the answers of a log show without any question.
         command: Command that makes the page again; "" if there is none.
         subject: What the finding of the first screen begins with, in place of the heading; "" for a
             page about several models, whose sections keep their order and are no problems.
@@ -118,6 +119,7 @@ class Page:
     outcomes: Sequence[Outcome]
     made: Sequence[tuple[str, str]]
     made_tables: Sequence[Table] = ()
+    answer_tables: Sequence[Table] = ()
     command: str = ""
     subject: str = ""
     items: PageItems | None = None

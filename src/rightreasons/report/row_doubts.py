@@ -14,7 +14,7 @@ import numpy as np
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.label_names import BY_NUMBER, suggest_class_order
-from rightreasons.io.logs import LACK, LEFT_OUT, UNREAD
+from rightreasons.io.logs import LACK, PICKED, UNREAD
 from rightreasons.io.row_checks import (
     Outcomes,
     RowDoubt,
@@ -36,7 +36,7 @@ TEXTS = ("text", "text_pair", "prompt", "choices")
 OURS = (
     UNREAD,
     LACK,
-    LEFT_OUT,
+    PICKED,
     "source_id",
     "pair_id",
     "mirrored",

@@ -1,0 +1,173 @@
+"""Logs of drawn answers to items with choices, as stored predictions.
+
+Each answer is one choice or none. `open_choice_log` makes a `StoredModel` of a log, and
+`select_confident_answers` the part of an audit that has a confidence in its answers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.stored_items import get_ids, make_choice_items
+from rightreasons.audited.stored_model import StoredModel
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.scores import Scores
+from rightreasons.io.logs import LACK, NO_READABLE_ANSWER, PICKED, logged
+from rightreasons.io.options import AuditOptions, PredictionOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
+
+CORRECT = "correct"
+"""Column of a log that says whether the harness counts an answer as correct."""
+
+COLUMN_OPTIONS = ("label_column", "score_columns", "confidence_column", "correct_column")
+"""Options that name the columns of predictions; a log whose columns are named is read by them."""
+
+
+def is_choice_log(columns: Mapping[str, Any], options: PredictionOptions) -> bool:
+    """Return whether a file is a log of drawn answers to items with choices."""
+    has_named_columns = any(getattr(options, name) is not None for name in COLUMN_OPTIONS)
+    return PICKED in columns and not has_named_columns
+
+
+def open_choice_log(
+    columns: Mapping[str, Any], path: str, settings: AuditOptions
+) -> tuple[StoredModel, datasets.Dataset]:
+    """Return the answers of a log, and its items.
+
+    Args:
+        columns: Columns of the log.
+        path: Path of the log.
+        settings: Options of the columns of items.
+    """
+    from rightreasons.io.arrow_tables import make_dataset, make_table
+    from rightreasons.io.reading import digest_table
+
+    table = make_table(columns, path)
+    items = make_choice_items(make_dataset(table, path), settings)
+    ids = get_ids(items)
+    picks = np.array(columns[PICKED], dtype=np.int64)
+    confidences = _get_confidences(columns)
+    model = StoredModel(
+        name=path,
+        task="multiple_choice",
+        label_names=None,
+        ids=ids,
+        logits=make_pick_logits(picks, [len(choices) for choices in items["choices"][:]]),
+        probabilities=None,
+        fingerprint=digest_table(table),
+        used=_describe_columns(confidences),
+        answers_once=True,
+        confidences=confidences,
+        failures=_list_failures(columns, picks, ids),
+        logged=logged(path, columns),
+        columns_used=(PICKED, "label", CORRECT, "answer"),
+    )
+    return model, items
+
+
+def make_pick_logits(picks: NDArray[np.int64], n_choices: list[int]) -> Ragged:
+    """Return scores of which the picked choice of each item has the largest, as `Prompted` does.
+
+    Args:
+        picks: (N,) index of the picked choice, -1 for no answer.
+        n_choices: Number of choices of each item.
+
+    Example:
+        >>> [row.tolist() for row in make_pick_logits(np.array([1, -1]), [3, 2])]
+        [[-inf, 0.0, -inf], [0.0, 0.0]]
+    """
+    rows = []
+    for pick, size in zip(picks.tolist(), n_choices, strict=True):
+        # The scores of an item without an answer are never read.
+        row = np.zeros(size)
+        if pick >= 0:
+            row[:] = -np.inf
+            row[pick] = 0.0
+        rows.append(row)
+    return Ragged.of(np.concatenate(rows), n_choices)
+
+
+def _get_confidences(columns: Mapping[str, Any]) -> NDArray[np.float64] | None:
+    """Return the (N,) confidence in each answer, NaN if unknown; None if the log contains none."""
+    if "confidence" not in columns:
+        return None
+    confidences = []
+    for confidence in columns["confidence"]:
+        confidences.append(float("nan") if confidence is None else float(confidence))
+    return np.array(confidences)
+
+
+def _describe_columns(confidences: NDArray[np.float64] | None) -> str:
+    if confidences is None:
+        return "answers without scores"
+    n_known = int(np.isfinite(confidences).sum())
+    return f"answers, {n_known:,} of {len(confidences):,} with a confidence"
+
+
+def _list_failures(
+    columns: Mapping[str, Any], picks: NDArray[np.int64], ids: Any
+) -> dict[str, str]:
+    """Return the reason why a sample has no answer, by its id."""
+    reasons = columns.get(LACK)
+    failures = {}
+    for row in np.flatnonzero(picks < 0).tolist():
+        reason = "" if reasons is None else reasons[row]
+        failures[ids[row]] = reason or NO_READABLE_ANSWER
+    return failures
+
+
+def select_confident_answers(context: AuditContext) -> AuditContext:
+    """Return the part of an audit of a log that has a confidence in its answers.
+
+    Its labels are whether each answer is correct. Any other audit is returned as it is.
+    """
+    stored = context.stored
+    if stored is None or stored.confidences is None:
+        return context
+    split = context.primary
+    rows_by_id = dict(zip(stored.ids, stored.confidences.tolist(), strict=True))
+    confidences = np.array([rows_by_id[name] for name in split.ids])
+    is_known = np.isfinite(confidences) & split.labeled
+    rows = np.flatnonzero(is_known)
+    is_correct = get_correctness(split, context.scores(split))
+    selected = dataclasses.replace(
+        split, data=split.data.select(rows), labels=is_correct[rows].astype(np.int64)
+    )
+    scores = _make_confidence_scores(selected, confidences[rows])
+    return dataclasses.replace(
+        context,
+        source=dataclasses.replace(stored, task="confidence", answers_once=False),
+        primary=selected,
+        comparisons=(),
+        answers={selected.name: scores},
+    )
+
+
+def _make_confidence_scores(split: AuditSplit, confidences: NDArray[np.float64]) -> Scores:
+    from rightreasons.core.validation import check_logits
+
+    return Scores(
+        ids=split.ids,
+        logits=check_logits(confidences, scores="probabilities"),
+        labels=split.labels,
+        probabilities=confidences,
+        kind="confidence",
+    )
+
+
+def get_correctness(split: AuditSplit, scores: Scores) -> NDArray[np.bool_]:
+    """Return (N,) whether each answer is correct, as the harness counts if its log says so."""
+    column = split.column(CORRECT)
+    if column is not None:
+        return np.array(column).astype(bool)
+    return np.asarray(scores.predicted == split.labels)

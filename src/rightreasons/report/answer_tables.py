@@ -1,0 +1,277 @@
+"""What answers alone show: preferred positions of the choices, and agreement across epochs.
+
+`measure_positions` compares the positions that a model picks with those of the correct choices.
+`measure_epochs` measures how the answers to one item agree. Neither needs scores, so that a log of
+drawn answers has both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.clusters import select_clusters
+from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.page.parts import Column, Table
+from rightreasons.report.given_answers import GivenAnswers
+
+MAX_POSITIONS = 12
+"""Largest number of choices of which each position has a row."""
+
+MAX_POWER = 8
+"""Largest number of answers that pass^k counts."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerPosition(Result):
+    """How often the choice at a position is picked, and how often it is correct.
+
+    Attributes:
+        letter: Letter of the position, in the order of the data.
+        n_correct: Number of items whose correct choice is there.
+        gold: Share of the items whose correct choice is there.
+        picked: Share of the items whose answer is there.
+        excess: `picked` minus `gold`, over the items with an answer.
+        accuracy: Share of correct answers among the items whose correct choice is there; None
+            without such items.
+    """
+
+    letter: str
+    n_correct: int
+    gold: float
+    picked: float
+    excess: Estimate
+    accuracy: Estimate | None
+
+
+@dataclasses.dataclass(frozen=True)
+class PassRate(Result):
+    """How often several answers to one item are all correct (pass^k).
+
+    Attributes:
+        k: Number of answers.
+        rate: Probability that k answers to an item, drawn without replacement, are all correct,
+            averaged over the items.
+    """
+
+    k: int
+    rate: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerEpochs(Result):
+    """How several answers to one item agree.
+
+    Attributes:
+        n_items: Number of items with several answers.
+        n_epochs: Smallest number of answers to one of them.
+        agreement: Share of pairs of answers to an item that are both correct or both incorrect.
+        majority: Share of the items whose most frequent answer is correct, as by the reducer "mode"
+            of inspect_ai.
+        pass_rates: pass^k for each k from 1.
+    """
+
+    n_items: int
+    n_epochs: int
+    agreement: Estimate
+    majority: Estimate
+    pass_rates: tuple[PassRate, ...]
+
+
+def measure_positions(answers: GivenAnswers, resampling: Resampling) -> tuple[AnswerPosition, ...]:
+    """Compare the positions of the picked choices with those of the correct ones.
+
+    Args:
+        answers: The answers.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        A row per position; () if the items have no choices, more than `MAX_POSITIONS` of them, or
+        no answer that can be read.
+    """
+    if not answers.is_multiple_choice or not answers.is_read.any():
+        return ()
+    n_positions = max(len(choices) for choices in answers.column("choices") or [[]])
+    if n_positions > MAX_POSITIONS:
+        return ()
+    # An answer that cannot be read picks no position, and would lower the share of each.
+    is_read = answers.is_read
+    labels = answers.labels[is_read]
+    picks = answers.picks[is_read]
+    clusters = select_clusters(answers.clusters, is_read)
+    positions = []
+    for index in range(n_positions):
+        is_gold = labels == index
+        is_picked = picks == index
+        differences = is_picked.astype(np.float64) - is_gold
+        excess = estimate_mean(differences, resampling, bounds=(-1.0, 1.0), clusters=clusters)
+        # An unreadable answer is incorrect wherever the correct choice is.
+        is_inside = answers.labels == index
+        accuracy = estimate_rate(
+            answers.is_correct[is_inside],
+            resampling,
+            select_clusters(answers.clusters, is_inside),
+        )
+        if excess is None:
+            continue
+        position = AnswerPosition(
+            letter=LETTERS[index],
+            n_correct=int(is_inside.sum()),
+            gold=float(is_gold.mean()),
+            picked=float(is_picked.mean()),
+            excess=excess,
+            accuracy=accuracy,
+        )
+        positions.append(position)
+    return tuple(positions)
+
+
+def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpochs | None:
+    r"""Measure how the answers to one item agree, and whether all of them are correct.
+
+    With c of the n answers to an item correct, \(\text{pass}^k = \binom{c}{k} / \binom{n}{k}\).
+
+    Args:
+        answers: The answers.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        The figures; None if no item has several answers.
+
+    References:
+        Yao et al. (2024), "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
+        Domains", section 3 (pass^k).
+    """
+    if not answers.has_epochs:
+        return None
+    units = np.unique(np.asarray(answers.clusters), return_inverse=True)[1]
+    sizes = np.bincount(units)
+    n_correct = np.bincount(units, answers.is_correct).astype(np.int64)
+    is_repeated = sizes > 1
+    if not is_repeated.any():
+        return None
+    pairs = sizes * (sizes - 1)
+    # Ordered pairs of answers that are both correct, or both incorrect.
+    n_incorrect = sizes - n_correct
+    n_equal = n_correct * (n_correct - 1) + n_incorrect * (n_incorrect - 1)
+    agreement = estimate_mean(
+        n_equal[is_repeated] / pairs[is_repeated], resampling, bounds=(0.0, 1.0)
+    )
+    majority = estimate_rate(_find_majority(answers, units)[is_repeated], resampling)
+    if agreement is None or majority is None:
+        return None
+    n_epochs = int(sizes[is_repeated].min())
+    pass_rates = []
+    for k in range(1, min(n_epochs, MAX_POWER) + 1):
+        estimate = _estimate_pass_hat(n_correct[is_repeated], sizes[is_repeated], k, resampling)
+        if estimate is not None:
+            pass_rates.append(PassRate(k, estimate))
+    return AnswerEpochs(
+        n_items=int(is_repeated.sum()),
+        n_epochs=n_epochs,
+        agreement=agreement,
+        majority=majority,
+        pass_rates=tuple(pass_rates),
+    )
+
+
+def _find_majority(answers: GivenAnswers, units: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the most frequent score of each item is "correct"; the first of equal ones counts."""
+    scores_by_unit: dict[int, Counter[bool]] = {}
+    for unit, is_correct in zip(units.tolist(), answers.is_correct.tolist(), strict=True):
+        scores_by_unit.setdefault(unit, Counter())[is_correct] += 1
+    # `Counter.most_common` keeps the order of first occurrence, as the reducer of inspect_ai does.
+    majority = []
+    for unit in range(len(scores_by_unit)):
+        score, _ = scores_by_unit[unit].most_common(1)[0]
+        majority.append(score)
+    return np.array(majority, dtype=np.bool_)
+
+
+def _estimate_pass_hat(
+    n_correct: NDArray[np.int64], sizes: NDArray[np.int64], k: int, resampling: Resampling
+) -> Estimate | None:
+    shares = []
+    for count, size in zip(n_correct.tolist(), sizes.tolist(), strict=True):
+        shares.append(math.comb(count, k) / math.comb(size, k))
+    return estimate_mean(np.array(shares), resampling, bounds=(0.0, 1.0))
+
+
+# ---------------------------------------------------------------------------------- tables
+
+
+def make_position_table(positions: tuple[AnswerPosition, ...]) -> Table:
+    """Return the positions as a table of the page."""
+    rows = []
+    for position in positions:
+        rows.append(
+            (
+                position.letter,
+                position.gold,
+                position.picked,
+                position.excess,
+                position.n_correct,
+                position.accuracy,
+            )
+        )
+    return Table(
+        key="positions",
+        title="Positions of the answers and of the correct choices",
+        columns=(
+            Column("letter", "Position", "text"),
+            Column("gold", "Correct there", "share"),
+            Column("picked", "Picked", "share"),
+            Column(
+                "excess", "Difference", "share", "Share of picks minus share of correct choices."
+            ),
+            Column("n", "Correct there, items", "count"),
+            Column("accuracy", "Accuracy on them", "share"),
+        ),
+        rows=tuple(rows),
+        note="Items without an answer that can be read count for the accuracy alone.",
+        source="Zheng et al. 2024",
+    )
+
+
+def make_epoch_table(epochs: AnswerEpochs) -> Table:
+    """Return the agreement across epochs as a table of the page."""
+    rows: list[tuple[str, Estimate]] = [
+        ("Pairs of answers that agree", epochs.agreement),
+        ("Most frequent answer correct (mode)", epochs.majority),
+    ]
+    for pass_rate in epochs.pass_rates:
+        name = "One answer correct (mean)"
+        if pass_rate.k > 1:
+            name = f"{pass_rate.k} of {pass_rate.k} answers correct (pass^{pass_rate.k})"
+        rows.append((name, pass_rate.rate))
+    return Table(
+        key="epochs",
+        title=f"Agreement across epochs: {epochs.n_items:,} items, {epochs.n_epochs} or more answers each",
+        columns=(Column("figure", "Figure", "text"), Column("value", "Share of items", "share")),
+        rows=tuple(rows),
+        source="pass^k: Yao et al. 2024",
+    )
+
+
+def make_reason_table(n_by_reason: dict[str, int], n_items: int) -> Table:
+    """Return the reasons of answers that cannot be read as a table of the page."""
+    rows = []
+    for reason, count in n_by_reason.items():
+        rows.append((reason, count, count / n_items))
+    return Table(
+        key="unread",
+        title="Answers that cannot be read, by reason",
+        columns=(
+            Column("reason", "Reason", "text"),
+            Column("n", "Answers", "count"),
+            Column("share", "Share", "share"),
+        ),
+        rows=tuple(rows),
+    )

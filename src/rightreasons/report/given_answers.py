@@ -1,0 +1,130 @@
+"""The answers of a model to the labeled items of an audit, with those that cannot be read.
+
+`collect_answers` puts them in one place, so that a figure counts an unreadable answer as incorrect,
+as harnesses do, and still knows its position, its epoch and its group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.choice_logs import get_correctness
+from rightreasons.io.logs import LACK, NO_READABLE_ANSWER
+from rightreasons.models.running import NO_WORDS
+
+if TYPE_CHECKING:
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
+
+NO_ANSWER = -1
+"""Pick of an item without an answer that can be read."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GivenAnswers:
+    """Answers to the N labeled items that the model was asked.
+
+    Attributes:
+        split: The split with all its items.
+        rows: (N,) rows of the split.
+        labels: (N,) labels.
+        picks: (N,) predictions, -1 for an answer that cannot be read.
+        is_correct: (N,) whether the answer is correct; one that cannot be read is not.
+        reasons: N reasons why an answer cannot be read, "" if it can.
+        clusters: (N,) names of the samples or groups; None for independent items.
+        task: Task of the audit; predictions of "multiple_choice" are positions of choices.
+    """
+
+    split: AuditSplit
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    picks: NDArray[np.int64]
+    is_correct: NDArray[np.bool_]
+    reasons: list[str]
+    clusters: NDArray[Any] | None
+    task: str
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def is_multiple_choice(self) -> bool:
+        """Whether predictions are positions of choices."""
+        return self.task == "multiple_choice"
+
+    @property
+    def is_read(self) -> NDArray[np.bool_]:
+        """(N,) whether each answer can be read."""
+        return np.array([not reason for reason in self.reasons], dtype=np.bool_)
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether the log contains several answers to the same item."""
+        return self.clusters is not None and self.split.column("source_id") is not None
+
+    def column(self, name: str) -> list[Any] | None:
+        """Return the N values of a column of the data; None if there is no such column."""
+        values = self.split.column(name)
+        if values is None:
+            return None
+        return [values[row] for row in self.rows.tolist()]
+
+
+def collect_answers(context: AuditContext) -> GivenAnswers | None:
+    """Return the answers to the primary split; None if no label is known, or no answer."""
+    answered = context.primary
+    if not context.has_scores(answered) or not answered.labeled.any():
+        return None
+    split = answered.before_exclusion or answered
+    reasons = dict(answered.left_out)
+    picks = np.full(len(split), NO_ANSWER, dtype=np.int64)
+    is_correct = np.zeros(len(split), dtype=np.bool_)
+    is_answered = np.ones(len(split), dtype=np.bool_)
+    if reasons:
+        is_answered = np.array([name not in reasons for name in split.ids])
+    scores = context.scores(answered)
+    picks[is_answered] = scores.predicted
+    if context.task == "confidence":
+        is_correct[is_answered] = answered.labels == 1
+    elif context.stored is not None and context.stored.answers_once:
+        is_correct[is_answered] = get_correctness(answered, scores)
+    else:
+        is_correct[is_answered] = scores.predicted == answered.labels
+
+    # Nothing was asked about an item without words.
+    is_asked = np.ones(len(split), dtype=np.bool_)
+    if reasons:
+        is_asked = np.array([reasons.get(name) != NO_WORDS for name in split.ids])
+    rows = np.flatnonzero(split.labeled & is_asked)
+    clusters = split.clusters
+    return GivenAnswers(
+        split=split,
+        rows=rows,
+        labels=split.labels[rows],
+        picks=picks[rows],
+        is_correct=is_correct[rows],
+        reasons=_list_reasons(split, reasons, rows),
+        clusters=None if clusters is None else clusters[rows],
+        task=context.task,
+    )
+
+
+def _list_reasons(split: AuditSplit, reasons: dict[str, str], rows: NDArray[np.int64]) -> list[str]:
+    """Return why each answer cannot be read, by the log or by the model; "" if it can."""
+    from_log = split.column(LACK)
+    if from_log is not None:
+        return [from_log[row] for row in rows.tolist()]
+    if not reasons:
+        return [""] * len(rows)
+    return [shorten_reason(reasons.get(split.ids[row], "")) for row in rows.tolist()]
+
+
+def shorten_reason(reason: str) -> str:
+    """Return a reason without the text that it quotes, which differs from item to item."""
+    if reason.startswith("no answer in"):
+        return NO_READABLE_ANSWER
+    return reason
