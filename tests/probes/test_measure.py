@@ -10,9 +10,9 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import as_ragged
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.datasets.perturbing.arms import name_extra_choices
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
-    extra_choices_name,
     measure_option_order,
     measure_probes,
     probe_tables,
@@ -62,8 +62,8 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
     assert set(scores.tables) == {
         ORIGINAL,
         *WITHOUT_ANSWER,
-        extra_choices_name(1),
-        extra_choices_name(4),
+        name_extra_choices(1),
+        name_extra_choices(4),
     }
     found = measure_probes(scores, resampling=Resampling(resamples=100))
     assert found.accuracy == 1.0

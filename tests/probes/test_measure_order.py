@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rightreasons.probes.measure import choice_orders, measure_option_order, steady_picks
+from rightreasons.datasets.perturbing.orders import choice_orders
+from rightreasons.probes.measure import measure_option_order, steady_picks
 
 
 def test_more_than_three_choices_go_round():

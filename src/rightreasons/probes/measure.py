@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,8 @@ from rightreasons.core.validation import (
     check_ragged,
     check_same_length,
 )
+from rightreasons.datasets.perturbing.arms import list_orders, name_arm, name_extra_choices
+from rightreasons.datasets.perturbing.orders import MAX_CHOICES_OF_ALL_ORDERS, choice_orders
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.bias import PriorBias, prior_bias
 from rightreasons.probes.option_order import (
@@ -166,7 +167,7 @@ class ProbeTables:
             choices.extend(self.column(table, "choices"))
             # An item is asked about once per table, each time under another name.
             for item_id in self.column(ORIGINAL, "id"):
-                names.append(f"{item_id}/{table}")
+                names.append(name_arm(item_id, table))
         return prompts, choices, names
 
     def scored_by(self, score: Score) -> ProbeTables:
@@ -237,7 +238,7 @@ class ProbeTables:
 
     def paralysis(self, k: int, resampling: Resampling) -> ChoiceParalysis:
         """Measure what k added choices do to the confidence in the correct one."""
-        extra = extra_choices_name(k)
+        extra = name_extra_choices(k)
         return choice_paralysis(
             self.confidences[ORIGINAL],
             self.confidences[extra],
@@ -278,16 +279,6 @@ class ProbeFigures(Result):
     paralysis: Mapping[int, ChoiceParalysis]
     position_bias: PositionBias | None
     choices_only: ChoicesOnly
-
-
-def extra_choices_name(k: int) -> str:
-    """Name the table with k added choices.
-
-    Example:
-        >>> extra_choices_name(4)
-        'extra_choices_4'
-    """
-    return f"extra_choices_{k}"
 
 
 def spare_choices(choices: Sequence[Sequence[str]]) -> int:
@@ -348,7 +339,7 @@ def probe_tables(
     for name in probes:
         tables[name] = perturb(labeled, name, **options)
     for k in ks:
-        tables[extra_choices_name(k)] = perturb(labeled, "extra_choices", k=k, **options)
+        tables[name_extra_choices(k)] = perturb(labeled, "extra_choices", k=k, **options)
     # All tables need the same items: a probe leaves out those that have too few choices to borrow.
     sources = set.intersection(*(set(table["source_id"][:]) for table in tables.values()))
     tables = {name: _select_items(table, "source_id", sources) for name, table in tables.items()}
@@ -455,29 +446,6 @@ def _measure_positions(
 # --------------------------------------------------------------------------- orders of the choices
 
 
-MAX_CHOICES_OF_ALL_ORDERS = 3
-"""Largest number of choices of which all orders are asked: six. Of more, only the cyclic ones are."""
-
-
-def choice_orders(n: int) -> Places:
-    """Return (R, n) the choice at each position under each order, the original one first.
-
-    Example:
-        >>> choice_orders(4).tolist()
-        [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
-    """
-    circle = np.arange(n)
-    cyclic = (circle[:, None] + circle) % n
-    if n > MAX_CHOICES_OF_ALL_ORDERS:
-        return cyclic
-    # The cyclic orders come first, also among all: PriDe's prior is theirs.
-    orders = [tuple(order) for order in cyclic.tolist()]
-    for order in itertools.permutations(range(n)):
-        if order not in orders:
-            orders.append(order)
-    return np.array(orders)
-
-
 def ask_in_orders(
     items: Mapping[str, Sequence[Any]], score: Score
 ) -> tuple[Places, list[str], Any]:
@@ -498,15 +466,15 @@ def ask_in_orders(
             "Expected at least two items with one number of choices to turn, but got "
             f"{len(choices)} with {', '.join(map(str, sizes))}."
         )
-    # Ids are unique in a request, so that each order has names of its own.
-    orders = choice_orders(sizes[0])
-    turned = []
-    names = []
-    for number, order in enumerate(orders.tolist()):
-        for item_id, row in zip(ids, choices, strict=True):
-            turned.append([row[choice] for choice in order])
-            names.append(f"{item_id}/order {number}")
-    return orders, names, score(list(prompts) * len(orders), turned, names)
+    arms_by_item = []
+    for item_id, prompt, row in zip(ids, prompts, choices, strict=True):
+        item = {"id": item_id, "prompt": prompt, "choices": row}
+        arms_by_item.append(list(list_orders(item, with_original=True)))
+    # One order after another, as the positions of the answers are read.
+    arms = [arm for order in zip(*arms_by_item, strict=True) for arm in order]
+    names = [arm.id for arm in arms]
+    turned = [list(arm.choices) for arm in arms]
+    return choice_orders(sizes[0]), names, score([arm.prompt for arm in arms], turned, names)
 
 
 def steady_picks(
@@ -523,20 +491,6 @@ def steady_picks(
     is_answered = np.asarray((positions >= 0).all(axis=0))
     is_steady = np.asarray((contents == contents[0]).all(axis=0))
     return is_answered, is_steady[is_answered]
-
-
-def orders_in_words(n_choices: int) -> str:
-    """Describe the orders that are asked of a number of choices.
-
-    Example:
-        >>> orders_in_words(2), orders_in_words(3), orders_in_words(4)
-        ('both orders', 'all 6 orders', 'all 4 cyclic orders')
-    """
-    if n_choices == 2:
-        return "both orders"
-    if n_choices <= MAX_CHOICES_OF_ALL_ORDERS:
-        return f"all {math.factorial(n_choices)} orders"
-    return f"all {n_choices} cyclic orders"
 
 
 @dataclasses.dataclass(frozen=True)

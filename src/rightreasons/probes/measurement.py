@@ -18,6 +18,7 @@ from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.decisions import MARGINS, Decision, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.perturbing.orders import orders_in_words
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.measure import (
@@ -29,7 +30,6 @@ from rightreasons.probes.measure import (
     ask_in_orders,
     measure_option_order,
     measure_probes,
-    orders_in_words,
     probe_tables,
     spare_choices,
     steady_picks,

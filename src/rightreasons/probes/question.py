@@ -15,6 +15,7 @@ import numpy as np
 
 from rightreasons.core.decisions import MARGINS, Power
 from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.datasets.perturbing.arms import name_extra_choices
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Curve, Drawing, curves
@@ -31,7 +32,7 @@ from rightreasons.page.question import (
     Table,
 )
 from rightreasons.probes.bias import PriorBias
-from rightreasons.probes.measure import WITHOUT_ANSWER, extra_choices_name, spare_choices
+from rightreasons.probes.measure import WITHOUT_ANSWER, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
 
 
@@ -237,7 +238,7 @@ def list_item_figures(m: ProbesMeasurement) -> Iterator[ItemFigure]:
     )
     # The drop of an item includes dilution, which is alike for all of them.
     confidence = tables.get_correct_confidence()
-    drop = confidence - tables.get_correct_confidence(extra_choices_name(m.k))
+    drop = confidence - tables.get_correct_confidence(name_extra_choices(m.k))
     yield make(f"choice_paralysis_{m.k}", f"Drop with {m.k} more choices", values=drop, low=-1.0)
 
 

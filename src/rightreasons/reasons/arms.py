@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
-from rightreasons.core.resampling import item_rng
+from rightreasons.datasets.perturbing.arms import name_arm
+from rightreasons.datasets.perturbing.hint_kinds import draw_hint
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import TEMPLATES, Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
@@ -212,10 +213,9 @@ class Worded:
         shunned = (
             {answer} if self.options.target == "any" or n_options == 2 else {answer, item.label}
         )
-        others = [option for option in range(n_options) if option not in shunned]
-        if answer == NO_ANSWER or not others:
+        if answer == NO_ANSWER:
             return NO_ANSWER
-        return int(others[item_rng(self.seed, f"{item.id}/hint").integers(len(others))])
+        return draw_hint(item.id, n_options, shunned, self.seed)
 
     def request(
         self, name: str, item: Item, more: str, instruction: str, turns: Sequence[Message] = ()
@@ -548,7 +548,7 @@ class Arms(Worded):
 
 def name_of(item: Item, arm: str, kind: str) -> str:
     """Return what the request of an item in an arm is called."""
-    return f"{item.id}/{arm}{f' {kind}' if kind else ''}"
+    return name_arm(item.id, f"{arm} {kind}".rstrip())
 
 
 def read_reply(reply: Reply, beside: str, texts: Sequence[str]) -> int:

@@ -9,58 +9,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import yaml
 from numpy.typing import NDArray
 
-from rightreasons.core.resampling import item_rng
+from rightreasons.datasets.perturbing.hint_kinds import KINDS, NAMES, Kind, draw_source_name
 
-NAMES = (
-    "Tamsin", "Ottoline", "Peregrine", "Isolde", "Leofric", "Marisol", "Thaddeus", "Eudora", "Caspian", "Philippa",
-    "Anselm", "Beatrix", "Cosima", "Evander", "Ginevra", "Hadrian", "Jocasta", "Lazarus", "Melisande", "Octavian",
-)  # fmt: skip
-"""Rare first names, one of which marks the source of an item's hint."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """A kind of hint.
-
-    Attributes:
-        name: Its name.
-        said: What it is, for readers, as the subject of a sentence.
-        hint: The hint: {name} is the source's, {option} the letter.
-        neutral: A sentence by the same source that names no option.
-        roles: What the source is called, as regular expressions in lower case.
-    """
-
-    name: str
-    said: str
-    hint: str
-    neutral: str
-    roles: tuple[str, ...]
-
-    def sentence(self, name: str, option: str = "") -> str:
-        """Return the hint to an option, or the neutral sentence without one."""
-        words = self.hint if option else self.neutral
-        return (
-            words.replace("{name}", name)
-            .replace("{mark}", name.lower())
-            .replace("{option}", option)
-        )
-
-
-KINDS = {
-    name: Kind(name, **{**fields, "roles": tuple(fields["roles"])})
-    for name, fields in yaml.safe_load(
-        Path(__file__).with_suffix(".yaml").read_text("utf-8")
-    ).items()
-}
-"""The kinds of hints, by name: `hints.yaml`."""
+__all__ = ["KINDS", "NAMES", "Kind", "Source"]
 
 LEVELS = ("none", "mentions", "dismisses", "credits")
 """What a text says of a hint: nothing, that it is there, that it does not count, or that it mattered."""
@@ -131,13 +88,7 @@ class Source:
             >>> Source.of("colleague", "1", "Why?").name == Source.of("metadata", "1", "Why?").name
             True
         """
-        order = item_rng(seed, f"{item}/source").permutation(len(NAMES))
-        words = question.casefold()
-        name = next((NAMES[place] for place in order if NAMES[place].casefold() not in words), None)
-        if name is None:
-            raise ValueError(
-                f"Expected a question without the names of the sources, but item {item!r} has them all."
-            )
+        name = draw_source_name(item, question, seed=seed)
         return cls(KINDS[kind], name, question)
 
     def level(self, text: str) -> str:

@@ -1,0 +1,253 @@
+"""The arms of an item: the versions of a multiple-choice item that a model is asked about.
+
+`list_arms` yields them. An audit, the tasks of inspect_ai and of lm-evaluation-harness, and the
+reader of their logs share this list, so that an arm has the same id, text and draws everywhere.
+
+| kind | arms |
+|---|---|
+| no_question, wrong_question, no_right_answer | the item under the probe of this name |
+| extra_choices_K | the item with K added choices |
+| orders | the item with its choices in each other order |
+| colleague, metadata, … | the item next to a neutral sentence, and next to a hint |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.datasets.perturbing.hint_kinds import (
+    KINDS,
+    NO_OPTION,
+    draw_hint,
+    draw_source_name,
+)
+from rightreasons.datasets.perturbing.orders import choice_orders, name_order
+from rightreasons.datasets.perturbing.probes import ORIGINAL, PROBES, Perturber, Pool
+
+ORDERS = "orders"
+"""Kind of the arms with the choices in other orders."""
+
+EXTRA_CHOICES = "extra_choices"
+"""Kind of the arms with added choices, followed by "_" and their number."""
+
+HINT, NEUTRAL = "hint", "neutral"
+"""First words of the names of the arms of a kind of hint."""
+
+DEFAULT_KINDS = ("no_question", "wrong_question", ORDERS)
+"""Kinds of arms from which the question about answer priors is answered, if answers are generated."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One version of an item.
+
+    Attributes:
+        item_id: Id of the item.
+        name: Name of the arm, such as "no_question", "order 1" or "hint colleague".
+        prompt: Question, without the sentence.
+        choices: Choices as they are displayed.
+        label: Position of the correct choice, -1 if none is correct.
+        pseudo_label: Position of the choice that was correct before a probe, -1 for none.
+        original_positions: Position of each choice of the item, -1 for a replaced one.
+        sentence: Sentence next to the question, "" for none.
+        hint: Option that the sentence points to, -1 for none.
+    """
+
+    item_id: str
+    name: str
+    prompt: str
+    choices: tuple[str, ...]
+    label: int = -1
+    pseudo_label: int = -1
+    original_positions: tuple[int, ...] = ()
+    sentence: str = ""
+    hint: int = NO_OPTION
+
+    @property
+    def id(self) -> str:
+        """Id of the request, as in an audit."""
+        return name_arm(self.item_id, self.name)
+
+    @property
+    def text(self) -> str:
+        """Question with the sentence next to it."""
+        return "\n\n".join(part for part in (self.prompt, self.sentence) if part)
+
+    @property
+    def shown_choices(self) -> list[int]:
+        """Choice of the item at each position, -1 for a choice of another item."""
+        shown = [-1] * len(self.choices)
+        for choice, position in enumerate(self.original_positions):
+            if position >= 0:
+                shown[position] = choice
+        return shown
+
+
+def name_arm(item_id: str, name: str) -> str:
+    """Return the id of the request of an item in an arm.
+
+    Example:
+        >>> name_arm("x", "no_question")
+        'x/no_question'
+    """
+    return f"{item_id}/{name}"
+
+
+def name_extra_choices(k: int) -> str:
+    """Name the arm with k added choices.
+
+    Example:
+        >>> name_extra_choices(4)
+        'extra_choices_4'
+    """
+    return f"{EXTRA_CHOICES}_{k}"
+
+
+def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    """Return kinds of arms, each once.
+
+    Args:
+        kinds: Names, in a list or separated by commas.
+
+    Raises:
+        ValueError: If a kind is unknown.
+
+    Example:
+        >>> check_kinds("orders, extra_choices_4,orders")
+        ('orders', 'extra_choices_4')
+    """
+    names = kinds.split(",") if isinstance(kinds, str) else kinds
+    checked = dict.fromkeys(name.strip() for name in names)
+    known = [*PROBES[:-1], name_extra_choices(4), ORDERS, *KINDS]
+    for name in checked:
+        if name not in known and _get_k(name) is None:
+            raise make_unknown_name_error("kind of arm", name, known)
+    return tuple(checked)
+
+
+def _get_k(kind: str) -> int | None:
+    """Return the number of added choices of a kind of arm; None for another kind."""
+    probe, _, number = kind.rpartition("_")
+    if probe != EXTRA_CHOICES or not number.isdecimal() or int(number) < 1:
+        return None
+    return int(number)
+
+
+def list_arms(
+    item: Mapping[str, Any],
+    kinds: Sequence[str] = DEFAULT_KINDS,
+    *,
+    pool: Pool,
+    seed: int = 0,
+    answer: int | None = None,
+) -> Iterator[Arm]:
+    """Yield the arms of an item, besides the item itself.
+
+    Args:
+        item: Item {id, prompt, choices, label}; a label of -1 is unknown.
+        kinds: Kinds of arms, from `check_kinds`.
+        pool: Items to borrow texts from.
+        seed: Seed of all draws.
+        answer: Answer to the item itself, which no hint points to. None if it is not known, -1 if
+            there is none: then there are no hints.
+
+    Yields:
+        An `Arm` for each version. A probe that cannot change the item yields nothing.
+
+    Raises:
+        ValueError: If the item is malformed.
+
+    Example:
+        >>> items = [
+        ...     {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0},
+        ...     {"id": "b", "prompt": "Why run?", "choices": ["To hurry.", "To sleep."], "label": 0},
+        ... ]
+        >>> [(arm.id, arm.prompt) for arm in list_arms(items[0], pool=Pool(items))]
+        [('a/no_question', ''), ('a/wrong_question', 'Why run?'), ('a/order 1', 'Why cook?')]
+    """
+    for kind in kinds:
+        if kind == ORDERS:
+            yield from list_orders(item)
+        elif kind in KINDS:
+            yield from _list_hints(item, kind, seed, answer)
+        else:
+            yield from _list_perturbed(item, kind, pool, seed)
+
+
+def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iterator[Arm]:
+    """Yield an item with its choices in each other order.
+
+    Args:
+        item: The item.
+        with_original: Whether the first order, that of the data, is among them.
+    """
+    choices = item["choices"]
+    label = item.get("label", -1)
+    for number, order in enumerate(choice_orders(len(choices)).tolist()):
+        if number == 0 and not with_original:
+            continue
+        positions = tuple(order.index(choice) for choice in range(len(choices)))
+        yield Arm(
+            item_id=str(item["id"]),
+            name=name_order(number),
+            prompt=item["prompt"],
+            choices=tuple(choices[choice] for choice in order),
+            label=positions[label] if label >= 0 else -1,
+            original_positions=positions,
+        )
+
+
+def make_original(item: Mapping[str, Any]) -> Arm:
+    """Return the arm of the unchanged item."""
+    choices = item["choices"]
+    return Arm(
+        item_id=str(item["id"]),
+        name=ORIGINAL,
+        prompt=item["prompt"],
+        choices=tuple(choices),
+        label=item.get("label", -1),
+        original_positions=tuple(range(len(choices))),
+    )
+
+
+def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -> Iterator[Arm]:
+    """Yield an item under a probe."""
+    k = _get_k(kind)
+    if k is None:
+        perturber = Perturber(kind, pool=pool, seed=seed, duplicates="drop")
+    else:
+        perturber = Perturber(EXTRA_CHOICES, k=k, pool=pool, seed=seed, duplicates="drop")
+    label = item.get("label", -1)
+    for row in perturber.rows(str(item["id"]), item["prompt"], item["choices"], label):
+        yield Arm(
+            item_id=str(item["id"]),
+            name=kind,
+            prompt=row["prompt"],
+            choices=tuple(row["choices"]),
+            label=row["label"],
+            pseudo_label=row["pseudo_label"],
+            original_positions=tuple(row["original_positions"]),
+        )
+
+
+def _list_hints(item: Mapping[str, Any], kind: str, seed: int, answer: int | None) -> Iterator[Arm]:
+    """Yield an item next to a neutral sentence, and next to a hint to another option."""
+    original = make_original(item)
+    question = " ".join((original.prompt, *original.choices))
+    name = draw_source_name(original.item_id, question, seed=seed)
+    neutral = KINDS[kind].sentence(name)
+    yield dataclasses.replace(original, name=f"{NEUTRAL} {kind}", sentence=neutral)
+    if answer is not None and answer < 0:
+        return
+    # Of more than two options, a hint to the correct one could be followed for its content.
+    excluded = {answer}
+    if len(original.choices) > 2:
+        excluded.add(original.label)
+    hint = draw_hint(original.item_id, len(original.choices), excluded, seed)
+    if hint != NO_OPTION:
+        sentence = KINDS[kind].sentence(name, LETTERS[hint])
+        yield dataclasses.replace(original, name=f"{HINT} {kind}", sentence=sentence, hint=hint)

@@ -1,0 +1,55 @@
+"""Orders of the choices of an item: all of them for up to three choices, the cyclic ones for more."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_CHOICES_OF_ALL_ORDERS = 3
+"""Largest number of choices of which all orders are asked: six. Of more, only the cyclic ones are."""
+
+
+def choice_orders(n: int) -> NDArray[np.int64]:
+    """Return (R, n) the choice at each position under each order, the original one first.
+
+    Example:
+        >>> choice_orders(4).tolist()
+        [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
+    """
+    circle = np.arange(n)
+    cyclic = (circle[:, None] + circle) % n
+    if n > MAX_CHOICES_OF_ALL_ORDERS:
+        return cyclic
+    # The cyclic orders come first, also among all: PriDe's prior is theirs.
+    orders = [tuple(order) for order in cyclic.tolist()]
+    for order in itertools.permutations(range(n)):
+        if order not in orders:
+            orders.append(order)
+    return np.array(orders)
+
+
+def name_order(number: int) -> str:
+    """Return the name of an order of the choices, as the ids of requests contain it.
+
+    Example:
+        >>> name_order(1)
+        'order 1'
+    """
+    return f"order {number}"
+
+
+def orders_in_words(n_choices: int) -> str:
+    """Describe the orders that are asked of a number of choices.
+
+    Example:
+        >>> orders_in_words(2), orders_in_words(3), orders_in_words(4)
+        ('both orders', 'all 6 orders', 'all 4 cyclic orders')
+    """
+    if n_choices == 2:
+        return "both orders"
+    if n_choices <= MAX_CHOICES_OF_ALL_ORDERS:
+        return f"all {math.factorial(n_choices)} orders"
+    return f"all {n_choices} cyclic orders"
