@@ -479,8 +479,8 @@ def test_samples_that_failed_are_counted(tmp_path):
             "samples with scores",
         ),
         (
-            [inspected(1, ["x"], "A", "A", scores={"choice": {}, "match": {}})],
-            "the answers of one scorer.*choice.*match",
+            [inspected(1, ["x"], "A", "A", scores={"own": {}, "match": {}})],
+            "the answers of one scorer.*match.*own",
         ),
     ],
 )

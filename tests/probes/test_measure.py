@@ -9,8 +9,8 @@ import pytest
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import as_ragged
-from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.datasets.perturbing.arms import name_extra_choices
+from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     measure_option_order,

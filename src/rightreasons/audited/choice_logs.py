@@ -35,6 +35,7 @@ COLUMN_OPTIONS = ("label_column", "score_columns", "confidence_column", "correct
 
 def is_choice_log(columns: Mapping[str, Any], options: PredictionOptions) -> bool:
     """Return whether a file is a log of drawn answers to items with choices."""
+    # A user who names columns means those, whatever else the log contains.
     has_named_columns = any(getattr(options, name) is not None for name in COLUMN_OPTIONS)
     return PICKED in columns and not has_named_columns
 
@@ -52,6 +53,7 @@ def open_choice_log(
     from rightreasons.io.arrow_tables import make_dataset, make_table
     from rightreasons.io.reading import digest_table
 
+    # Gold labels are positions of choices, as for a model that is asked.
     table = make_table(columns, path)
     items = make_choice_items(make_dataset(table, path), settings)
     ids = get_ids(items)
@@ -102,6 +104,7 @@ def _get_confidences(columns: Mapping[str, Any]) -> NDArray[np.float64] | None:
     if "confidence" not in columns:
         return None
     confidences = []
+    # A sample may have no log-probability, as of an answer in words.
     for confidence in columns["confidence"]:
         confidences.append(float("nan") if confidence is None else float(confidence))
     return np.array(confidences)
@@ -118,6 +121,7 @@ def _list_failures(
     columns: Mapping[str, Any], picks: NDArray[np.int64], ids: Any
 ) -> dict[str, str]:
     """Return the reason why a sample has no answer, by its id."""
+    # A log whose answers can all be read has no such column.
     reasons = columns.get(LACK)
     failures = {}
     for row in np.flatnonzero(picks < 0).tolist():
@@ -137,6 +141,7 @@ def select_confident_answers(context: AuditContext) -> AuditContext:
     split = context.primary
     rows_by_id = dict(zip(stored.ids, stored.confidences.tolist(), strict=True))
     confidences = np.array([rows_by_id[name] for name in split.ids])
+    # The other samples stay in the remaining figures.
     is_known = np.isfinite(confidences) & split.labeled
     rows = np.flatnonzero(is_known)
     is_correct = get_correctness(split, context.scores(split))

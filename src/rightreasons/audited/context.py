@@ -26,6 +26,7 @@ from rightreasons.models.protocol import lacking
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.audited.logged_arms import LoggedArms
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.prompted import Prompted
@@ -130,6 +131,18 @@ class AuditContext:
     def stored(self) -> StoredModel | None:
         """The stored predictions; None if there is a model."""
         return self.source if isinstance(self.source, StoredModel) else None
+
+    @property
+    def logged_arms(self) -> LoggedArms | None:
+        """Arms of the items that stored predictions contain; None without any, and for a model."""
+        return None if self.stored is None else self.stored.arms
+
+    @property
+    def joint(self) -> bool:
+        """Whether the model sees the choices of an item together."""
+        if self.logged_arms is not None:
+            return self.logged_arms.joint
+        return bool(self.scorer.joint)
 
     @property
     def prompted(self) -> Prompted | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.choice_logs import is_choice_log, open_choice_log
+from rightreasons.audited.logged_arms import LoggedArms
 from rightreasons.audited.stored_items import (
     Task,
     get_class_names,
@@ -83,7 +84,7 @@ def open_stored(
         ValueError: If a column is missing, or predictions and items do not belong together.
     """
     from rightreasons.io.arrow_tables import make_table
-    from rightreasons.io.logs import logged
+    from rightreasons.io.logs import ARMS, logged
     from rightreasons.io.reading import digest_table
 
     path = str(stored.predictions)
@@ -91,11 +92,15 @@ def open_stored(
     _check_unused_options(settings, path, has_items=has_items)
     # A table in memory has a name as well, which the messages use.
     source = path if table is None else table
-    named, options, file_name = _read_columns(source, stored, settings)
-    if has_items and is_choice_log(named, options):
-        model, rows = open_choice_log(named, path, settings)
-        return model, FILE_SPLIT, rows
-    predictions = _find_predictions(named, options, file_name, settings, with_labels=has_items)
+    all_columns, options, file_name = _read_columns(source, stored, settings)
+    arm_records: Any = all_columns.get(ARMS)
+    columns_by_name = {name: all_columns[name] for name in all_columns if name != ARMS}
+    if has_items and is_choice_log(columns_by_name, options):
+        model, rows = open_choice_log(columns_by_name, path, settings)
+        return _add_arms(model, arm_records), FILE_SPLIT, rows
+    predictions = _find_predictions(
+        columns_by_name, options, file_name, settings, with_labels=has_items
+    )
     columns = make_table(predictions.columns, path)
     if has_items:
         task, rows = make_items(predictions, columns, path, settings)
@@ -127,7 +132,14 @@ def open_stored(
         columns_used=tuple(itertools.chain.from_iterable(predictions.taken.values())),
         order_doubt=predictions.doubt,
     )
-    return model, items.split, items.rows
+    return _add_arms(model, arm_records), items.split, items.rows
+
+
+def _add_arms(model: StoredModel, records: Sequence[str] | None) -> StoredModel:
+    """Return stored predictions with the answers to changed versions of their items."""
+    if records is None:
+        return model
+    return dataclasses.replace(model, arms=LoggedArms.read(list(model.ids), records))
 
 
 def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.logged_arms import LoggedArms
 from rightreasons.audited.stored_items import Task
 from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.ordering import LazyArrowColumn
@@ -42,6 +43,8 @@ class StoredModel:
         order_doubt: The sentence of `suggest_class_order` about the labels of the file, "" for none.
         confidences: (N,) confidence in each answer of a log of drawn answers, NaN if unknown; None
             for any other file.
+        arms: Answers to changed versions of the items, as our tasks of harnesses log them; None
+            without any.
         failures: Id of an item without an answer that can be read -> the reason.
     """
 
@@ -60,11 +63,13 @@ class StoredModel:
     columns_used: tuple[str, ...] = ()
     order_doubt: str = ""
     confidences: NDArray[np.float64] | None = None
+    arms: LoggedArms | None = None
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def has_confidences(self) -> bool:
         """Whether some items have a confidence."""
+        # A log of drawn answers may have the log-probabilities of a part of them.
         return not self.answers_once or self.confidences is not None
 
     def get_scores(self, split: AuditSplit) -> Scores:
@@ -91,6 +96,7 @@ class StoredModel:
         )
         if not self.failures:
             return scores
+        # An answer that cannot be read is no score, as of a model that is asked.
         answered = [row for row, name in enumerate(split.ids) if name not in self.failures]
         failures = {name: self.failures[name] for name in split.ids if name in self.failures}
         return dataclasses.replace(
@@ -101,6 +107,7 @@ class StoredModel:
         """Return the row of the prediction of each item."""
         import pyarrow.compute as pc
 
+        # Arrow compares a million ids without a text of each in Python.
         rows = pc.index_in(split.ids.arrow, value_set=self.ids.arrow)
         if rows.null_count:
             missing = split.ids[pc.index(pc.is_null(rows), True).as_py()]

@@ -1,17 +1,113 @@
-"""The tasks that `inspect eval rightreasons/NAME` runs: inspect_ai finds them by this package's entry point."""
+"""The tasks that `inspect eval rightreasons/NAME` runs: inspect_ai finds them by this package's entry point.
+
+The solvers `probed` and `letters` and the scorer `arms` are registered here, too.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+from typing import Any
+
 from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
-from inspect_ai.solver import generate
+from inspect_ai.scorer import choice
+from inspect_ai.solver import generate, multiple_choice
 
 from rightreasons.audited.task_data import open_items
+from rightreasons.core.choices import LETTERS
+from rightreasons.datasets.perturbing.arms import DEFAULT_KINDS
 from rightreasons.integrations.inspect_ai import answer_scorer, samples_of
+
+# inspect_ai knows a solver or a scorer by the module of the entry point that imports it.
+from rightreasons.integrations.inspect_arms import (
+    Kinds,
+    arms_scorer,
+    audited,
+    letters,
+    probed,
+    right_reasons,
+)
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Worded
 from rightreasons.reasons.options import ReasonsOptions
+
+__all__ = ["arms_scorer", "audit", "audited", "letters", "probed", "reasons", "right_reasons"]
+
+
+@task  # type: ignore[untyped-decorator, unused-ignore]
+def audit(
+    data: str = "piqa",
+    arms: Kinds = DEFAULT_KINDS,
+    ask: str = "text",
+    task_file: str | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    data_dir: str | None = None,
+    seed: int = 0,
+) -> Task:
+    """Does it answer before it reads? `rightreasons audit logs/LOG.eval` makes a report of the log.
+
+        inspect eval rightreasons/audit --model openai/MODEL -T data=piqa -T arms=orders,no_question
+
+    Args:
+        data: A name of `rightreasons data list`, a hub id, or a file of multiple-choice items.
+        arms: Kinds of arms: no_question, wrong_question, no_right_answer, extra_choices_4, orders, or
+            a kind of hint, such as colleague.
+        ask: "text" for a line "ANSWER: A", "letters" for the log-probability of each letter.
+        task_file: File of your own tasks and the name of one, as FILE.py@NAME, whose samples are
+            asked by its own solver. If None, `data` is asked.
+        split: The split; by default the first of test, validation and dev.
+        limit: Maximum number of items, chosen by the seed. If None, all items.
+        data_dir: The folder of local copies of known data sets.
+        seed: Seed of the items and of what is drawn.
+    """
+    if task_file is not None:
+        return audited(_load_task(task_file), arms, seed=seed)
+    settings = AuditOptions(split=split, limit=limit, data_dir=data_dir, seed=seed)
+    items, names = open_items(data, settings)
+    # Labeled texts have no choices to take in other orders.
+    if names is not None:
+        raise ValueError(f"Expected items with choices in {data}, but they have labels.")
+    samples = []
+    for item in items:
+        # inspect_ai names the correct choice by its letter.
+        target = LETTERS[item.label] if item.label >= 0 else ""
+        samples.append(
+            Sample(
+                id=item.id,
+                input=item.fields["prompt"],
+                choices=list(item.fields["choices"]),
+                target=target,
+            )
+        )
+    unchanged = Task(
+        dataset=MemoryDataset(samples, name=Path(data).stem),
+        solver=multiple_choice(),
+        scorer=choice(),
+    )
+    return audited(unchanged, arms, ask=ask, seed=seed)
+
+
+def _load_task(name: str) -> Task:
+    """Return a task of a file of the user.
+
+    Args:
+        name: FILE.py@NAME.
+    """
+    path, _, attribute = name.partition("@")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not attribute:
+        raise ValueError(f"Expected FILE.py@NAME as `task_file`, but got {name!r}.")
+    # The file of a user is no package, and is run as inspect_ai runs it.
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    loaded: Any = getattr(module, attribute)()
+    if not isinstance(loaded, Task):
+        raise TypeError(f"Expected a task in {name}, but got {type(loaded).__name__}.")
+    return loaded
 
 
 @task  # type: ignore[untyped-decorator, unused-ignore]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import json
 import math
 import re
 import warnings
@@ -62,6 +63,15 @@ NO_READABLE_ANSWER = "no answer that can be read"
 PICKED = "answer_choice"
 """The column of a log of drawn answers with the index of the choice of each answer, -1 for no answer."""
 
+ARMS_KEY = "rightreasons"
+"""Name under which a sample or a document contains the answers to its changed versions."""
+
+ARMS_SCORER, CHOICE_SCORER = "arms", "choice"
+"""Scorers of inspect_ai: ours, which keeps these answers, and that of items with choices."""
+
+ARMS = "logged_arms"
+"""The column of these answers, as JSON; not there where no sample has any."""
+
 _TOLD = frozenset(("id", "number", "task", "text", "text_pair", "turns"))
 """Fields of such a document that are columns of their own, or none."""
 
@@ -101,6 +111,20 @@ def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumn
     return _shared_fields(
         documents, {name: column for name, column in columns.items() if column not in taken}
     )
+
+
+def arm_columns(documents: Iterable[Row]) -> LogColumns:
+    """Return the answers to the changed versions of each sample as JSON; {} where no sample has any.
+
+    Example:
+        >>> arm_columns([{"rightreasons": {"seed": 0}}, {}])
+        {'logged_arms': ['{"seed": 0}', '']}
+    """
+    records = []
+    for document in documents:
+        record = document.get(ARMS_KEY)
+        records.append(json.dumps(record) if isinstance(record, Mapping) else "")
+    return {ARMS: records} if any(records) else {}
 
 
 def _thought(replies: Sequence[Reply]) -> LogColumns:
@@ -361,7 +385,9 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         "task": str(_at(log, "eval", "task") or "").rpartition("/")[2],
     }
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
-    columns |= field_columns(metadata, columns)
+    columns |= arm_columns(metadata)
+    fields = [{key: value for key, value in meta.items() if key != ARMS_KEY} for meta in metadata]
+    columns |= field_columns(fields, columns)
     return _judged(columns, where)
 
 
@@ -406,6 +432,11 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
     names = {name for sample in samples for name in sample.get("scores") or {}}
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
+    # Our own scorer keeps the arms; of several others, `choice` is that of items with choices.
+    if scorer is None and len(names) > 1:
+        names -= {ARMS_SCORER}
+    if scorer is None and CHOICE_SCORER in names:
+        names = {CHOICE_SCORER}
     name = one_source("scorer", names, scorer, where)
     return [
         score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples
@@ -432,8 +463,15 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
         samples, choices, scores, right, labels, strict=True
     ):
         place = _letter_of(str(score.get("answer") or "").strip(), texts)
+        # Our solver reads an answer that the scorer of the harness may not read.
+        own = _at(sample, "metadata", ARMS_KEY, "arms", "original") or {}
+        if place is None and own.get("position", -1) >= 0:
+            place = own["position"]
         picked.append(gold if place is None and value else place)
-        by_place.append(_told(sample, texts, picked[-1]))
+        if own.get("logits"):
+            by_place.append(dict(enumerate(own["logits"])))
+        else:
+            by_place.append(_told(sample, texts, picked[-1]))
     columns: LogColumns = {
         "prompt": list(map(_input, samples)),
         "choices": choices,

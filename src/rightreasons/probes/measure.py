@@ -48,6 +48,7 @@ from rightreasons.probes.reading import Reading, measure_reading
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.audited.logged_arms import LoggedArms
     from rightreasons.datasets.perturbing.probes import Pool
 
 
@@ -141,10 +142,13 @@ class ProbeTables:
             resampling: Level of the intervals.
 
         Returns:
-            Probe -> the comparison; without a probe for which no item has an answer.
+            Probe -> the comparison, without a probe that a log lacks, or for which no item has an
+            answer.
         """
         readings = {}
         for name in WITHOUT_QUESTION:
+            if name not in picked:
+                continue
             reading = measure_reading(
                 picked[ORIGINAL],
                 picked[name],
@@ -357,6 +361,45 @@ def probe_tables(
     )
 
 
+def collect_logged_tables(
+    items: datasets.Dataset, arms: LoggedArms, *, groups_column: str | None = None
+) -> ProbeTables:
+    """Return the tables of the probes that a log contains, as `probe_tables` makes them.
+
+    Args:
+        items: Multiple-choice items {id, prompt, choices, label} of the log.
+        arms: Their arms.
+        groups_column: As for `probe_tables`.
+
+    Returns:
+        A `ProbeTables` of the labeled items that have an answer to each probe of the log.
+
+    Raises:
+        ValueError: If no item has them all.
+    """
+    ks = arms.list_ks()
+    probes = (*WITHOUT_ANSWER, *map(name_extra_choices, ks))
+    names = [name for name in probes if name in arms.names]
+    # Figures compare the same items, so that each needs all probes.
+    rows = []
+    for row, (item_id, label) in enumerate(zip(items["id"][:], items["label"][:], strict=True)):
+        by_name = arms.answers.get(item_id, {})
+        if label >= 0 and all(name in by_name for name in names):
+            rows.append(row)
+    if not rows:
+        raise ValueError(
+            f"Expected items with all of the arms {', '.join(names)} in the log, but none has them."
+        )
+    original = items.select(rows)
+    tables = {name: arms.make_table(original["id"][:], name) for name in names}
+    return ProbeTables(
+        tables={ORIGINAL: original, **tables},
+        ks=ks,
+        n_dropped=len(items) - len(original),
+        groups_column=groups_column,
+    )
+
+
 def _select_items(table: datasets.Dataset, column: str, ids: set[str]) -> datasets.Dataset:
     """Return the rows of a table whose id in a column is one of some ids."""
     rows = [row for row, item in enumerate(table[column][:]) if str(item) in ids]
@@ -466,15 +509,20 @@ def ask_in_orders(
             "Expected at least two items with one number of choices to turn, but got "
             f"{len(choices)} with {', '.join(map(str, sizes))}."
         )
+    # Ids are unique in a request, so that each order has names of its own.
     arms_by_item = []
     for item_id, prompt, row in zip(ids, prompts, choices, strict=True):
         item = {"id": item_id, "prompt": prompt, "choices": row}
         arms_by_item.append(list(list_orders(item, with_original=True)))
+    turned = []
+    names = []
     # One order after another, as the positions of the answers are read.
-    arms = [arm for order in zip(*arms_by_item, strict=True) for arm in order]
-    names = [arm.id for arm in arms]
-    turned = [list(arm.choices) for arm in arms]
-    return choice_orders(sizes[0]), names, score([arm.prompt for arm in arms], turned, names)
+    for arms in zip(*arms_by_item, strict=True):
+        for arm in arms:
+            turned.append(list(arm.choices))
+            names.append(arm.id)
+    orders = choice_orders(sizes[0])
+    return orders, names, score(list(prompts) * len(orders), turned, names)
 
 
 def steady_picks(
@@ -491,6 +539,42 @@ def steady_picks(
     is_answered = np.asarray((positions >= 0).all(axis=0))
     is_steady = np.asarray((contents == contents[0]).all(axis=0))
     return is_answered, is_steady[is_answered]
+
+
+def pick_choices(
+    tables: ProbeTables, names: Sequence[str], score: Score
+) -> dict[str, NDArray[np.int64]]:
+    """Return the picked choices of the items in some tables, -1 for no answer.
+
+    Args:
+        tables: The items.
+        names: Names of the tables.
+        score: A scorer that returns `Scores`, whose failures are items without an answer.
+    """
+    # An item without an answer to a request has the pick -1, and stays.
+    selected = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
+    prompts, choices, ids = selected.requests()
+    answers = score(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
+    return dict(zip(names, answers, strict=True))
+
+
+def pick_in_orders(
+    tables: ProbeTables, score: Score
+) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
+    """Ask for the items under each order of their choices.
+
+    Args:
+        tables: The items.
+        score: As for `pick_choices`.
+
+    Returns:
+        Which of the items with an answer under each order keep it, and the clusters of these items.
+    """
+    # Answers come one order after another, each with the items in their order.
+    orders, ids, scores = ask_in_orders(tables.tables[ORIGINAL], score)
+    positions = scores.answers(ids).reshape(-1, len(tables))
+    is_answered, is_steady = steady_picks(orders, positions)
+    return is_steady, select_clusters(tables.units, is_answered)
 
 
 @dataclasses.dataclass(frozen=True)

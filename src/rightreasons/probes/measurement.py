@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.core.clusters import count_units, select_clusters
+from rightreasons.audited.logged_arms import LoggedArms
+from rightreasons.core.clusters import count_units
 from rightreasons.core.decisions import MARGINS, Decision, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
@@ -22,17 +23,19 @@ from rightreasons.datasets.perturbing.orders import orders_in_words
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.measure import (
+    WITHOUT_ANSWER,
     WITHOUT_QUESTION,
     OrderFigures,
     ProbeFigures,
     ProbeTables,
     Score,
-    ask_in_orders,
+    collect_logged_tables,
     measure_option_order,
     measure_probes,
+    pick_choices,
+    pick_in_orders,
     probe_tables,
     spare_choices,
-    steady_picks,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -277,7 +280,9 @@ class ProbesMeasurement:
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
-    """Ask the model of an audit about the probed items."""
+    """Ask the model of an audit about the probed items, or its log about the arms that it has."""
+    if context.logged_arms is not None:
+        return _measure_log(context, context.logged_arms)
     items = context.primary.data
     spare = spare_choices(items["choices"][:])
     # With too few choices to borrow, one is added: some item lends it.
@@ -293,25 +298,27 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     return _measure_scored(context, tables, left_out)
 
 
+def _measure_log(context: AuditContext, arms: LoggedArms) -> ProbesMeasurement:
+    """Answer from the arms of a log; scores are used if the log has those of all probes."""
+    tables = collect_logged_tables(
+        context.primary.data, arms, groups_column=context.primary.groups_column
+    )
+    has_all_probes = bool(tables.ks) and all(name in tables.tables for name in WITHOUT_ANSWER)
+    if arms.is_scored and has_all_probes:
+        return _measure_scored(context, tables, ())
+    return _measure_generated(context, tables)
+
+
 def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeasurement:
     """Ask a model that writes its answers: picks show whether it uses the question."""
     depends = str(tables.ks)
     # Picks have no variance and no drop of confidences, so that the other probes show nothing.
-    names = (ORIGINAL, *WITHOUT_QUESTION)
-    kept_tables = {name: tables.tables[name] for name in names}
-    tables = dataclasses.replace(tables, tables=kept_tables)
-    prompts, choices, ids = tables.requests()
-    scores = _make_score(context, "probes", depends)(prompts, choices, ids)
-    answers = scores.answers(ids).reshape(-1, len(tables))
-    picked = dict(zip(names, answers, strict=True))
-
+    names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
+    tables = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
+    picked = pick_choices(tables, names, _make_score(context, "probes", depends))
     steady: Hits | None = None
-    if _has_one_size(tables):
-        score = _make_score(context, "orders", depends)
-        orders, ids, scores = ask_in_orders(tables.tables[ORIGINAL], score)
-        positions = scores.answers(ids).reshape(-1, len(tables))
-        is_answered, is_steady = steady_picks(orders, positions)
-        steady = is_steady, select_clusters(tables.units, is_answered)
+    if _can_ask_orders(context, tables):
+        steady = pick_in_orders(tables, _make_score(context, "orders", depends))
     return ProbesMeasurement(
         context=context,
         tables=tables,
@@ -331,12 +338,12 @@ def _measure_scored(
     for name, rows in (tables.logits or {}).items():
         picked[name] = rows.argmax()
     scored = measure_probes(tables, resampling=context.resampling)
-    joint = bool(context.scorer.joint)
+    joint = context.joint
 
     orders: OrderFigures | None = None
     steady: Hits | None = None
     # A scorer of single choices gives the same scores in every order.
-    if joint and _has_one_size(tables):
+    if joint and _can_ask_orders(context, tables):
         orders = measure_option_order(
             tables.tables[ORIGINAL],
             _make_score(context, "orders"),
@@ -359,9 +366,13 @@ def _measure_scored(
     )
 
 
-def _has_one_size(tables: ProbeTables) -> bool:
-    """Return whether all items have the same number of choices, so that orders can be asked."""
-    return len(set(tables.sizes().tolist())) == 1
+def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
+    """Return whether all items have one number of choices, and a log has all orders of these."""
+    sizes = set(tables.sizes().tolist())
+    if len(sizes) != 1:
+        return False
+    arms = context.logged_arms
+    return arms is None or arms.has_orders(sizes.pop())
 
 
 def _make_score(context: AuditContext, part: str, *depends: str) -> Score:
@@ -374,6 +385,8 @@ def _make_score(context: AuditContext, part: str, *depends: str) -> Score:
     """
     from rightreasons.models.classes import choose
 
+    if context.logged_arms is not None:
+        return context.logged_arms.choose
     # Answers are reused if nothing that they depend on changed.
     model = context.scorer
     method = str(getattr(model, "method", ""))

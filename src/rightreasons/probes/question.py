@@ -294,7 +294,10 @@ PROBES = Question(
             "choices",
             lambda context, options: context.unscored or context.primary.choices is not None,
         ),
-        Need("asked", lambda context, options: context.stored is None),
+        Need(
+            "asked",
+            lambda context, options: context.stored is None or context.logged_arms is not None,
+        ),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need("prompts", has_several_prompts),
         Need("spare", lambda context, options: spare_choices(context.primary.choices) > 0),

@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightreasons.audited.answer_tables import (
+    AnswerEpochs,
+    AnswerPosition,
+    make_epoch_table,
+    make_position_table,
+    make_reason_table,
+    measure_epochs,
+    measure_positions,
+)
+from rightreasons.audited.given_answers import GivenAnswers, collect_answers, shorten_reason
 from rightreasons.audited.scoring import score_audit
 from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate
@@ -26,16 +36,6 @@ from rightreasons.models.replies.gates import (
 )
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import p_equals, percent
-from rightreasons.report.answer_tables import (
-    AnswerEpochs,
-    AnswerPosition,
-    make_epoch_table,
-    make_position_table,
-    make_reason_table,
-    measure_epochs,
-    measure_positions,
-)
-from rightreasons.report.given_answers import GivenAnswers, collect_answers, shorten_reason
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

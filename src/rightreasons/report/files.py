@@ -487,6 +487,18 @@ def record_of(
     }
 
 
+def _divide_answer_tables(
+    context: AuditContext, answers: AnswerFigures | None
+) -> tuple[list[Table], list[Table]]:
+    """Return the tables about the answers: those of the provenance, and those of a place of their own."""
+    if answers is None:
+        return [], []
+    # A log of drawn answers shows most by its answers.
+    if context.stored is not None and context.answers_once:
+        return [], answers.list_tables()
+    return answers.list_tables(), []
+
+
 def page_of(
     context: AuditContext,
     record: dict[str, Any],
@@ -511,11 +523,7 @@ def page_of(
     left_out = [
         (split.name, name, reason) for split in context.splits for name, reason in split.left_out
     ]
-    # A log of drawn answers shows most by its answers, which then have a place of their own.
-    answer_tables: list[Table] = [] if answers is None else answers.list_tables()
-    tables: list[Table] = []
-    if not (context.stored is not None and context.answers_once):
-        tables, answer_tables = answer_tables, []
+    tables, answer_tables = _divide_answer_tables(context, answers)
     for key, title, columns, rows in (
         (
             "left_out",

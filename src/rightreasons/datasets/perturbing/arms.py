@@ -34,7 +34,8 @@ ORDERS = "orders"
 EXTRA_CHOICES = "extra_choices"
 """Kind of the arms with added choices, followed by "_" and their number."""
 
-HINT, NEUTRAL = "hint", "neutral"
+HINT = "hint"
+NEUTRAL = "neutral"
 """First words of the names of the arms of a kind of hint."""
 
 DEFAULT_KINDS = ("no_question", "wrong_question", ORDERS)
@@ -75,16 +76,20 @@ class Arm:
     @property
     def text(self) -> str:
         """Question with the sentence next to it."""
-        return "\n\n".join(part for part in (self.prompt, self.sentence) if part)
+        # Without a question, the sentence would be all that is asked.
+        if not self.sentence:
+            return self.prompt
+        return f"{self.prompt}\n\n{self.sentence}"
 
     @property
     def shown_choices(self) -> list[int]:
         """Choice of the item at each position, -1 for a choice of another item."""
-        shown = [-1] * len(self.choices)
+        # Positions that no own choice takes have a borrowed one.
+        displayed = [-1] * len(self.choices)
         for choice, position in enumerate(self.original_positions):
             if position >= 0:
-                shown[position] = choice
-        return shown
+                displayed[position] = choice
+        return displayed
 
 
 def name_arm(item_id: str, name: str) -> str:
@@ -120,17 +125,23 @@ def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
         >>> check_kinds("orders, extra_choices_4,orders")
         ('orders', 'extra_choices_4')
     """
+    # A command line has names in one text.
     names = kinds.split(",") if isinstance(kinds, str) else kinds
     checked = dict.fromkeys(name.strip() for name in names)
     known = [*PROBES[:-1], name_extra_choices(4), ORDERS, *KINDS]
     for name in checked:
-        if name not in known and _get_k(name) is None:
+        if name not in known and get_added_count(name) is None:
             raise make_unknown_name_error("kind of arm", name, known)
     return tuple(checked)
 
 
-def _get_k(kind: str) -> int | None:
-    """Return the number of added choices of a kind of arm; None for another kind."""
+def get_added_count(kind: str) -> int | None:
+    """Return the number of choices that a kind of arm adds; None for another kind.
+
+    Example:
+        >>> get_added_count("extra_choices_4"), get_added_count("no_question")
+        (4, None)
+    """
     probe, _, number = kind.rpartition("_")
     if probe != EXTRA_CHOICES or not number.isdecimal() or int(number) < 1:
         return None
@@ -169,6 +180,7 @@ def list_arms(
         >>> [(arm.id, arm.prompt) for arm in list_arms(items[0], pool=Pool(items))]
         [('a/no_question', ''), ('a/wrong_question', 'Why run?'), ('a/order 1', 'Why cook?')]
     """
+    # The order of the kinds is that of the requests.
     for kind in kinds:
         if kind == ORDERS:
             yield from list_orders(item)
@@ -190,6 +202,7 @@ def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iter
     for number, order in enumerate(choice_orders(len(choices)).tolist()):
         if number == 0 and not with_original:
             continue
+        # The inverse of an order says where each choice is.
         positions = tuple(order.index(choice) for choice in range(len(choices)))
         yield Arm(
             item_id=str(item["id"]),
@@ -216,11 +229,12 @@ def make_original(item: Mapping[str, Any]) -> Arm:
 
 def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -> Iterator[Arm]:
     """Yield an item under a probe."""
-    k = _get_k(kind)
+    k = get_added_count(kind)
     if k is None:
         perturber = Perturber(kind, pool=pool, seed=seed, duplicates="drop")
     else:
         perturber = Perturber(EXTRA_CHOICES, k=k, pool=pool, seed=seed, duplicates="drop")
+    # Equal choices, or too few to borrow, leave an item out.
     label = item.get("label", -1)
     for row in perturber.rows(str(item["id"]), item["prompt"], item["choices"], label):
         yield Arm(
@@ -241,6 +255,7 @@ def _list_hints(item: Mapping[str, Any], kind: str, seed: int, answer: int | Non
     name = draw_source_name(original.item_id, question, seed=seed)
     neutral = KINDS[kind].sentence(name)
     yield dataclasses.replace(original, name=f"{NEUTRAL} {kind}", sentence=neutral)
+    # A hint away from an answer that is unknown could point to it.
     if answer is not None and answer < 0:
         return
     # Of more than two options, a hint to the correct one could be followed for its content.

@@ -42,6 +42,7 @@ class Kind:
 
     def sentence(self, name: str, option: str = "") -> str:
         """Return the hint to an option, or the neutral sentence without one."""
+        # Both sentences have the same source, so that only the hint differs.
         words = self.hint if option else self.neutral
         return (
             words.replace("{name}", name)
@@ -76,6 +77,7 @@ def draw_source_name(item_id: str, question: str, *, seed: int = 0) -> str:
         >>> draw_source_name("1", "Why?") in NAMES
         True
     """
+    # A name that the question contains could not be recognized as that of the source.
     words = question.casefold()
     for index in item_rng(seed, f"{item_id}/source").permutation(len(NAMES)):
         name = NAMES[index]

@@ -20,6 +20,7 @@ def choice_orders(n: int) -> NDArray[np.int64]:
         [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
     """
     circle = np.arange(n)
+    # Under order r, position j has choice (j + r) mod n.
     cyclic = (circle[:, None] + circle) % n
     if n > MAX_CHOICES_OF_ALL_ORDERS:
         return cyclic

@@ -14,13 +14,13 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.given_answers import GivenAnswers
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.page.parts import Column, Table
-from rightreasons.report.given_answers import GivenAnswers
 
 MAX_POSITIONS = 12
 """Largest number of choices of which each position has a row."""
@@ -107,6 +107,7 @@ def measure_positions(answers: GivenAnswers, resampling: Resampling) -> tuple[An
     picks = answers.picks[is_read]
     clusters = select_clusters(answers.clusters, is_read)
     positions = []
+    # Each position is compared by itself, as items may have different numbers of choices.
     for index in range(n_positions):
         is_gold = labels == index
         is_picked = picks == index
@@ -119,6 +120,7 @@ def measure_positions(answers: GivenAnswers, resampling: Resampling) -> tuple[An
             resampling,
             select_clusters(answers.clusters, is_inside),
         )
+        # No answer can be read, and nothing is compared.
         if excess is None:
             continue
         position = AnswerPosition(
@@ -154,6 +156,7 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     units = np.unique(np.asarray(answers.clusters), return_inverse=True)[1]
     sizes = np.bincount(units)
     n_correct = np.bincount(units, answers.is_correct).astype(np.int64)
+    # A sample that ended in an error in all other epochs has one answer, which agrees with none.
     is_repeated = sizes > 1
     if not is_repeated.any():
         return None
@@ -169,6 +172,7 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
         return None
     n_epochs = int(sizes[is_repeated].min())
     pass_rates = []
+    # The figures for one k are over all items, so that each must have k answers.
     for k in range(1, min(n_epochs, MAX_POWER) + 1):
         estimate = _estimate_pass_hat(n_correct[is_repeated], sizes[is_repeated], k, resampling)
         if estimate is not None:
@@ -242,6 +246,7 @@ def make_position_table(positions: tuple[AnswerPosition, ...]) -> Table:
 
 def make_epoch_table(epochs: AnswerEpochs) -> Table:
     """Return the agreement across epochs as a table of the page."""
+    # The two reducers of inspect_ai, "mean" and "mode", may differ, and both are given.
     rows: list[tuple[str, Estimate]] = [
         ("Pairs of answers that agree", epochs.agreement),
         ("Most frequent answer correct (mode)", epochs.majority),

@@ -59,7 +59,7 @@ class GivenAnswers:
     @property
     def is_read(self) -> NDArray[np.bool_]:
         """(N,) whether each answer can be read."""
-        return np.array([not reason for reason in self.reasons], dtype=np.bool_)
+        return np.asarray(np.array(self.reasons, dtype=object) == "", dtype=np.bool_)
 
     @property
     def has_epochs(self) -> bool:
@@ -71,6 +71,7 @@ class GivenAnswers:
         values = self.split.column(name)
         if values is None:
             return None
+        # A column is a list of any values, which numpy cannot index.
         return [values[row] for row in self.rows.tolist()]
 
 
@@ -79,13 +80,15 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
     answered = context.primary
     if not context.has_scores(answered) or not answered.labeled.any():
         return None
+    # Items whose answer cannot be read were excluded, and are put back in their places.
     split = answered.before_exclusion or answered
     reasons = dict(answered.left_out)
     picks = np.full(len(split), NO_ANSWER, dtype=np.int64)
     is_correct = np.zeros(len(split), dtype=np.bool_)
     is_answered = np.ones(len(split), dtype=np.bool_)
+    # Without exclusions, which is usual, the ids of a million items are not read.
     if reasons:
-        is_answered = np.array([name not in reasons for name in split.ids])
+        is_answered = ~np.isin(split.ids, list(reasons))
     scores = context.scores(answered)
     picks[is_answered] = scores.predicted
     if context.task == "confidence":
@@ -97,8 +100,8 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
 
     # Nothing was asked about an item without words.
     is_asked = np.ones(len(split), dtype=np.bool_)
-    if reasons:
-        is_asked = np.array([reasons.get(name) != NO_WORDS for name in split.ids])
+    for row in np.flatnonzero(~is_answered).tolist():
+        is_asked[row] = reasons[split.ids[row]] != NO_WORDS
     rows = np.flatnonzero(split.labeled & is_asked)
     clusters = split.clusters
     return GivenAnswers(
@@ -115,6 +118,7 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
 
 def _list_reasons(split: AuditSplit, reasons: dict[str, str], rows: NDArray[np.int64]) -> list[str]:
     """Return why each answer cannot be read, by the log or by the model; "" if it can."""
+    # The log of a harness has its own reasons.
     from_log = split.column(LACK)
     if from_log is not None:
         return [from_log[row] for row in rows.tolist()]

@@ -1,0 +1,213 @@
+"""Answers to the arms of items, as the tasks of other harnesses write them to their logs.
+
+`ArmAnswer` is one answer, and `write_arms` and `read_arms` are the form of the answers to an item
+in a log. `LoggedArms` looks the answers up by the ids of an audit's requests, so that a question
+asks a log as it asks a model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.scores import Scores
+from rightreasons.datasets.perturbing.arms import Arm, get_added_count, name_arm
+from rightreasons.datasets.perturbing.orders import choice_orders, name_order
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+
+if TYPE_CHECKING:
+    import datasets
+
+NO_ANSWER = -1
+
+MISSING = "The log contains no answer to it."
+"""Reason why an item has no score in an arm."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ArmAnswer:
+    """The answer of a model in one arm of an item.
+
+    Attributes:
+        arm: The arm.
+        position: Position of the choice that it picks, -1 for no answer.
+        logits: Scores of the displayed choices; None if the log has none.
+    """
+
+    arm: Arm
+    position: int
+    logits: tuple[float, ...] | None = None
+
+
+def write_arms(
+    answers: Iterable[ArmAnswer], *, seed: int = 0, joint: bool = True
+) -> dict[str, Any]:
+    """Return the answers to one item as plain values of a log.
+
+    Args:
+        answers: The answers, that to the unchanged item among them.
+        seed: Seed of the arms.
+        joint: Whether the model saw the choices of an item together.
+    """
+    arms = {}
+    for answer in answers:
+        # The id is that of the sample, and the name the key.
+        fields = dataclasses.asdict(answer.arm)
+        del fields["item_id"], fields["name"]
+        logits = None if answer.logits is None else list(answer.logits)
+        arms[answer.arm.name] = {**fields, "position": answer.position, "logits": logits}
+    return {"seed": seed, "joint": joint, "arms": arms}
+
+
+def read_arms(item_id: str, record: Mapping[str, Any]) -> list[ArmAnswer]:
+    """Return the answers to one item that `write_arms` wrote."""
+    answers = []
+    for name, values in record["arms"].items():
+        fields = dict(values)
+        position = fields.pop("position")
+        logits = fields.pop("logits")
+        for field in ("choices", "original_positions"):
+            fields[field] = tuple(fields[field])
+        answer = ArmAnswer(
+            arm=Arm(item_id=item_id, name=name, **fields),
+            position=position,
+            logits=None if logits is None else tuple(logits),
+        )
+        answers.append(answer)
+    return answers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LoggedArms:
+    """Answers to the arms of the items of a log.
+
+    Attributes:
+        answers: Item -> arm -> the answer.
+        joint: Whether the model saw the choices of an item together.
+    """
+
+    answers: Mapping[str, Mapping[str, ArmAnswer]]
+    joint: bool = True
+
+    @classmethod
+    def read(cls, ids: Sequence[str], records: Sequence[str]) -> LoggedArms:
+        """Read the arms of items from a column of JSON texts, "" for an item without arms."""
+        answers: dict[str, dict[str, ArmAnswer]] = {}
+        joint = True
+        # A sample that ended early may have no arms.
+        for item_id, text in zip(ids, records, strict=True):
+            by_name: dict[str, ArmAnswer] = {}
+            if text:
+                record = json.loads(text)
+                joint = joint and bool(record["joint"])
+                for answer in read_arms(item_id, record):
+                    by_name[answer.arm.name] = answer
+            answers[item_id] = by_name
+        return cls(answers, joint)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arms that some item has, in the order of the log."""
+        names: dict[str, None] = {}
+        for by_name in self.answers.values():
+            names.update(dict.fromkeys(by_name))
+        return list(names)
+
+    @functools.cached_property
+    def is_scored(self) -> bool:
+        """Whether each answer is the likeliest choice by the scores of all of them."""
+        # Of answers that were sampled, the scores would be those of other answers.
+        for by_name in self.answers.values():
+            for answer in by_name.values():
+                if answer.logits is None or int(np.argmax(answer.logits)) != answer.position:
+                    return False
+        return True
+
+    def list_ks(self) -> tuple[int, ...]:
+        """Return the numbers of added choices of the arms, the smallest first."""
+        counts = {get_added_count(name) for name in self.names}
+        return tuple(sorted(count for count in counts if count is not None))
+
+    def has_orders(self, n_choices: int) -> bool:
+        """Return whether some item has all orders of a number of choices."""
+        names = set(self.names)
+        # The first order is the item itself.
+        numbers = range(1, len(choice_orders(n_choices)))
+        return all(name_order(number) in names for number in numbers)
+
+    def find(self, request: str) -> ArmAnswer | None:
+        """Return the answer to a request by its id; None if the log does not contain it."""
+        item_id, _, name = request.rpartition("/")
+        # The first order is that of the data.
+        if name == name_order(0):
+            name = ORIGINAL
+        return self.answers.get(item_id, {}).get(name)
+
+    def choose(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+    ) -> Scores:
+        """Return the scores of the requests of a question, as a model would.
+
+        Args:
+            prompts: Not used: a log has answered already.
+            choices: Not used.
+            ids: Ids of the requests.
+        """
+        rows = []
+        answered = []
+        failures = {}
+        # A request that the log does not contain fails, as one that a model cannot answer.
+        for name in ids:
+            answer = self.find(name)
+            if answer is None or (answer.position < 0 and answer.logits is None):
+                failures[name] = MISSING
+                continue
+            rows.append(self._score(answer))
+            answered.append(name)
+        values = np.concatenate([np.empty(0), *rows])
+        logits = Ragged.of(values, [len(row) for row in rows])
+        return Scores(ids=tuple(answered), logits=logits, failures=failures)
+
+    def _score(self, answer: ArmAnswer) -> Any:
+        """Return the scores of the displayed choices; those of a bare answer single it out."""
+        if self.is_scored and answer.logits is not None:
+            return np.array(answer.logits)
+        # As of one generated answer, the choice has all of the probability.
+        row = np.full(len(answer.arm.choices), -np.inf)
+        row[answer.position] = 0.0
+        return row
+
+    def make_table(self, item_ids: Sequence[str], name: str) -> datasets.Dataset:
+        """Return the items in an arm, with the columns of a perturbed dataset.
+
+        Raises:
+            KeyError: If an item lacks the arm.
+        """
+        import datasets
+
+        from rightreasons.datasets.perturbing.probes import FEATURES
+
+        rows = []
+        for item_id in item_ids:
+            arm = self.answers[item_id][name].arm
+            rows.append(
+                {
+                    "id": name_arm(item_id, name),
+                    "prompt": arm.prompt,
+                    "choices": list(arm.choices),
+                    "label": arm.label,
+                    "source_id": item_id,
+                    "probe": name,
+                    "pseudo_label": arm.pseudo_label,
+                    "prompt_source": "",
+                    "choice_sources": [""] * len(arm.choices),
+                    "original_positions": list(arm.original_positions),
+                }
+            )
+        return datasets.Dataset.from_list(rows, features=FEATURES)

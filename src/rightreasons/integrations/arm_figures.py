@@ -1,0 +1,177 @@
+"""Figures of the arms of items inside a harness: those of the report, by the same functions.
+
+`compute_arm_figures` needs nothing of a harness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import numpy as np
+
+from rightreasons.audited.logged_arms import ArmAnswer, LoggedArms
+from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.files import multiple_choice_features
+from rightreasons.datasets.perturbing.arms import HINT, NEUTRAL
+from rightreasons.datasets.perturbing.hint_kinds import KINDS
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.probes.measure import (
+    WITHOUT_ANSWER,
+    WITHOUT_QUESTION,
+    ProbeTables,
+    collect_logged_tables,
+    measure_probes,
+    pick_choices,
+    pick_in_orders,
+)
+from rightreasons.reasons.sway import silent_sway
+
+NO_ANSWER = -1
+
+ENDS = ("", "_low", "_high")
+"""Ends of the names of a figure and of the two ends of its interval."""
+
+KEPT = {
+    "no_question": "kept_without_question",
+    "wrong_question": "kept_with_another_question",
+}
+"""Probe -> the figure of the answers that stay the same under it, as in the report."""
+
+
+def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -> dict[str, float]:
+    """Compute the figures of the arms of items.
+
+    Args:
+        items: Answers to each item, that to the unchanged item among them.
+        level: Confidence level of the intervals.
+
+    Returns:
+        Name -> figure, with the ends of its interval under NAME_low and NAME_high; NaN for one that
+        is undefined. "unread" is the share of items whose answer cannot be read. {} without items.
+    """
+    answers = {}
+    for item_answers in items:
+        by_name = {answer.arm.name: answer for answer in item_answers}
+        answers[by_name[ORIGINAL].arm.item_id] = by_name
+    if not answers:
+        return {}
+    resampling = Resampling(level)
+    arms = LoggedArms(answers)
+    # Unread answers are counted here, and left out below, as in an audit.
+    is_unread = [by_name[ORIGINAL].position < 0 for by_name in answers.values()]
+    figures = {"unread": float(np.mean(is_unread))}
+    estimates = _estimate_probes(arms, resampling) | _estimate_sways(arms, resampling)
+    # A metric of a harness is a number, so that each end has a name of its own.
+    for name, estimate in estimates.items():
+        ends: tuple[float | None, ...] = (None, None, None)
+        if estimate is not None:
+            ends = (estimate.value, estimate.low, estimate.high)
+        for end, value in zip(ENDS, ends, strict=True):
+            figures[f"{name}{end}"] = math.nan if value is None else float(value)
+    return figures
+
+
+def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
+    """Return the figures of the probes and the orders, as far as there are their arms."""
+    items = _make_items(arms)
+    # An audit leaves out items without a readable answer, and unlabeled ones.
+    if not len(items):
+        return {}
+    tables = collect_logged_tables(items, arms)
+    # A log may have one of the two probes without a question.
+    names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
+    readings = tables.reading(pick_choices(tables, names, arms.choose), resampling)
+    estimates: dict[str, Estimate | None] = {}
+    for name, reading in readings.items():
+        estimates[KEPT[name]] = reading.kept
+        if name == "no_question":
+            estimates["kept_beyond_chance"] = reading.beyond_chance
+            estimates["right_without_question"] = reading.accuracy_without
+            estimates["lost_without_question"] = reading.lost
+    # Items with different numbers of choices have different orders.
+    sizes = set(tables.sizes().tolist())
+    if len(sizes) == 1 and len(tables) > 1 and arms.has_orders(sizes.pop()):
+        is_steady, clusters = pick_in_orders(tables, arms.choose)
+        estimates["order_consistency"] = estimate_rate(is_steady, resampling, clusters)
+    return estimates | _estimate_scored(tables, arms, resampling)
+
+
+def _estimate_scored(
+    tables: ProbeTables, arms: LoggedArms, resampling: Resampling
+) -> dict[str, Estimate | None]:
+    """Return the figures that need the scores of the choices under all probes."""
+    has_all_probes = bool(tables.ks) and all(name in tables.tables for name in WITHOUT_ANSWER)
+    if not arms.is_scored or not has_all_probes:
+        return {}
+    # The scores of the answers themselves are those that the report reads.
+    figures = measure_probes(tables.scored_by(arms.choose), resampling=resampling)
+    bias = figures.prior_bias["no_question"]
+    effect = figures.paralysis[max(tables.ks)]
+    return {
+        "prior_bias_no_question": make_estimate(bias.prior_bias, bias.interval),
+        "restricted_drop": effect.restricted_drop.estimate,
+    }
+
+
+def _make_items(arms: LoggedArms) -> datasets.Dataset:
+    """Return the labeled items whose own answer can be read."""
+    rows: list[dict[str, Any]] = []
+    for item_id, by_name in arms.answers.items():
+        original = by_name[ORIGINAL]
+        if original.position < 0 or original.arm.label < 0:
+            continue
+        rows.append(
+            {
+                "id": item_id,
+                "prompt": original.arm.prompt,
+                "choices": list(original.arm.choices),
+                "label": original.arm.label,
+            }
+        )
+    return datasets.Dataset.from_list(rows, features=multiple_choice_features())
+
+
+def _estimate_sways(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
+    """Return the sway of each kind of hint of the log."""
+    estimates: dict[str, Estimate | None] = {}
+    for kind in KINDS:
+        if f"{HINT} {kind}" in arms.names:
+            estimates[f"sway_{kind}"] = _estimate_sway(arms, kind, resampling)
+    return estimates
+
+
+def _estimate_sway(arms: LoggedArms, kind: str, resampling: Resampling) -> Estimate | None:
+    plain = []
+    neutral = []
+    hinted = []
+    hints = []
+    labels = []
+    n_options = []
+    for by_name in arms.answers.values():
+        hint = by_name.get(f"{HINT} {kind}")
+        # Without an answer of its own, an item gets no hint.
+        if hint is None:
+            continue
+        original = by_name[ORIGINAL]
+        plain.append(original.position)
+        neutral.append(by_name[f"{NEUTRAL} {kind}"].position)
+        hinted.append(hint.position)
+        hints.append(hint.arm.hint)
+        labels.append(original.arm.label)
+        n_options.append(len(original.arm.choices))
+    # Only the answers matter here: no explanation is read for mentions.
+    sway = silent_sway(
+        plain,
+        neutral,
+        hinted,
+        hints,
+        [0] * len(plain),
+        n_options=n_options,
+        labels=labels,
+        confidence_level=resampling.level,
+    )
+    return sway.sway.estimate

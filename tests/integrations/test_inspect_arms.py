@@ -1,0 +1,193 @@
+"""The questions of an audit inside inspect_ai: inside the harness, by its log, and by a direct audit alike."""
+
+import math
+import random
+import re
+
+import datasets
+import pytest
+
+from rightreasons.core.scores import Scores
+from rightreasons.report.runner import audit
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+LETTERS = "ABC"
+WORDS = ("sun", "moon", "river", "stone", "bread", "wool", "glass", "iron", "salt", "corn")
+
+
+def make_items(n_items=24, n_choices=3):
+    """Items whose correct choice repeats a word of the question."""
+    draw = random.Random(2)
+    items = []
+    for number in range(n_items):
+        words = draw.sample(WORDS, n_choices)
+        label = draw.randrange(n_choices)
+        choices = [f"the {word} {'again ' * draw.randrange(3)}{number}" for word in words]
+        items.append(
+            {
+                "id": f"q{number}",
+                "prompt": f"Which of them is the {words[label]} of day {number}?",
+                "choices": choices,
+                "label": label,
+            }
+        )
+    return items
+
+
+# Scripted models: each returns a score per choice, of which the largest is picked.
+
+
+def read(question, choices):
+    """Prefer the choice that shares a word with the question, or else the last in the alphabet."""
+    words = set(question.split())
+    return [10.0 * (choice.split()[1] in words) + _rank(choice) for choice in choices]
+
+
+def always_first(question, choices):
+    return [1.0, *(0.0 for _ in choices[1:])]
+
+
+def prefer_longest(question, choices):
+    return [len(choice) + _rank(choice) for choice in choices]
+
+
+def read_half(question, choices):
+    """Read the questions of even days, and take the first choice on the others."""
+    is_even = question.rstrip("?")[-1:] in "02468"
+    return read(question, choices) if question and is_even else always_first(question, choices)
+
+
+def follow_hint(question, choices):
+    hint = re.search(r"answer is \(([A-C])\)", question)
+    if hint is None:
+        return read(question, choices)
+    return [float(letter == hint[1]) for letter in LETTERS[: len(choices)]]
+
+
+MODELS = (read, always_first, prefer_longest, read_half, follow_hint)
+
+
+def _rank(choice):
+    """Return a number below 1 that orders choices by their texts."""
+    return sum(map(ord, choice)) % 97 / 100
+
+
+class Scripted:
+    """A model as a scorer of an audit."""
+
+    label_names = None
+    abilities = frozenset()
+    joint = True
+
+    def __init__(self, model):
+        self.model = model
+        self.name = self.fingerprint = model.__name__
+
+    def describe(self):
+        return {"model": self.name}
+
+    def predict(self, texts, **_):
+        raise ValueError("Expected choices.")
+
+    def choose(self, prompts, choices, *, ids=None, labels=None, **_):
+        from rightreasons.core.arrays import Ragged
+
+        rows = [self.model(*pair) for pair in zip(prompts, choices, strict=True)]
+        flat = [value for row in rows for value in row]
+        logits = Ragged.of(__import__("numpy").array(flat), [len(row) for row in rows])
+        return Scores(ids=tuple(map(str, ids)), logits=logits, labels=labels)
+
+
+def parse_request(text):
+    """Return the question and the choices of a request of `multiple_choice` or of `letters`."""
+    choices = re.findall(r"^[A-Z][).] (.*)$", text, re.MULTILINE)
+    before = re.split(r"^A[).] ", text, flags=re.MULTILINE)[0]
+    # The instruction of `multiple_choice` is a paragraph of its own before the question.
+    if "ANSWER: $LETTER" in before:
+        before = before.partition("\n\n")[2]
+    return before.strip(), choices
+
+
+def make_mock(model, *, with_letters=False):
+    """Return the model behind mockllm, which writes a line or only the likeliest letter."""
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.model._model_output import Logprobs
+
+    def answer(messages, *_):
+        scores = model(*parse_request(messages[-1].text))
+        letter = LETTERS[scores.index(max(scores))]
+        content = letter if with_letters else f"ANSWER: {letter}"
+        output = ModelOutput.from_content("mockllm/model", content)
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        if with_letters:
+            total = math.log(sum(math.exp(score) for score in scores))
+            top = [
+                {"token": mark, "logprob": score - total}
+                for mark, score in zip(LETTERS, scores, strict=False)
+            ]
+            token = {"token": letter, "logprob": max(scores) - total, "top_logprobs": top}
+            output.choices[0].logprobs = Logprobs.model_validate({"content": [token]})
+        return output
+
+    return get_model("mockllm/model", custom_outputs=answer, memoize=False)
+
+
+def make_task(items, solver=None):
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.scorer import choice
+    from inspect_ai.solver import multiple_choice
+
+    samples = []
+    for item in items:
+        target = LETTERS[item["label"]]
+        samples.append(
+            Sample(id=item["id"], input=item["prompt"], choices=item["choices"], target=target)
+        )
+    return inspect_ai.Task(
+        dataset=MemoryDataset(samples), solver=solver or multiple_choice(), scorer=choice()
+    )
+
+
+def run(task, model, folder, **options):
+    (log,) = inspect_ai.eval(
+        task, model=model, display="none", log_dir=str(folder / "logs"), **options
+    )
+    assert log.status == "success", log.error
+    figures = {}
+    for score in log.results.scores:
+        figures[score.name] = {name: metric.value for name, metric in score.metrics.items()}
+    return log.location.removeprefix("file://"), figures
+
+
+SHARED = {
+    "kept_without_question": "probes.kept_without_question",
+    "kept_with_another_question": "probes.kept_with_another_question",
+    "lost_without_question": "probes.lost_without_question",
+    "order_consistency": "probes.order_consistency",
+}
+"""Metric of the scorer -> figure of the report."""
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_figures_are_equal_inside_the_harness_by_its_log_and_by_a_direct_audit(model, tmp_path):
+    from rightreasons.integrations.inspect_arms import audited
+
+    items = make_items()
+    log, inside = run(audited(make_task(items)), make_mock(model), tmp_path)
+    settings = {"questions": ["probes"], "progress": False}
+    by_log = audit(predictions=log, out=tmp_path / "log", **settings)
+    rows = datasets.Dataset.from_list(items)
+    direct = audit(Scripted(model), rows, out=tmp_path / "direct", **settings)
+
+    right = [
+        max(range(3), key=model(i["prompt"], i["choices"]).__getitem__) == i["label"] for i in items
+    ]
+    assert inside["choice"]["accuracy"] == pytest.approx(sum(right) / len(items))
+    for metric, figure in SHARED.items():
+        expected = direct[figure].estimate
+        ends = [inside["arms"][f"{metric}{end}"] for end in ("", "_low", "_high")]
+        assert ends == [expected.value, expected.low, expected.high]
+        found = by_log[figure].estimate
+        assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
