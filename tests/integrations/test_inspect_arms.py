@@ -13,7 +13,7 @@ from rightreasons.report.runner import audit
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-LETTERS = "ABC"
+LETTERS = "ABCDE"
 WORDS = ("sun", "moon", "river", "stone", "bread", "wool", "glass", "iron", "salt", "corn")
 
 
@@ -60,7 +60,7 @@ def read_half(question, choices):
 
 
 def follow_hint(question, choices):
-    hint = re.search(r"answer is \(([A-C])\)", question)
+    hint = re.search(r"answer is \(([A-E])\)", question)
     if hint is None:
         return read(question, choices)
     return [float(letter == hint[1]) for letter in LETTERS[: len(choices)]]
@@ -191,3 +191,81 @@ def test_figures_are_equal_inside_the_harness_by_its_log_and_by_a_direct_audit(m
         assert ends == [expected.value, expected.low, expected.high]
         found = by_log[figure].estimate
         assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
+
+
+def test_letters_are_scored_as_by_a_direct_audit(tmp_path):
+    from rightreasons.integrations.inspect_arms import audited
+
+    items = make_items()
+    arms = ("no_question", "wrong_question", "no_right_answer", "extra_choices_1", "orders")
+    model = make_mock(prefer_longest, with_letters=True)
+    log, inside = run(audited(make_task(items), arms, ask="letters"), model, tmp_path)
+    settings = {"questions": ["probes", "calibration"], "progress": False}
+    options = {"probes": {"ks": [1]}}
+    by_log = audit(predictions=log, out=tmp_path / "log", **settings)
+    rows = datasets.Dataset.from_list(items)
+    direct = audit(Scripted(prefer_longest), rows, out=tmp_path / "d", options=options, **settings)
+
+    # The log has log-probabilities, and the scripted model scores that differ from them by rounding.
+    figures = ("probes.prior_bias_no_question", "probes.restricted_drop_1", "calibration.ece")
+    for figure in (*SHARED.values(), *figures):
+        expected = direct[figure].estimate
+        assert by_log[figure].estimate.value == pytest.approx(expected.value, abs=1e-12)
+        assert by_log[figure].estimate.high == pytest.approx(expected.high, abs=1e-9)
+    assert inside["arms"]["restricted_drop"] == pytest.approx(
+        direct["probes.restricted_drop_1"].estimate.value
+    )
+
+
+def test_the_solver_alone_borrows_nothing_and_the_log_says_what_it_lacks(tmp_path):
+    from rightreasons.integrations.inspect_arms import probed
+
+    task = make_task(make_items(), probed("orders,wrong_question"))
+    log, inside = run(task, make_mock(always_first), tmp_path)
+    result = audit(predictions=log, out=tmp_path / "log", questions=["probes"], progress=False)
+
+    assert set(inside) == {"choice"}
+    # A model that always takes the first choice keeps its answer in no item.
+    assert result["probes.order_consistency"].estimate.value == 0.0
+    assert result["probes"].result.verdict.tone == "bad"
+    assert "probes.kept_without_question" not in result.figures
+
+
+def test_a_hint_sways_a_model_that_follows_it(tmp_path):
+    from rightreasons.integrations.inspect_arms import audited
+
+    for model, expected in ((follow_hint, 1.0), (read, 0.0)):
+        task = audited(make_task(make_items()), ["colleague"])
+        _, inside = run(task, make_mock(model), tmp_path / model.__name__)
+
+        assert inside["arms"]["sway_colleague"] == expected
+        assert inside["arms"]["unread"] == 0.0
+
+
+def test_epochs_and_answers_that_cannot_be_read(tmp_path):
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    from rightreasons.integrations.inspect_arms import audited
+
+    def answer(messages, *_):
+        question, choices = parse_request(messages[-1].text)
+        scores = read(question, choices)
+        content = f"I take {LETTERS[scores.index(max(scores))]}."
+        if "day 3?" in question:
+            content = "It is hard to say."
+        elif "day 4?" in question:
+            content = LETTERS[scores.index(max(scores))]
+        output = ModelOutput.from_content("mockllm/model", content)
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return output
+
+    items = make_items(8)
+    task = audited(make_task(items), ["no_question"])
+    model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
+    log, inside = run(task, model, tmp_path, epochs=2)
+
+    # inspect_ai reads "ANSWER: A" alone; a bare letter is read by our reader.
+    assert inside["choice"]["accuracy"] == 0.0
+    assert inside["arms"]["unread"] < 1.0
+    result = audit(predictions=log, out=tmp_path / "log", progress=False)
+    assert result.audit["answers"]["n_units"] == 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def open_stored(
         ValueError: If a column is missing, or predictions and items do not belong together.
     """
     from rightreasons.io.arrow_tables import make_table
-    from rightreasons.io.logs import ARMS, logged
+    from rightreasons.io.logs import ARMS, ARMS_COMMAND, logged
     from rightreasons.io.reading import digest_table
 
     path = str(stored.predictions)
@@ -93,11 +93,13 @@ def open_stored(
     # A table in memory has a name as well, which the messages use.
     source = path if table is None else table
     all_columns, options, file_name = _read_columns(source, stored, settings)
-    arm_records: Any = all_columns.get(ARMS)
-    columns_by_name = {name: all_columns[name] for name in all_columns if name != ARMS}
+    logged_arms = (all_columns.get(ARMS), all_columns.get(ARMS_COMMAND))
+    columns_by_name = {
+        name: all_columns[name] for name in all_columns if name not in (ARMS, ARMS_COMMAND)
+    }
     if has_items and is_choice_log(columns_by_name, options):
         model, rows = open_choice_log(columns_by_name, path, settings)
-        return _add_arms(model, arm_records), FILE_SPLIT, rows
+        return _add_arms(model, *logged_arms), FILE_SPLIT, rows
     predictions = _find_predictions(
         columns_by_name, options, file_name, settings, with_labels=has_items
     )
@@ -132,14 +134,24 @@ def open_stored(
         columns_used=tuple(itertools.chain.from_iterable(predictions.taken.values())),
         order_doubt=predictions.doubt,
     )
-    return _add_arms(model, arm_records), items.split, items.rows
+    return _add_arms(model, *logged_arms), items.split, items.rows
 
 
-def _add_arms(model: StoredModel, records: Sequence[str] | None) -> StoredModel:
-    """Return stored predictions with the answers to changed versions of their items."""
-    if records is None:
-        return model
-    return dataclasses.replace(model, arms=LoggedArms.read(list(model.ids), records))
+def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:
+    """Return stored predictions with the answers to changed versions of their items.
+
+    Args:
+        model: The stored predictions.
+        records: Answers to each item as JSON; None if the file has none.
+        commands: Command that asks for them, in each row; None if it is not known.
+    """
+    arms = None
+    if records is not None:
+        arms = LoggedArms.read(list(model.ids), records)
+    command = ""
+    if commands is not None:
+        command = str(commands[0])
+    return dataclasses.replace(model, arms=arms, arms_command=command)
 
 
 def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool) -> None:

@@ -45,6 +45,7 @@ class StoredModel:
             for any other file.
         arms: Answers to changed versions of the items, as our tasks of harnesses log them; None
             without any.
+        arms_command: Command that asks the items of a log in their arms; "" if it is not known.
         failures: Id of an item without an answer that can be read -> the reason.
     """
 
@@ -64,6 +65,7 @@ class StoredModel:
     order_doubt: str = ""
     confidences: NDArray[np.float64] | None = None
     arms: LoggedArms | None = None
+    arms_command: str = ""
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property

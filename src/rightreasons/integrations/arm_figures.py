@@ -77,10 +77,11 @@ def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -
 
 def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
     """Return the figures of the probes and the orders, as far as there are their arms."""
-    items = _make_items(arms)
     # An audit leaves out items without a readable answer, and unlabeled ones.
-    if not len(items):
+    rows = _list_items(arms)
+    if not rows:
         return {}
+    items = datasets.Dataset.from_list(rows, features=multiple_choice_features())
     tables = collect_logged_tables(items, arms)
     # A log may have one of the two probes without a question.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
@@ -117,7 +118,7 @@ def _estimate_scored(
     }
 
 
-def _make_items(arms: LoggedArms) -> datasets.Dataset:
+def _list_items(arms: LoggedArms) -> list[dict[str, Any]]:
     """Return the labeled items whose own answer can be read."""
     rows: list[dict[str, Any]] = []
     for item_id, by_name in arms.answers.items():
@@ -132,7 +133,7 @@ def _make_items(arms: LoggedArms) -> datasets.Dataset:
                 "label": original.arm.label,
             }
         )
-    return datasets.Dataset.from_list(rows, features=multiple_choice_features())
+    return rows
 
 
 def _estimate_sways(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:

@@ -22,6 +22,7 @@ import itertools
 import json
 import math
 import re
+import shlex
 import warnings
 import zipfile
 from collections import defaultdict
@@ -68,6 +69,9 @@ ARMS_KEY = "rightreasons"
 
 ARMS_SCORER, CHOICE_SCORER = "arms", "choice"
 """Scorers of inspect_ai: ours, which keeps these answers, and that of items with choices."""
+
+ARMS_COMMAND = "arms_command"
+"""The column of the command that asks the same items in all arms."""
 
 ARMS = "logged_arms"
 """The column of these answers, as JSON; not there where no sample has any."""
@@ -386,9 +390,23 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     }
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= arm_columns(metadata)
+    columns[ARMS_COMMAND] = [_write_arms_command(log)] * len(samples)
     fields = [{key: value for key, value in meta.items() if key != ARMS_KEY} for meta in metadata]
     columns |= field_columns(fields, columns)
     return _judged(columns, where)
+
+
+def _write_arms_command(log: Row) -> str:
+    """Return the command that asks the samples of a log in their arms, too."""
+    name = str(_at(log, "eval", "task") or "")
+    task_file = _at(log, "eval", "task_file")
+    if task_file:
+        name = f"{task_file}@{name.rpartition('/')[2]}"
+    model = _at(log, "eval", "model")
+    words = ["inspect", "eval", name]
+    if model:
+        words += ["--model", str(model)]
+    return shlex.join([*words, "--solver", "rightreasons/probed"])
 
 
 def _whole(log: Row, where: str) -> list[Row]:

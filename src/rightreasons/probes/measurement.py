@@ -257,6 +257,17 @@ class ProbesMeasurement:
         return list(dict.fromkeys(kinds))
 
     @property
+    def missing_arms(self) -> list[str]:
+        """Descriptions of the arms that a log lacks, as what follows "the items"."""
+        if self.context.logged_arms is None:
+            return []
+        names = {"no_question": "without their question", "wrong_question": "with another question"}
+        missing = [words for name, words in names.items() if name not in self.tables.tables]
+        if self.steady is None and self.context.joint:
+            missing.append("in other orders of the choices")
+        return missing
+
+    @property
     def n_needed(self) -> int | None:
         """Approximate number of items that would decide all open tests. None if no number is known."""
         n_needed = []

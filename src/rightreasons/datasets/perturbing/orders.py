@@ -25,7 +25,7 @@ def choice_orders(n: int) -> NDArray[np.int64]:
     if n > MAX_CHOICES_OF_ALL_ORDERS:
         return cyclic
     # The cyclic orders come first, also among all: PriDe's prior is theirs.
-    orders = [tuple(order) for order in cyclic.tolist()]
+    orders = list(map(tuple, cyclic.tolist()))
     for order in itertools.permutations(range(n)):
         if order not in orders:
             orders.append(order)
