@@ -42,8 +42,12 @@ def test_one_command_audits_a_server(reviews, tmp_path, monkeypatch, capsys):
     server = record["model"]["server"]
     assert server["model"] == "toy"
     assert server["abilities"] == ["next_words", "text"]
-    assert server["usage"]["requests"] > 20
-    assert server["usage"]["price"] == pytest.approx(2 * server["usage"]["prompt_tokens"] / 1e6)
+    usage = server["usage"]
+    # The trial is no part of the report, but of its folder.
+    assert (usage["report"]["requests"], usage["folder"]) == (20, usage["run"])
+    assert usage["run"]["requests"] > 30
+    for counts in usage.values():
+        assert counts["price"] == pytest.approx(2 * counts["prompt_tokens"] / 1e6)
     assert record["model"]["prompt"]["scoring"] == "next_words"
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "<h3>The server</h3>" in page

@@ -187,7 +187,7 @@ class AuditContext:
         """The server, the results of its trial, and its usage; None for a local model."""
         if self.prompted is None:
             return None
-        return self.prompted.server()
+        return self.prompted.server(self.out / WORK)
 
     def why_no_gradients(self) -> str:
         """Return why words of a text have no gradients, as a sentence; "" if they have."""

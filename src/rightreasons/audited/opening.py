@@ -6,6 +6,7 @@ classifier or chooser with a head of its own, or a language model that gets a pr
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,27 @@ HEAD_OPTIONS = (*ENGINE_OPTIONS, "target")
 """Options of a classifier that is loaded by its name; a language model has no target."""
 
 
+@dataclasses.dataclass(frozen=True)
+class AskingOptions:
+    """How a language model is asked.
+
+    Attributes:
+        prompt: Options of its prompt.
+        server: Options of its server, if it is behind one.
+        out: Folder of its answers, whose costs count for the bounds of a server. None if there is
+            no folder.
+    """
+
+    prompt: Prompt
+    server: ServerOptions
+    out: str | os.PathLike[str] | None = None
+
+
 def open_inputs(
     model: Any,
     dataset: Any,
     settings: AuditOptions,
-    prompt: Prompt,
-    server: ServerOptions,
+    asking: AskingOptions,
     *,
     require_labels: bool,
     scores: str | None = None,
@@ -57,8 +73,7 @@ def open_inputs(
             `as_scorer` takes.
         dataset: Anything that `open_splits` opens.
         settings: Options of the audit.
-        prompt: Options of the prompt of a language model.
-        server: Options of a model server.
+        asking: Options of a language model.
         require_labels: Whether data without labels is refused.
         scores: What the numbers of a function are, as in `as_scorer`. If None, probabilities.
 
@@ -77,16 +92,16 @@ def open_inputs(
         if not kind:
             # A model that cannot be found is the mistake, not an option that it would take.
             scorer = _load_head(model, settings.task or "classification", settings)
-        unused = _list_unused_options(kind, settings, prompt, server)
+        unused = _list_unused_options(kind, settings, asking)
         _check_no_option(unused, model)
         is_chooser = kind == "choice"
         if scores is not None:
             _check_no_option(["scores"], model)
         if kind in PROMPTED_KINDS:
-            engine = _open_engine(model, settings, prompt, server)
+            engine = _open_engine(model, settings, asking)
     else:
         scorer = _make_scorer(model, settings, scores)
-        unused = [*prompt.get_changes(), *server.get_changes()]
+        unused = [*asking.prompt.get_changes(), *asking.server.get_changes()]
         unused += _list_set_options(settings, HEAD_OPTIONS)
         _check_no_option(unused, getattr(scorer, "name", scorer))
         is_chooser = scorer.label_names is None
@@ -95,7 +110,9 @@ def open_inputs(
             engine = getattr(scorer, "engine", None)
 
     if engine is not None:
-        return _open_prompted(engine, dataset, settings, prompt, require_labels=require_labels)
+        return _open_prompted(
+            engine, dataset, settings, asking.prompt, require_labels=require_labels
+        )
     task = settings.task or ("multiple_choice" if is_chooser else "classification")
     if scorer is None:
         scorer = _load_head(model, task, settings)
@@ -112,16 +129,14 @@ def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scor
     return as_named_scorer(model, label_names, scores=scores)
 
 
-def _list_unused_options(
-    kind: str, settings: AuditOptions, prompt: Prompt, server: ServerOptions
-) -> list[str]:
+def _list_unused_options(kind: str, settings: AuditOptions, asking: AskingOptions) -> list[str]:
     """Return the options that were set, but do not apply to a named model of a kind."""
     # Each kind has options of its own: the error names the first that does not apply.
     unused: list[str] = []
     if kind not in PROMPTED_KINDS:
-        unused += prompt.get_changes()
+        unused += asking.prompt.get_changes()
     if kind != "server":
-        unused += server.get_changes()
+        unused += asking.server.get_changes()
     if kind in PROMPTED_KINDS:
         unused += _list_set_options(settings, ("target",))
     return unused
@@ -139,12 +154,18 @@ def _check_no_option(unused: list[str], model: Any) -> None:
         )
 
 
-def _open_engine(model: Any, settings: AuditOptions, prompt: Prompt, server: ServerOptions) -> Any:
+def _open_engine(model: Any, settings: AuditOptions, asking: AskingOptions) -> Any:
     """Open a language model, or a server of one."""
     from rightreasons.models.scorers import open_engine
 
     options = {name: getattr(settings, name) for name in ENGINE_OPTIONS}
-    return open_engine(model, prompt, server, batch_size=settings.batch_size, **options)
+    # What a plan counts is not asked, so that it leaves no file.
+    out = asking.out
+    if settings.plan:
+        out = None
+    return open_engine(
+        model, asking.prompt, asking.server, batch_size=settings.batch_size, out=out, **options
+    )
 
 
 def _open_prompted(

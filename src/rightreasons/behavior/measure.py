@@ -240,7 +240,7 @@ def measure_behavior(
     prompted = prompted_of(classifier)
     if prompted is not None:
         prompt = prompted.describe()
-        server = prompted.server()
+        server = prompted.server(running.get("out"))
     return SuiteAnswers.from_classification(
         classifier.name,
         suite,

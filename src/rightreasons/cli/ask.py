@@ -264,7 +264,9 @@ def behavior(
 
             scorer = load_question_answering(model)
         elif is_prompted(model):
-            engine = open_engine(model, declared["prompt"], declared["server"])
+            # A plan asks nothing, and leaves no file.
+            answers = None if settings.plan else out / "predictions"
+            engine = open_engine(model, declared["prompt"], declared["server"], out=answers)
             scorer = Prompted(declared["prompt"], engine, label_words(opened), seed=settings.seed)
         else:
             from rightreasons.models.loading import load_classifier
@@ -322,7 +324,7 @@ def ways(
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
     from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.opening import open_inputs
+    from rightreasons.audited.opening import AskingOptions, open_inputs
     from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.core.results import to_plain_python
     from rightreasons.core.store import WORK, check_folder, write_json
@@ -335,9 +337,8 @@ def ways(
 
     settings, options = declared["settings"], declared["options"]
     folder = check_folder(out, own=(*OWN, WAYS))
-    data, source = open_inputs(
-        model, dataset, settings, declared["prompt"], declared["server"], require_labels=True
-    )
+    asking = AskingOptions(declared["prompt"], declared["server"], folder / WORK)
+    data, source = open_inputs(model, dataset, settings, asking, require_labels=True)
     prompted = prompted_of(source)
     if prompted is None:
         raise ValueError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -205,10 +206,14 @@ class Prompted:
             known_readings=self._known,
         )
 
-    def server(self) -> dict[str, Any] | None:
-        """Return the server's trial and what was asked of it so far; None where the model is here."""
+    def server(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:
+        """Return the server's trial and its costs; None where the model is here.
+
+        Args:
+            out: A folder of answers that the costs are about; None for this run as a whole.
+        """
         describe = getattr(self.engine, "describe", None)
-        return None if describe is None else dict(describe())
+        return None if describe is None else dict(describe(out))
 
     def predict(
         self,

@@ -213,6 +213,7 @@ def open_engine(
     server: ServerOptions,
     *,
     batch_size: int | None = None,
+    out: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> Engine:
     """Open a language model, local or behind a server, and try it.
@@ -223,6 +224,7 @@ def open_engine(
         server: Options of the server.
         batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a local model. If None, that of
             `default_batch_size`.
+        out: Folder of answers, whose costs count for the bounds of a server. None if not known.
         **how: `revision`, `device` and `dtype` of a local model.
     """
     if not is_address(model):
@@ -241,7 +243,10 @@ def open_engine(
             raise OptionError(
                 f"Expected no `{name}` of a model behind a server, but got {value!r}.", option=name
             )
-    return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
+    # The trial of a server is the first of its costs.
+    return open_server(
+        str(model), options=server, chat=prompt.chat, thinking=prompt.thinking, out=out
+    )
 
 
 def describe_estimator(estimator: Any) -> str:

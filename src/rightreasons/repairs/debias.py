@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_inputs
+from rightreasons.audited.opening import AskingOptions, open_inputs
 from rightreasons.audited.splits import choose_splits, take_splits
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, check_options
@@ -137,7 +137,8 @@ def _open_context(
     folder: Path,
 ) -> AuditContext:
     """Open the model and the labeled items of one split."""
-    data, scorer = open_inputs(model, dataset, settings, prompt, server, require_labels=True)
+    asking = AskingOptions(prompt, server, folder / WORK)
+    data, scorer = open_inputs(model, dataset, settings, asking, require_labels=True)
     if scorer.label_names is not None:
         raise OptionError(
             f"Expected a model of multiple choice, but {scorer.name} has the classes "

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_inputs
+from rightreasons.audited.opening import AskingOptions, open_inputs
 from rightreasons.audited.splits import Role, choose_splits, take_splits
 from rightreasons.audited.stored import open_stored
 from rightreasons.audited.stored_model import StoredModel
 from rightreasons.audited.task_data import add_training_split
+from rightreasons.core.store import WORK
 from rightreasons.io.row_sources import add_row_options
 from rightreasons.report.reproduction import list_arguments, make_audit_command
 from rightreasons.report.request import AuditRequest
@@ -39,7 +40,7 @@ def open_context(
     source: Scorer | StoredModel
     label_match = ""
     if request.predictions is None:
-        source, data, split_names = _open_model(request, data_name)
+        source, data, split_names = _open_model(request, folder, data_name)
     else:
         source, data, split_names = _open_predictions(request, data_name)
         label_match = source.label_match
@@ -67,15 +68,15 @@ def open_context(
 
 
 def _open_model(
-    request: AuditRequest, data_name: str
+    request: AuditRequest, folder: Path, data_name: str
 ) -> tuple[Scorer, Mapping[str, datasets.Dataset], list[str]]:
     """Return the model, the splits of the data, and the names of those to audit."""
     data, scorer = open_inputs(
         request.model,
         add_row_options(request.dataset, request.general),
         request.get_opening_options(),
-        request.prompt,
-        request.server,
+        # What earlier runs of this report spent counts for a bound of the price.
+        AskingOptions(request.prompt, request.server, folder / WORK),
         require_labels=any(section.needs_labels for section in request.sections),
         scores=request.stored.scores,
     )

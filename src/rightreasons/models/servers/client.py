@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
@@ -32,24 +31,26 @@ from rightreasons.core.sentences import escape_name, format_value
 from rightreasons.core.signals import allow_immediate_interrupt
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
+from rightreasons.models.servers.ledger import (
+    SENT,
+    TRIAL,
+    Account,
+    Answer,
+    Journal,
+    find_journal,
+)
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.redirects import ForeignRedirectError, SameHostRetry
-from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
+from rightreasons.models.servers.usage import Usage, tokens_asked, tokens_used
 
 DIALECTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("dialects.yaml"))
 """What servers say and want beside the protocol that they share."""
 
 CHAT, TEXT = "/chat/completions", "/completions"
 
-JOURNAL = "answers.jsonl"
-"""The file of answers: each in a line when it comes, so that a run that is killed loses only what was in flight. All
-that is asked for a report has one, so that no command asks again what another one was told."""
-
 SWITCH_SECONDS = 0.0005
 """How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
 next request, also while other threads read theirs."""
-
-Row = Mapping[str, Any]
 
 T = TypeVar("T")
 
@@ -66,6 +67,7 @@ _REDIRECTS = SameHostRetry(
 )
 _REFUSED = (400, 403, 404, 405, 413, 415, 422)
 _KEYS = (401, 403)
+_FREE = Usage()
 
 
 class BadReplyError(ValueError):
@@ -295,6 +297,7 @@ class RequestError(ValueError):
         status: The HTTP status; None where there was no reply.
         ends: Whether no other request can be answered either.
         wait: Seconds after which the server lets it be sent again; None where it does not say.
+        is_billed: Whether the server may bill it, as it was sent and no reply came.
     """
 
     def __init__(
@@ -304,9 +307,11 @@ class RequestError(ValueError):
         status: int | None = None,
         ends: bool = False,
         wait: float | None = None,
+        is_billed: bool = False,
     ) -> None:
         super().__init__(reason)
         self.status, self.ends, self.wait = status, ends, wait
+        self.is_billed = is_billed
 
     @property
     def gone(self) -> bool:
@@ -322,15 +327,17 @@ class Client:
         options: How it is asked.
 
     Attributes:
-        usage: What was asked so far.
+        account: What was spent so far, and the bounds on it.
         template: The most tokens that the server counted beside those of a prompt.
         served: The model's name and `system_fingerprint`, as replies tell them -> how many replies did.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated: in a trial less often than the options say, as what a
             server does not support is an error of its own on some, however often it is asked.
         ended: Why no more requests are sent; "" while they are.
-        known: What was answered so far, by what was asked (`keys_of`).
+        bound: The bound that was reached; "" for none.
+        answers: The answers so far, by what was asked (`keys_of`).
         journals: The files of answers that were read, by their paths.
+        write_trial_cost: Called with the kind and the cost of each request of a trial; None after it.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -341,18 +348,19 @@ class Client:
 
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
-        self.usage = Usage()
+        self.account = Account(options)
         self.served: Counter[str] = Counter()
-        self.template, self.ended = 0, ""
+        self.template, self.ended, self.bound = 0, "", ""
         self.more, self.retries = options.more(), min(TRIED_AGAIN, options.retries)
         self._key = options.key()
         headers, secrets = options.headers()
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
         self.url = self._connect(url, headers)
         self._lock = threading.Lock()
-        self._next_turn, self._sent = 0.0, 0
-        self.known: dict[str, Row] = {}
+        self._next_turn = 0.0
+        self.answers: dict[str, Answer] = {}
         self.journals: dict[Path, Journal] = {}
+        self.write_trial_cost: Callable[[str, Usage], None] | None = None
         self._stop = threading.Event()
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
@@ -409,7 +417,7 @@ class Client:
                 return [str(entry["id"]) for entry in reply["data"] if "id" in entry]
 
         known = self._repeat(lambda: self._send("/models", None), names)
-        self._sent = 0  # a list of models is free
+        self.account.n_sent = 0  # a list of models is free
         return known
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
@@ -423,46 +431,83 @@ class Client:
         Raises:
             RequestError: If there is no answer.
         """
-        prompt = body["prompt"] if "prompt" in body else body["messages"]
+        estimated = tokens_asked(body["prompt"] if "prompt" in body else body["messages"])
 
-        def counted(reply: Any) -> T:
-            value = read(reply)
-            estimated = tokens_asked(prompt)
+        def count(reply: Any) -> T:
+            try:
+                value = read(reply)
+            except BadReplyError:
+                # Tokens of a reply that cannot be read are billed, too.
+                if isinstance(reply, dict) and "usage" in reply:
+                    self.account.add(dataclasses.replace(Usage.of(reply, estimated), requests=0))
+                raise
             used = Usage.of(reply, estimated)
+            self.account.add(used)
             names = (reply.get("model"), reply.get("system_fingerprint"))
             with self._lock:
-                self.usage += used
                 self.template = max(self.template, used.prompt_tokens - estimated)
                 self.served[" ".join(self._say(name) for name in names if name)] += 1
             return value
 
-        return self._repeat(lambda: self._send(path, body), counted)
+        n_tokens = body.get("max_tokens") or body.get("max_completion_tokens") or 0
+        highest_cost = Usage(
+            prompt_tokens=estimated + self.template, answer_tokens=n_tokens, unanswered=1
+        )
+        if self.write_trial_cost is None:
+            return self._repeat(lambda: self._send(path, body), count, highest_cost)
+        # A trial has no answers in whose lines its costs could be.
+        self.account.start_meter()
+        self.write_trial_cost(SENT, highest_cost)
+        try:
+            return self._repeat(lambda: self._send(path, body), count, highest_cost)
+        finally:
+            self.write_trial_cost(TRIAL, self.account.read_meter())
+
+    @property
+    def usage(self) -> Usage:
+        """What this run asked so far."""
+        return self.account.usage
 
     def begin(self) -> None:
         """Send requests again, also after the server had failed."""
-        self.ended = self.spent
+        self.ended = self.bound = self.account.find_reached_bound()
         if not self.ended:
             self._stop.clear()
+
+    def open_journal(self, out: str | os.PathLike[str]) -> Journal:
+        """Return the journal of a folder; what earlier runs spent there counts for the bounds."""
+        file = find_journal(out)
+        if file not in self.journals:
+            journal = self.journals[file] = Journal(file)
+            journal.read()
+            self.account.earlier += journal.compute_spent(self.url)
+        return self.journals[file]
 
     def end(self, reason: str) -> None:
         """Send no more requests; each further one fails at once for this reason."""
         self.ended = self.ended or reason
         self._stop.set()
 
-    def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:
+    def _repeat(
+        self, send: Callable[[], Any], read: Callable[[Any], T], highest_cost: Usage = _FREE
+    ) -> T:
+        """Send a request until it is answered; its highest possible cost is reserved meanwhile."""
         pause = FIRST_PAUSE
         for attempt in range(self.retries + 1):
-            self._wait_for_turn()
+            self._wait_for_turn(highest_cost)
             try:
                 return read(send())
             except RequestError as error:  # it says itself what it is
                 failure = error
             except self.failing as error:
                 failure = self._failure(error, last=attempt == self.retries)
+                if failure.is_billed:
+                    self.account.add(highest_cost)
+            finally:
+                self.account.release(highest_cost)
             if failure.status in _REFUSED or failure.ends or self.ended or attempt == self.retries:
                 break
-            with self._lock:
-                self.usage += Usage(repeated=1)
+            self.account.add(Usage(repeated=1))
             seconds = failure.wait
             if seconds is None:
                 seconds = pause * random.uniform(0.75, 1.25)  # noqa: S311
@@ -474,26 +519,16 @@ class Client:
             self.end(str(failure))
         raise failure
 
-    def _wait_for_turn(self) -> None:
+    def _wait_for_turn(self, highest_cost: Usage) -> None:
         """Wait until another request may be sent, after the pause that the server asks for."""
         self._stop.wait(max(0.0, self._next_turn - time.monotonic()))
-        with self._lock:
-            if spent := self.spent:
-                self.end(spent)
-            self._sent += not self.ended
-        if self.ended:
-            raise RequestError(self.ended)
-
-    @property
-    def spent(self) -> str:
-        """The bound that is reached; "" for none. Requests in flight count, their prices when they are known."""
-        options = self.options
-        if options.max_requests is not None and self._sent >= options.max_requests:
-            return f"max_requests={options.max_requests} is reached"
-        cost = price(options, self.usage.prompt_tokens, self.usage.answer_tokens)
-        if options.max_price is not None and cost is not None and cost >= options.max_price:
-            return f"max_price={options.max_price:g} is reached"
-        return ""
+        if not self.ended:
+            reached = self.account.reserve(highest_cost)
+            if not reached:
+                return
+            self.bound = reached
+            self.end(reached)
+        raise RequestError(self.ended)
 
     def _failure(self, error: Exception, *, last: bool) -> RequestError:
         """Return why a request failed that has no reply, or one that cannot be read."""
@@ -505,9 +540,9 @@ class Client:
         ):
             return RequestError(f"the server cannot be reached: {cause}", ends=last)
         if isinstance(error, exceptions.TimeoutError):
-            return RequestError(f"no reply within {self.options.timeout} s")
+            return RequestError(f"no reply within {self.options.timeout} s", is_billed=True)
         if isinstance(error, (exceptions.HTTPError, OSError)):
-            return RequestError(f"the connection ended: {cause}")
+            return RequestError(f"the connection ended: {cause}", is_billed=True)
         return RequestError(f"the server sent {self._say(error)}")
 
     def _refusal(self, status: int, body: Any, headers: Mapping[str, str]) -> RequestError:
@@ -785,52 +820,10 @@ class Endpoint:
         }
 
 
-@dataclasses.dataclass
-class Journal:
-    """A file of answers, of which each line is read once and begins with a digest of the rest.
-
-    Attributes:
-        file: The file.
-        rows: The stored rows by their keys, without a line that was cut or changed.
-        end: How much of the file was read.
-    """
-
-    file: Path
-    rows: dict[str, Row] = dataclasses.field(default_factory=dict)
-    end: int = 0
-
-    @contextmanager
-    def open(self) -> Iterator[Callable[[str, Row], object]]:
-        """Read what was written since, end a line that was cut, and give what writes the row of a key."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a+b", buffering=0) as opened:
-            opened.seek(self.end)
-            text = opened.read()
-            if text and not text.endswith(b"\n"):
-                opened.write(b"\n")
-            self.end = opened.tell()
-            for line in text.splitlines():
-                if _digest(line[16:]) == line[:16]:
-                    key, row = json.loads(line[16:])
-                    self.rows[key] = row
-
-            def write(key: str, row: Row) -> None:
-                line = json.dumps([key, row]).encode()
-                opened.write(_digest(line) + line + b"\n")
-
-            yield write
-            os.fsync(opened.fileno())
-
-
-def _digest(line: bytes) -> bytes:
-    return hashlib.blake2b(line, digest_size=8).hexdigest().encode()
-
-
 def flown(
     client: Client,
     requests: Mapping[str, Request],
-    ask: Callable[[Request], Row],
-    keep: Callable[[str, Row], object],
+    ask: Callable[[str, Request], object],
 ) -> Generator[tuple[str, RequestError | None]]:
     """Ask requests in `in_flight` threads, which take them in turn; yield the key of each, and why it has no answer.
 
@@ -839,8 +832,7 @@ def flown(
     Args:
         client: The server.
         requests: The requests by their keys.
-        ask: Asks a request, and returns its row, of values that JSON has.
-        keep: Told each key and row when it comes, by the thread that asked.
+        ask: Asks a request by its key and keeps the answer; called by several threads.
     """
     answers: queue.SimpleQueue[tuple[str, Exception | None, bool]] = queue.SimpleQueue()
     left, stopped = iter(requests.items()), threading.Event()
@@ -852,7 +844,7 @@ def flown(
             failure: Exception | None = None
             before = client.usage.requests
             try:
-                keep(key, ask(request))
+                ask(key, request)
             except BadReplyError as error:
                 failure = RequestError(f"the server sent {error}", status=200)
             except Exception as error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +20,30 @@ from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.sentences import escape_name
-from rightreasons.core.store import WORK, digest_value
+from rightreasons.core.store import digest_value
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import progress_bar
 from rightreasons.models.servers.client import (
     CHAT,
-    JOURNAL,
     BadReplyError,
     Client,
     Endpoint,
-    Journal,
     RequestError,
-    Row,
     first_words,
     flown,
     unwrapped,
+)
+from rightreasons.models.servers.ledger import (
+    ANSWERED,
+    COPIED,
+    FAILED,
+    SENT,
+    TRIAL,
+    Answer,
+    JournalWriter,
+    Row,
+    find_journal,
 )
 from rightreasons.models.servers.options import INSPECT, ServerOptions
 from rightreasons.models.servers.trial import kept_trial
@@ -58,6 +67,7 @@ def open_server(
     chat: str = "auto",
     thinking: str = "auto",
     progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
 ) -> ServerEngine:
     """Open a server, and try what it can be asked.
 
@@ -68,6 +78,8 @@ def open_server(
         thinking: "on" or "off" turns thinking on or off, as the trial finds out how; a number is the most tokens of it;
             "auto" (default) leaves it to the server.
         progress: Whether to say on standard error what was found, and what runs cost.
+        out: A folder of answers. What was spent there counts for `max_price`, and the cost of the trial is written
+            there. None if it is not known yet.
 
     Returns:
         The engine; its abilities are those that passed the trial.
@@ -92,7 +104,8 @@ def open_server(
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
         model = _model(client)
-        endpoint = kept_trial(client, model, thinking, chat)
+        with _record_trial(client, out):
+            endpoint = kept_trial(client, model, thinking, chat)
     except RequestError as failure:
         raise ValueError(
             f"Expected an answer from {client.url}, but {failure}.{_hint(client)}"
@@ -102,10 +115,27 @@ def open_server(
         raise ValueError(
             f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}{_hint(client)}"
         )
-    engine = ServerEngine(endpoint)
+    engine = ServerEngine(endpoint, is_trial_recorded=out is not None)
     if progress:
         print(engine.findings(), file=sys.stderr)
     return engine
+
+
+@contextlib.contextmanager
+def _record_trial(client: Client, out: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Write what a trial costs into the journal of a folder, request by request."""
+    if out is None:
+        yield
+        return
+    with client.open_journal(out).open() as journal:
+        client.write_trial_cost = lambda kind, usage: journal.write(
+            TRIAL, None, kind, client.url, usage
+        )
+        client.begin()
+        try:
+            yield
+        finally:
+            client.write_trial_cost = None
 
 
 class ServerEngine:
@@ -113,6 +143,7 @@ class ServerEngine:
 
     Args:
         endpoint: How the server is asked, as its trial found.
+        is_trial_recorded: Whether the cost of the trial is in a journal; the first journal gets it otherwise.
 
     Attributes:
         name: The address of the server and the name of the model.
@@ -124,7 +155,7 @@ class ServerEngine:
         budget: Tokens that an answer to a conversation needs, as its trial found.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
         self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
         self.name = f"{self.client.url} ({self.model_name})"
         self.client.retries = self.client.options.retries
@@ -136,6 +167,8 @@ class ServerEngine:
         )
         way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
         self.fingerprint = digest_value([self.client.url, self.model_name, *way])
+        self._is_trial_recorded = is_trial_recorded
+        self._used: dict[Path | None, dict[str, Usage]] = {}
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
@@ -145,8 +178,12 @@ class ServerEngine:
             else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
         )
 
-    def describe(self) -> dict[str, Any]:
-        """Return the server, its model, what was tried and found, what changed meanwhile, and what was asked so far."""
+    def describe(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        """Return the server, its model, what was tried and found, what changed meanwhile, and what it cost.
+
+        Args:
+            out: A folder of answers that the costs are about; None for this run as a whole.
+        """
         return {
             "server": self.client.url,
             "model": self.model_name,
@@ -155,7 +192,27 @@ class ServerEngine:
             "thinks": self.thinks,
             "trial": [finding._asdict() for finding in self.endpoint.findings],
             "changes": self.changes(),
-            "usage": self.client.usage.to_dict(self.client.options),
+            "usage": self._describe_usage(out),
+        }
+
+    def _describe_usage(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
+        """Return the cost of the answers that were used, what was spent in a folder, and what this run spent."""
+        run = self.client.usage
+        folder = run
+        costs: dict[str, Usage] = {}
+        if out is None:
+            for used in self._used.values():
+                costs |= used
+        else:
+            costs = self._used.get(find_journal(out), {})
+            journal = self.client.open_journal(out)
+            journal.read()
+            folder = journal.compute_spent(self.client.url)
+        options = self.client.options
+        return {
+            "report": sum(costs.values(), Usage()).to_dict(options),
+            "folder": folder.to_dict(options),
+            "run": run.to_dict(options),
         }
 
     def findings(self) -> str:
@@ -333,65 +390,119 @@ class ServerEngine:
             out: A folder for the answers, of which all within the work of one report have one file.
         """
         self._check(_NEEDED[kind], requests)
-        client, before = self.client, self.client.usage
+        client = self.client
         settings = settings or {}
         keys = keys_of({"kind": kind, "model": self.fingerprint, **settings}, requests)
-        known, failures = client.known, dict[str, str]()
-        with contextlib.ExitStack() as held:
-            write: Callable[[str, Row], object] | None = None
-            if out is not None:
-                folder = Path(out).resolve()
-                file = (
-                    next((each for each in folder.parents if each.name == WORK), folder) / JOURNAL
-                )
-                journal = client.journals.setdefault(file, Journal(file))
-                write = held.enter_context(journal.open())
-                for key in dict.fromkeys(keys):
-                    if key in journal.rows:
-                        known.setdefault(key, journal.rows[key])
-                    elif key in known:
-                        write(key, known[key])
+        request_by_key = dict(zip(keys, requests, strict=True))
+        failures: dict[str, str] = {}
+        with self._open_journal(out) as journal:
+            self._take_stored(request_by_key, out, journal)
             waiting = {
-                key: request
-                for key, request in zip(keys, requests, strict=True)
-                if key not in known
+                key: request for key, request in request_by_key.items() if key not in client.answers
             }
-            client.begin()
-            if progress and waiting:
-                cost = self.cost([*waiting.values()], kind, settings)
-                print(
-                    f"Asking {self.name}: {cost.sentence(client.options, 'about ', 'at most ')}",
-                    file=sys.stderr,
-                )
-
-            def keep(key: str, row: Row) -> None:
-                known[key] = row
-                if write is not None:
-                    write(key, row)
-
-            with (
-                contextlib.closing(flown(client, waiting, ask, keep)) as flight,
-                progress_bar(len(waiting), kind, shown=progress and bool(waiting)) as bar,
-            ):
-                for key, failure in flight:
-                    bar.update(1)
-                    if failure is not None:
-                        failures[key] = str(failure)
-        rows = {item: known[key] for item, key in enumerate(keys) if key in known}
-        used = client.usage - before
-        if progress and used.requests:
-            print(f"Asked {self.name}: {used.sentence(client.options)}", file=sys.stderr)
-        if client.ended:
-            larger = " with a larger bound" if client.spent else ""
+            if waiting:
+                client.begin()
+                failures = self._send(waiting, kind, ask, settings, journal, progress=progress)
+        if waiting and client.ended:
+            larger = " with a larger bound" if client.bound else ""
             raise ValueError(
                 f"Expected {self.name} to answer everything, but {client.ended}: what was answered is kept, and "
                 f"the same command{larger} goes on from there."
             )
-        return rows, {
-            request.name: failures[key]
-            for request, key in zip(requests, keys, strict=True)
-            if key in failures
-        }
+
+        file = None if out is None else find_journal(out)
+        used = self._used.setdefault(file, {})
+        rows = {}
+        for index, key in enumerate(keys):
+            if key in client.answers:
+                rows[index] = client.answers[key].row
+                used[key] = client.answers[key].usage
+        failures_by_name = {}
+        for request, key in zip(requests, keys, strict=True):
+            if key in failures:
+                failures_by_name[request.name] = failures[key]
+        return rows, failures_by_name
+
+    @contextlib.contextmanager
+    def _open_journal(self, out: str | os.PathLike[str] | None) -> Iterator[JournalWriter | None]:
+        """Open the journal of a folder, which gets the cost of the trial first; None without a folder."""
+        if out is None:
+            yield None
+            return
+        with self.client.open_journal(out).open() as journal:
+            if not self._is_trial_recorded and self.client.usage != Usage():
+                journal.write(TRIAL, None, TRIAL, self.client.url, self.client.usage)
+            self._is_trial_recorded = True
+            yield journal
+
+    def _take_stored(
+        self,
+        keys: Iterable[str],
+        out: str | os.PathLike[str] | None,
+        journal: JournalWriter | None,
+    ) -> None:
+        """Take the answers that a folder has, and copy those that this run knows from another one."""
+        if out is None or journal is None:
+            return
+        answers = self.client.answers
+        stored = self.client.open_journal(out).answers
+        for key in keys:
+            if key in stored:
+                answers.setdefault(key, stored[key])
+            elif key in answers:
+                journal.write(key, answers[key].row, COPIED, self.client.url, answers[key].usage)
+
+    def _send(
+        self,
+        requests: Mapping[str, Request],
+        kind: str,
+        ask: Callable[[Request], Row],
+        settings: Mapping[str, Any],
+        journal: JournalWriter | None,
+        *,
+        progress: bool,
+    ) -> dict[str, str]:
+        """Send requests by their keys, keep the answers, and return why the others have none."""
+        client = self.client
+        before = client.usage
+
+        def write(key: str, row: Row | None, kind: str, usage: Usage) -> None:
+            if journal is not None:
+                journal.write(key, row, kind, client.url, usage)
+
+        def answer(key: str, request: Request) -> None:
+            if client.ended:
+                raise RequestError(client.ended)
+            highest_cost = self.cost([request], kind, settings)
+            client.account.start_meter()
+            # A run that is killed leaves this line, so that its cost cannot be forgotten.
+            write(key, None, SENT, dataclasses.replace(highest_cost, requests=0, unanswered=1))
+            try:
+                row = ask(request)
+            except Exception:
+                write(key, None, FAILED, client.account.read_meter())
+                raise
+            usage = client.account.read_meter()
+            client.answers[key] = Answer(row, usage)
+            write(key, row, ANSWERED, usage)
+
+        if progress:
+            cost = self.cost([*requests.values()], kind, settings)
+            sentence = cost.sentence(client.options, "about ", "at most ")
+            print(f"Asking {self.name}: {sentence}", file=sys.stderr)
+        failures = {}
+        with (
+            contextlib.closing(flown(client, requests, answer)) as flight,
+            progress_bar(len(requests), kind, shown=progress) as bar,
+        ):
+            for key, failure in flight:
+                bar.update(1)
+                if failure is not None:
+                    failures[key] = str(failure)
+        used = client.usage - before
+        if progress and used.requests:
+            print(f"Asked {self.name}: {used.sentence(client.options)}", file=sys.stderr)
+        return failures
 
     def _check(self, ability: Ability, requests: Sequence[Request]) -> None:
         way = "conversations" if self.has_template else "texts"

@@ -83,10 +83,11 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
             set(endpoint.refused),
             [Finding(*each) for each in endpoint.findings],
         )
-        if _signature(endpoint) == kept["seen"]:
-            endpoint.findings.insert(
-                0, Finding("trial", True, "It was tried today, and answers as it did then.")
-            )
+        if _is_unchanged(endpoint, kept["seen"]):
+            words = "It was tried today, and answers as it did then."
+            if client.bound:
+                words = f"It was tried today, and is not asked again, as {client.bound}."
+            endpoint.findings.insert(0, Finding("trial", True, words))
             return endpoint
     endpoint = try_server(client, model, thinking, chat)
     if place is not None and endpoint.works:
@@ -96,6 +97,19 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
             place.parent.mkdir(parents=True, exist_ok=True)
             write_json(place, {"seen": _signature(endpoint), "endpoint": held})
     return endpoint
+
+
+def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
+    """Return whether a server answers as it did; yes if a bound allows no request.
+
+    A report whose answers are all stored can be repeated then, and needs no request.
+    """
+    try:
+        return _signature(endpoint) == signature
+    except RequestError:
+        if endpoint.client.bound:
+            return True
+        raise
 
 
 def _signature(endpoint: Endpoint) -> list[str]:

@@ -31,6 +31,8 @@ class Usage:
         prompt_tokens: Tokens of the prompts, as the server counts them.
         answer_tokens: Generated tokens.
         unreported: Answers for which the server reported no tokens.
+        unanswered: Requests that were sent and may be billed, but whose reply was not received. Their tokens are
+            estimates, and upper bounds for generated ones.
     """
 
     requests: int = 0
@@ -38,6 +40,7 @@ class Usage:
     prompt_tokens: int = 0
     answer_tokens: int = 0
     unreported: int = 0
+    unanswered: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return what was asked together."""
@@ -58,6 +61,15 @@ class Usage:
         )
         return cls(1, 0, estimated, said, unreported=1)
 
+    def to_counts(self) -> dict[str, int]:
+        """Return the counts that are not 0, by their names."""
+        counts = {}
+        for name, count in dataclasses.asdict(self).items():
+            # A journal has a line per request: what is 0 would be most of it.
+            if count:
+                counts[name] = count
+        return counts
+
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""
         return {
@@ -70,6 +82,7 @@ class Usage:
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
         estimated = f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
         unreported = estimated if self.unreported else ""
+        # No price is given where there is none.
         cost = self.words(options)[-1]
         priced = f", at a price of {cost}" if cost else ""
         prompts, answers = (
