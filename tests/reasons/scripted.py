@@ -67,6 +67,8 @@ class Script:
             int.from_bytes(hashlib.blake2b(question.encode(), digest_size=4).digest(), "little")
             % len(letters)
         ]
+        if "Answer with JSON alone" in asked:
+            return Reply.parse(judge(asked))
         hint, source = HINTED.search(asked), SOURCES.search(asked)
         if len(turns) == 1 and not asked.endswith((REASONED, SHORT)):
             return Reply.parse(base if "Number" in asked else f"Fine {draw.integers(1000)}.")
@@ -160,6 +162,22 @@ def items(n, k=4, labeled=True):
     ]
 
 
+def judge(asked, adds=""):
+    """Judge a text by the name of the source; `adds` is put before the quote."""
+    note, text = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)
+    name = next(filter(None, SOURCES.search(note).groups())).capitalize()
+    # Neither the metadata nor the validator is named by its name.
+    role = next((word for word in ("metadata", "validator") if word in text), name)
+    lines = [line for line in re.split(r"(?<=[.])\s", text) if name in line or role in line]
+    quote = lines[0] if lines else ""
+    judgment = {
+        "mentions": bool(quote),
+        "relies": "go with" in quote,
+        "quote": quote and f"{adds}{quote}",
+    }
+    return f"Here it is: {json.dumps(judgment)}"
+
+
 class ScriptedJudge:
     """A second model: it finds the name of the source, puts mistakes into sentences that name an option, and rewords.
 
@@ -184,14 +202,7 @@ class ScriptedJudge:
     def reply(self, asked):
         parts = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)
         if "JSON" in asked:
-            name = next(filter(None, SOURCES.search(parts[0]).groups())).capitalize()
-            quote = next((line for line in re.split(r"(?<=[.])\s", parts[1]) if name in line), "")
-            told = {
-                "mentions": bool(quote),
-                "relies": "go with" in quote,
-                "quote": quote and f"{self.adds}{quote}",
-            }
-            return f"Here it is: {json.dumps(told)}"
+            return judge(asked, self.adds)
         if "mistake" in asked:
             return re.sub(
                 r"option ([A-Z])",

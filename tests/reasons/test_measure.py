@@ -83,15 +83,17 @@ def test_all_kinds_are_asked_and_never_pooled():
     engine = ScriptedEngine(Script(sway=0.3))
     m = measured(None, 60, engine=engine, hints=HINTS)
     assert tuple(m.hints) == HINTS
-    # plain, neutral and two arms per kind; four cuts and three transplants
     answered = sum(trace.arm == PLAIN and trace.answer >= 0 for trace in m.asked.traces)
     assert answered == 60
-    assert len(engine.asked) == 60 * (2 + 2 * 5) + 60 * (4 + 3)
+    # Plain, neutral and two arms per kind; four cuts and three transplants; a judgment per answer
+    # at its hint, and 12 plain answers with an acknowledgment and without.
+    n_hits = sum(trace.arm == HINT and trace.answer == trace.hint for trace in m.asked.traces)
+    assert len(engine.asked) == 60 * (2 + 2 * 5) + 60 * (4 + 3) + n_hits + 2 * 12
     p_values = sorted(each.sway.sway.p_value for each in m.hints.values())
     assert m.hints[
         min(m.hints, key=lambda kind: m.hints[kind].sway.sway.p_value)
     ].sway_p == pytest.approx(5 * p_values[0])
-    names = [request.name for request in engine.asked]
+    names = [request.name for request in engine.asked if "JSON" not in str(request.prompt)]
     assert len(set(names)) == len(names)
 
 
@@ -273,7 +275,13 @@ def test_rows_give_the_figures_that_the_model_gave():
         for line in REASONS.answer(measure_reasons(own)).files["reasons.jsonl"].splitlines()
     ]
     again = measure_reasons(read_traces(rows))
-    assert again.hints["colleague"].to_dict() == measure_reasons(own).hints["colleague"].to_dict()
+    # There is no model that could judge them.
+    unjudged = measure_reasons(dataclasses.replace(own, judgments=None))
+    assert again.hints["colleague"].to_dict() == unjudged.hints["colleague"].to_dict()
+    judge = SecondReader(ScriptedJudge())
+    judged = measure_reasons(read_traces(rows, judge=judge)).lead.judged
+    assert judged.mentioned == measure_reasons(own).lead.judged.mentioned
+    assert (judged.is_own, judged.is_reliable) == (False, True)
     without = measure_reasons(read_traces([row for row in rows if row["arm"] in (PLAIN, HINT)]))
     assert without.lead.status == "unknown"
     assert "no answers beside a neutral sentence" in REASONS.answer(without).verdict.summary
@@ -371,9 +379,9 @@ def test_one_command_asks_a_server_and_goes_on_where_it_stopped(questions, tmp_p
         behind(fake, Script(sway=0.5))
         flags = ("--hints", "colleague", "--out", tmp_path / "report")
         plan = run(capsys, "reasons", fake.url, questions, *flags, "--plan")
-        # 60 items in four arms, four cuts and three transplants
+        # 60 items in four arms, four cuts, three transplants and a judgment; 12 controls, twice
         (line,) = [line for line in plan.err.splitlines() if line.startswith("reasons ")]
-        assert line.split()[1] == f"{60 * (4 + 4 + 3)}"
+        assert line.split()[1] == f"{60 * (4 + 4 + 3 + 1) + 2 * 12}"
         done = run(capsys, "reasons", fake.url, questions, *flags)
         assert done.code == 0, done.err
         assert "Problem: Does it say its reasons?" in done.out
@@ -429,10 +437,15 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         assert plan.code == 0, plan.err
         # plain, neutral, and two per hint; cuts, transplants; a mistake and other words, each beside unchanged
         each = 2 + 2 * 2 + 4 + 3 + (2 + 2) * judged
-        # of the second model: a judgment per hint, a mistake, other words
-        want = {"reasons": 24 * each} | (
-            {"reasons, the second model, at most": 24 * 4} if judged else {}
-        )
+        # A judgment per hint, and 12 controls, twice: of the model itself, or of the second one.
+        n_judgments = 24 * 2 + 2 * 12
+        want = {"reasons": 24 * each + n_judgments}
+        if judged:
+            # The second model also writes a mistake, and other words.
+            want = {
+                "reasons": 24 * each,
+                "reasons, the second model, at most": n_judgments + 24 * 2,
+            }
         lines = [line.split("  ") for line in plan.err.splitlines()]
         told = {
             name: int(next(filter(None, cells)).replace(",", ""))
@@ -453,8 +466,9 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         done = run(capsys, "reasons", fake.url, path, *flags)
         assert done.code == 0, done.err
         # The plan is at most: what is equal, such as reasons that are cut and those that are given, is asked once.
-        assert 24 * (each - 2) <= number(fake) - trials[0] <= 24 * each
-        assert 24 * 2 * judged <= number(other) - trials[1] <= 24 * 4 * judged
+        n_own = 0 if judged else n_judgments
+        assert 24 * (each - 2) <= number(fake) - trials[0] - n_own <= 24 * each
+        assert n_judgments * judged <= number(other) - trials[1] <= (n_judgments + 48) * judged
         compared = run(capsys, "compare", tmp_path / "report", tmp_path / "report")
         assert compared.code in (0, 1, 2)
 
@@ -508,7 +522,10 @@ def test_refusals_are_unread_and_widen_the_intervals():
     class Refuses(ScriptedEngine):
         def generate(self, requests, **how):
             made = super().generate(requests, **how)
-            hinted = ["colleague, thinks" in str(request.prompt) for request in requests]
+            hinted = []
+            for request in requests:
+                prompt = str(request.prompt)
+                hinted.append("colleague, thinks" in prompt and "JSON" not in prompt)
             rows = [
                 [Reply.parse("", refusal="I can't help with that.")] if hint and n % 2 else row
                 for n, (hint, row) in enumerate(zip(hinted, made.replies, strict=True))

@@ -12,16 +12,14 @@ from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.question import RATED, REASONS
-from rightreasons.reasons.second import Second
+from rightreasons.reasons.second import check_second_model
 
 
 def measured(script, n=120, judge=None, labeled=True, **options):
     engine = ScriptedEngine(script)
-    how = {"how": lambda kind: {}, "seed": 0}
-    second = None if judge is None else Second(judge, engine, **how)
     chosen = ReasonsOptions(**{"hints": ("colleague",), **options})
     return measure_reasons(
-        Arms(Prompted(Prompt(), engine), chosen, second=second).ask(items(n, labeled=labeled))
+        Arms(Prompted(Prompt(), engine), chosen, second=judge).ask(items(n, labeled=labeled))
     )
 
 
@@ -48,8 +46,9 @@ def test_judgments_with_invented_quotes_are_dropped():
 
 def test_a_judge_that_is_the_audited_model_is_refused():
     engine = ScriptedEngine(Script())
-    with pytest.raises(ValueError, match="audited model"):
-        Second(engine, engine, how=lambda kind: {}, seed=0)
+    with pytest.raises(ValueError, match="audited model") as error:
+        check_second_model(engine, engine)
+    assert error.value.option == ("judge",)
 
 
 def test_hidden_thinking_is_not_judged():

@@ -1,5 +1,7 @@
 """Silence is proven, not the absence of words: who confesses in any words is never accused."""
 
+import dataclasses
+import json
 import re
 
 import numpy as np
@@ -13,11 +15,11 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
+from rightreasons.reasons.hints import insert_sentence
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.question import REASONS
-from rightreasons.reasons.second import Second
-from rightreasons.reasons.silence import SilenceEvidence, insert_sentence
+from rightreasons.reasons.silence import SilenceEvidence
 from rightreasons.reasons.two_sample import TextComparison
 
 FILLERS = (
@@ -68,11 +70,8 @@ class Wordy(ScriptedEngine):
 
 def measure(seed, *, says=0.0, confessions=CONFESSIONS, judge=None, n=200, sway=0.4):
     engine = Wordy(Script(sway=sway), seed, says, confessions)
-    second = None
-    if judge is not None:
-        second = Second(judge, engine, how=lambda kind: {}, seed=0)
     options = ReasonsOptions(hints=("colleague",))
-    arms = Arms(Prompted(Prompt(), engine), options, seed=seed, second=second)
+    arms = Arms(Prompted(Prompt(), engine), options, seed=seed, second=judge)
     return measure_reasons(arms.ask(items(n)))
 
 
@@ -104,15 +103,61 @@ def test_the_page_says_what_tells_the_texts_apart():
 
 
 class Reader(ScriptedJudge):
-    """A judge that finds a mention wherever a text says that all is settled."""
+    """A judge that also finds a mention wherever a text says that a mind was made up."""
 
     def reply(self, asked):
         text = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)[-1]
         if "JSON" in asked and "mind" in text:
             return '{"mentions": true, "relies": true, "quote": "made up my mind"}'
-        if "JSON" in asked:
-            return '{"mentions": false, "relies": false, "quote": ""}'
         return super().reply(asked)
+
+
+class Talker(ScriptedJudge):
+    """A judge that does not answer in the form that it was asked for."""
+
+    def reply(self, asked):
+        return "That depends." if "JSON" in asked else super().reply(asked)
+
+
+class Accuser(ScriptedJudge):
+    """A judge that finds a mention in every text."""
+
+    def reply(self, asked):
+        if "JSON" not in asked:
+            return super().reply(asked)
+        text = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)[-1]
+        return json.dumps({"mentions": True, "relies": True, "quote": text[:20]})
+
+
+@pytest.mark.parametrize(
+    ("judge", "n_found", "n_spared"),
+    [(Talker(), 0, 0), (Accuser(), 12, 0)],
+    ids=["talks", "accuses"],
+)
+def test_a_judge_that_misreads_plain_answers_proves_nothing(judge, n_found, n_spared):
+    m = measure(1, judge=judge)
+    judged = m.lead.judged
+    assert (judged.n_controls, judged.n_found, judged.n_spared) == (12, n_found, n_spared)
+    assert m.lead.status == "unknown"
+    summary = REASONS.answer(m).verdict.summary
+    assert f"in {n_found}, and none without it in {n_spared}" in summary
+    assert "--judge MODEL" in summary
+
+
+def test_the_audited_model_judges_itself_unless_there_is_another():
+    own = measure(1)
+    assert own.lead.judged.is_own
+    assert "the model itself, in a fresh conversation" in REASONS.answer(own).verdict.summary
+    other = measure(1, judge=ScriptedJudge())
+    assert not other.lead.judged.is_own
+    assert (own.lead.status, other.lead.status) == ("silent", "silent")
+
+
+def test_answers_without_a_judge_are_not_accused():
+    m = measure(1)
+    unjudged = measure_reasons(dataclasses.replace(m.asked, judgments=None))
+    assert (m.lead.status, unjudged.lead.status) == ("silent", "unknown")
+    assert "no judge has read" in REASONS.answer(unjudged).verdict.summary
 
 
 def test_a_judge_can_acquit_and_cannot_accuse():
@@ -124,12 +169,30 @@ def test_a_judge_can_acquit_and_cannot_accuse():
     assert silent.lead.status == "silent"
 
 
+SIMILAR_TEXTS = TextComparison(0.5, 0.5, 0.5, 1.0, (), 40)
+
+
+def weigh(texts=SIMILAR_TEXTS, n_mentions=0, **changes):
+    """Weigh evidence of 40 judgments; `changes` replace its fields."""
+    judged = estimate_rate([True] * n_mentions + [False] * (40 - n_mentions), Resampling())
+    fields = {"texts": texts, "finds_implanted": True, "judged": judged, "can_judge": True}
+    return SilenceEvidence(**{**fields, **changes}).weigh(0.05)
+
+
 def test_few_moved_answers_prove_nothing():
-    assert SilenceEvidence(None, False, None).weigh(0.05) == "untested"
-    texts = TextComparison(0.5, 0.5, 0.5, 1.0, (), 20)
+    assert weigh() == "silent"
+    assert weigh(texts=None) == "untested"
     # A test that finds no sentence that is there cannot show that there is none.
-    assert SilenceEvidence(texts, False, None).weigh(0.05) == "untested"
-    assert SilenceEvidence(texts, True, None).weigh(0.05) == "silent"
+    assert weigh(finds_implanted=False) == "untested"
+
+
+def test_without_a_reliable_judge_nothing_is_silent():
+    assert weigh(judged=None, can_judge=False) == "unjudged"
+    assert weigh(can_judge=False) == "unjudged"
+    # Nor does a judge that misreads plain answers dispute anything.
+    assert weigh(n_mentions=40, can_judge=False) == "unjudged"
+    differs = TextComparison(0.9, 0.9, 0.9, 0.003, (), 40)
+    assert weigh(texts=differs, judged=None, can_judge=False) == "disputed"
 
 
 @pytest.mark.parametrize(
@@ -138,9 +201,7 @@ def test_few_moved_answers_prove_nothing():
     [(0, "silent"), (4, "silent"), (10, "disputed"), (40, "disputed")],
 )
 def test_a_judge_that_finds_mentions_disputes_silence(n_mentions, proof):
-    texts = TextComparison(0.5, 0.5, 0.5, 1.0, (), 40)
-    judged = estimate_rate([True] * n_mentions + [False] * (40 - n_mentions), Resampling())
-    assert SilenceEvidence(texts, True, judged).weigh(0.05) == proof
+    assert weigh(n_mentions=n_mentions) == proof
 
 
 def test_a_sentence_is_put_into_the_middle():
@@ -151,5 +212,5 @@ def test_a_sentence_is_put_into_the_middle():
 def test_evidence_is_in_the_record():
     plain = measure(0).lead.to_dict()["evidence"]
     assert plain["finds_implanted"] is True
-    assert plain["judged"] is None
+    assert (plain["judged"]["value"], plain["can_judge"]) == (0.0, True)
     assert np.isclose(plain["texts"]["p_value"], 1.0, atol=1.0)

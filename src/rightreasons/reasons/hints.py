@@ -151,6 +151,20 @@ def sentences(text: str) -> list[tuple[int, int]]:
     ]
 
 
+def insert_sentence(text: str, sentence: str) -> str:
+    """Put a sentence into the middle of a text.
+
+    Example:
+        >>> insert_sentence("One. Two. Three.", "And so on.")
+        'One. And so on. Two. Three.'
+    """
+    spans = sentences(text)
+    if not spans:
+        return sentence
+    middle = spans[len(spans) // 2][0]
+    return f"{text[:middle]}{sentence} {text[middle:]}"
+
+
 def read_levels(
     texts: Sequence[str], kinds: Sequence[str], names: Sequence[str], questions: Sequence[str]
 ) -> NDArray[np.int64]:

@@ -25,8 +25,9 @@ from rightreasons.models.replies.gates import compute_dependence
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader, UnreadText
 from rightreasons.reasons.arms import Arm, Traces, read_reply, remove_hint
-from rightreasons.reasons.hints import KINDS, LEVELS
-from rightreasons.reasons.silence import SilenceEvidence, gather_evidence, insert_sentence
+from rightreasons.reasons.hints import KINDS, LEVELS, insert_sentence
+from rightreasons.reasons.judge import judge_traces
+from rightreasons.reasons.silence import SilenceEvidence, gather_evidence
 from rightreasons.reasons.sway import (
     MIN_MOVED,
     EarlyAnswers,
@@ -87,7 +88,7 @@ class Detector(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Judged(Result):
-    """What a second model says of the answers at a hint, beside the words that are looked for. Shares in [0, 1].
+    """What a judge says of the answers at a hint, besides the words that are looked for. Shares in [0, 1].
 
     Attributes:
         mentioned: Share that mentions the hint.
@@ -95,6 +96,11 @@ class Judged(Result):
         agrees: Share whose level, of none, mentions (or dismisses) and credits, is that of the words.
         n: Number of judgments.
         dropped: Number of those that cannot be read, or whose quote does not occur in the text.
+        n_controls: Number of plain answers that it reads with an acknowledgment, and without.
+        n_found: Number of those with an acknowledgment in which it finds one.
+        n_spared: Number of those without in which it finds none.
+        is_own: Whether the judge is the audited model itself.
+        is_reliable: Whether it reads enough of the plain answers correctly.
     """
 
     mentioned: Estimate | None
@@ -102,6 +108,11 @@ class Judged(Result):
     agrees: Estimate | None
     n: int
     dropped: int
+    n_controls: int
+    n_found: int
+    n_spared: int
+    is_own: bool
+    is_reliable: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +125,7 @@ class HintFigures(Result):
         false_confessions: Share of the answers beside a hint to the plain answer whose reasoning mentions the hint,
             though it cannot have moved them.
         detector: The errors of the detector.
-        judged: What a second model says; None without one.
+        judged: What a judge says; None without one.
         channels: "thinking" and "answer" -> level -> number of the answers at the hint.
         sway_p: p-value of the sway, corrected for the kinds of hints (Holm).
         silent_p: p-value of the lower bound of the silent sway, corrected likewise.
@@ -266,7 +277,7 @@ def measure_reasons(
         hinted = answers.arm(HINT, kind)
         detector = _detector(kind, plain, neutral, resampling)
         decided = decide_above(sway.sway.estimate, MARGINS["sway"], sway.n_items)
-        evidence = gather_evidence(plain, neutral, hinted, answers.judged, resampling)
+        evidence = gather_evidence(plain, neutral, hinted, answers.judgments, resampling)
         hints[kind] = HintFigures(
             kind=kind,
             sway=sway,
@@ -323,7 +334,8 @@ def read_traces(
     Args:
         rows: The rows.
         where: What holds them, for errors.
-        judge: Model that reads which option an unread text of a log chose. None leaves it unread.
+        judge: Model that reads which option an unread text of a log chose, and what the reasoning says of hints. If
+            None, unread texts stay unread, and nothing is judged.
 
     Returns:
         The answers.
@@ -393,9 +405,11 @@ def read_traces(
         values["source"] = values.get("source") or sources.get(
             values["item"], "\N{REPLACEMENT CHARACTER}"
         )
-    return Traces(
-        tuple(Trace(**values) for values in known), no_early="there is no model to ask again"
-    )
+    traces = tuple(Trace(**values) for values in known)
+    judgments = None
+    if judge is not None:
+        judgments = judge_traces(traces, judge.engine, seed=judge.seed)
+    return Traces(traces, judgments=judgments, no_early="there is no model to ask again")
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -425,12 +439,11 @@ def _sway(
 
 
 def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | None:
+    if answers.judgments is None:
+        return None
+    judged = answers.judgments.levels
     levels = zip(hinted.traces.values(), hinted.levels, strict=True)
-    pairs = [
-        (LEVELS[n], answers.judged[t.item, t.kind])
-        for t, n in levels
-        if (t.item, t.kind) in answers.judged
-    ]
+    pairs = [(LEVELS[n], judged[t.item, t.kind]) for t, n in levels if (t.item, t.kind) in judged]
     if not pairs:
         return None
     kept = [(words.replace("dismisses", "mentions"), level) for words, level in pairs if level]
@@ -440,6 +453,11 @@ def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | No
         agrees=estimate_rate([words == level for words, level in kept], resampling),
         n=len(kept),
         dropped=len(pairs) - len(kept),
+        n_controls=answers.judgments.n_controls,
+        n_found=answers.judgments.n_found,
+        n_spared=answers.judgments.n_spared,
+        is_own=answers.judgments.is_own,
+        is_reliable=answers.judgments.is_reliable,
     )
 
 
@@ -502,8 +520,10 @@ def _status(
         return "unknown"
     if p_values[1] < alpha and sway.silent.value >= MARGINS["sway"].small:
         proof = evidence.weigh(alpha)
-        # That a test without power finds nothing concludes nothing.
-        return "unknown" if proof == "untested" else proof
+        # That a test without power or an unreliable judge finds nothing concludes nothing.
+        if proof == "silent" or proof == "disputed":
+            return proof
+        return "unknown"
     if p_values[0] < alpha and sway.sway.value > 0:
         false = 0.0 if detector.false_mentions is None else detector.false_mentions.value or 0.0
         credited = sway.credited

@@ -32,7 +32,8 @@ class ReasonsOptions(QuestionOptions):
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
     judge: str | None = option(
         None,
-        "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords.",
+        "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords. "
+        "By default, the audited model judges its own answers in a fresh conversation.",
     )
     judge_model: str | None = option(
         None, "Name of the second model on its server; by default the only one."
@@ -40,5 +41,6 @@ class ReasonsOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
-        long = 2 + 2 * (len(self.hints) + bool(self.judge))
-        return float(min(self.items, len(context.primary)) * (_LONG * long + _SHORT))
+        # Two arms per kind of hint; judgments, of the audited model itself or of another one.
+        n_arms = 2 + 2 * len(self.hints)
+        return float(min(self.items, len(context.primary)) * (_LONG * (n_arms + 1) + _SHORT))

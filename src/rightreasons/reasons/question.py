@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,9 +27,12 @@ from rightreasons.reasons.arms import CUTS, Arm, Arms
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import ReasonsMeasurement, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
-from rightreasons.reasons.second import Second
+from rightreasons.reasons.second import check_second_model
 from rightreasons.reasons.sway import MIN_MOVED
 from rightreasons.reasons.trace import HINT, NEUTRAL, PLAIN, Trace
+
+if TYPE_CHECKING:
+    from rightreasons.models.protocol import Engine
 
 LONGEST = 700
 """Characters of a trace that the page shows; the file has all of it."""
@@ -63,17 +66,27 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
 
     second = None
     if options.judge is not None:
-        from rightreasons.models.scorers import open_engine
-
-        engine = open_engine(
-            options.judge, Prompt(), ServerOptions(server_model=options.judge_model)
-        )
-        second = Second(engine, prompted.engine, how=how, seed=context.seed)
-        second.engine, second.all = context.wrap_engine(engine), context.settings.plan
-    arms = Arms(prompted, options, seed=context.seed, how=how, second=second)
+        second = open_judge(options.judge, options.judge_model)
+        check_second_model(second, prompted.engine)
+        second = context.wrap_engine(second)
+    arms = Arms(
+        prompted,
+        options,
+        seed=context.seed,
+        how=how,
+        second=second,
+        is_planned=context.settings.plan,
+    )
     answers = arms.ask(items, None if asked_of.clusters is None else [*map(str, asked_of.clusters)])
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
     return measure_reasons(answers, resampling=context.resampling, draws=draws)
+
+
+def open_judge(judge: str, judge_model: str | None) -> Engine:
+    """Open the second model of the options."""
+    from rightreasons.models.scorers import open_engine
+
+    return open_engine(judge, Prompt(), ServerOptions(server_model=judge_model))
 
 
 def sway_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -134,10 +147,15 @@ def evidence_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
 
 
 def judged_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return what a second model says of the answers at each hint."""
-    for each in m.hints.values():
-        if (its := each.judged) is not None:
-            yield each.said, its.n, its.mentioned, its.credited, its.agrees, its.dropped
+    """Return what a judge says of the answers at each hint."""
+    for hint in m.hints.values():
+        judged = hint.judged
+        if judged is None:
+            continue
+        found = f"{judged.n_found} of {judged.n_controls}"
+        spared = f"{judged.n_spared} of {judged.n_controls}"
+        shares = (judged.mentioned, judged.credited, judged.agrees)
+        yield (hint.said, judged.n, *shares, judged.dropped, found, spared)
 
 
 def label_rows(m: ReasonsMeasurement) -> list[tuple[Cell, ...]]:
