@@ -41,6 +41,7 @@ from rightreasons.probes.measure import (
     probe_tables,
 )
 from rightreasons.probes.options import DebiasOptions
+from rightreasons.repairs.acceptance import MIN_ITEMS
 from rightreasons.repairs.debias_page import write_debias_page
 from rightreasons.repairs.debias_result import DebiasResult
 from rightreasons.repairs.prior_effects import (
@@ -49,7 +50,6 @@ from rightreasons.repairs.prior_effects import (
     list_correction_criteria,
     measure_effect,
 )
-from rightreasons.repairs.verification import MIN_ITEMS
 from rightreasons.report.render import PAGE
 from rightreasons.report.request import select_options
 from rightreasons.report.schema import AUDIT_FILE

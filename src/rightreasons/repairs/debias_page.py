@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.store import digest_files, digest_value, format_json, write_text
+from rightreasons.core.store import digest_value
 from rightreasons.page.parts import Cell
 from rightreasons.page.prose import prose, short_name
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.probes.corrections import PriorCorrection
+from rightreasons.repairs.acceptance import (
+    get_failed_name,
+    list_condition_rows,
+    make_flag,
+    write_proof,
+)
 from rightreasons.repairs.debias_result import DebiasResult
 from rightreasons.report.files import record_of
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.render import Page, write_page
-from rightreasons.report.schema import AUDIT_FILE, signed
+from rightreasons.report.render import Page
 
 SOURCE = "This package; Cohen 1960; McNemar 1947"
 
@@ -70,29 +75,6 @@ def list_methods(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def list_conditions(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield the conditions under which a correction is recommended."""
-    # The keys are those of `list_correction_criteria`; a reader gets what they mean.
-    for row in m.criteria:
-        result = "met" if row.is_met else "not met"
-        yield CRITERION_NAMES[row.name], row.value, row.bound, result
-
-
-def get_failed_condition(m: DebiasResult) -> str:
-    """Return the name of the first condition that is not met; "" if all are."""
-    # The page explains one reason; the table lists all.
-    for row in m.criteria:
-        if not row.is_met:
-            return row.name
-    return ""
-
-
-def make_flag(m: DebiasResult) -> Estimate:
-    """Return 1 for a recommended correction and 0 for one that is not."""
-    # `gate` compares numbers.
-    return Estimate(float(bool(m.recommended)))
-
-
 def contrast_kept(m: DebiasResult) -> tuple[Estimate, Estimate]:
     """Return the answers kept with another question, before and after."""
     return m.before.kept, m.after.kept
@@ -104,13 +86,13 @@ DEBIAS = Question(
     prose=prose(
         __file__,
         describe_correction=describe_correction,
-        get_failed_condition=get_failed_condition,
+        get_failed_name=get_failed_name,
         METHOD_NAMES=METHOD_NAMES,
     ),
     figures=(
         Figure(
             "recommended",
-            make_flag,
+            lambda m: make_flag(m.recommended),
             SOURCE,
             unit="count",
             better="higher",
@@ -131,7 +113,13 @@ DEBIAS = Question(
         Part("compared", (Table("comparison", list_comparison, SOURCE),)),
         Part(
             "conditions",
-            (Table("conditions", list_conditions, "This package"),),
+            (
+                Table(
+                    "conditions",
+                    lambda m: list_condition_rows(m.criteria, CRITERION_NAMES),
+                    "This package",
+                ),
+            ),
             figures=("recommended",),
         ),
         Part("methods", (Table("methods", list_methods, "Zheng et al. 2024; Zhao et al. 2021"),)),
@@ -168,7 +156,4 @@ def write_debias_page(m: DebiasResult) -> None:
         made=say.pairs("made"),
         subject=name,
     )
-    write_page(m.out, page, {})
-    # The digests of the files beside it let `compare` and `gate` find a changed file.
-    record["files"] = digest_files(m.out)
-    write_text(m.out / AUDIT_FILE, format_json(signed(record)))
+    write_proof(m.out, page, record)

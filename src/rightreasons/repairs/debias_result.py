@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.probes.corrections import PriorCorrection
+from rightreasons.repairs.acceptance import Criterion
 from rightreasons.repairs.prior_effects import CorrectionEffect
-from rightreasons.repairs.verification import Criterion
 from rightreasons.report.render import PAGE
 
 

@@ -11,16 +11,15 @@ import numpy as np
 import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import digest_files, format_json, write_text
 from rightreasons.page.parts import Cell, Example
 from rightreasons.page.prose import prose, short_name
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
+from rightreasons.repairs.acceptance import MIN_ITEMS, list_condition_rows, make_flag, write_proof
 from rightreasons.repairs.edits import UNCHANGED
 from rightreasons.repairs.result import RepairResult
-from rightreasons.repairs.verification import MIN_ITEMS, Verification
+from rightreasons.repairs.verification import Verification
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.render import Page, write_page
-from rightreasons.report.schema import AUDIT_FILE, signed
+from rightreasons.report.render import Page
 from rightreasons.shortcuts.wording import quote_words
 
 SOURCE = "This package; McNemar 1947"
@@ -33,6 +32,16 @@ N_TEXTS = 10
 
 N_WORDS = 6
 """Number of words that a sentence names."""
+
+
+CRITERION_NAMES = {
+    "decided": "share that the words decide, at most",
+    "decided_high": "high end of its interval, at most",
+    "gap": "accuracy swapped and without words, apart by at most",
+    "removed": "accuracy without the words, at least",
+    "unchanged": "accuracy as they are, at least",
+}
+"""Condition -> its name on the page."""
 
 
 def verified(m: RepairResult) -> Verification:
@@ -96,20 +105,6 @@ def list_shares(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
         Estimate(verification.after.calibration_error),
     )
     yield "calibration error without the words", *errors
-
-
-def list_criteria(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield the conditions of the acceptance rule."""
-    # The keys are those of `audit.json`; a reader gets what they mean.
-    names = {
-        "decided": "share that the words decide, at most",
-        "decided_high": "high end of its interval, at most",
-        "gap": "accuracy swapped and without words, apart by at most",
-        "removed": "accuracy without the words, at least",
-        "unchanged": "accuracy as they are, at least",
-    }
-    for row in verified(m).criteria:
-        yield names[row.name], row.value, row.bound, "met" if row.is_met else "not met"
 
 
 def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
@@ -189,11 +184,6 @@ def contrast_shares(m: RepairResult) -> tuple[Estimate, Estimate]:
     return verified(m).before.decided, verified(m).after.decided
 
 
-def make_flag(m: RepairResult) -> Estimate:
-    """Return 1 for a repaired model and 0 for one that is not."""
-    return Estimate(float(bool(m.repaired)))
-
-
 REPAIR = Question(
     name="repair",
     title="Is it repaired?",
@@ -208,7 +198,7 @@ REPAIR = Question(
     figures=(
         Figure(
             "repaired",
-            make_flag,
+            lambda m: make_flag(m.repaired),
             SOURCE,
             unit="count",
             better="higher",
@@ -232,7 +222,13 @@ REPAIR = Question(
         ),
         Part(
             "criteria",
-            (Table("criteria", list_criteria, "This package"),),
+            (
+                Table(
+                    "criteria",
+                    lambda m: list_condition_rows(verified(m).criteria, CRITERION_NAMES),
+                    "This package",
+                ),
+            ),
             figures=("repaired", "accuracy"),
         ),
         Part("items", (Table("swaps", list_swaps, "Counted"),)),
@@ -281,11 +277,7 @@ def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
         made=say.pairs("made"),
         subject=name,
     )
-    write_page(m.out, page, {})
-    # The digests of the files beside it let `compare` and `gate` find a changed file.
-    record = make_record(m, outcome, created)
-    record["files"] = digest_files(m.out)
-    write_text(m.out / AUDIT_FILE, format_json(signed(record)))
+    write_proof(m.out, page, make_record(m, outcome, created))
 
 
 def make_record(m: RepairResult, outcome: Outcome, created: str) -> dict[str, Any]:

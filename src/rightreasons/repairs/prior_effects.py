@@ -21,10 +21,13 @@ from rightreasons.core.results import Result
 from rightreasons.core.significance import PairedTest, compare_paired_means
 from rightreasons.probes.corrections import PriorCorrection
 from rightreasons.probes.reading import Reading, measure_reading
-from rightreasons.repairs.verification import MIN_DECIDED, N_BINS, Criterion
-
-MAX_ACCURACY_LOSS = 0.02
-"""Accuracy that a correction may cost: as much as a repair may cost on texts without the words."""
+from rightreasons.repairs.acceptance import (
+    MAX_ACCURACY_LOSS,
+    Criterion,
+    require_at_least,
+    require_below,
+)
+from rightreasons.repairs.verification import MIN_DECIDED, N_BINS
 
 # Every figure of the model as it is goes through the same code as those of a correction.
 NO_CORRECTION = PriorCorrection("per_item", strength=0.0, temperature=1.0, n_fit=0)
@@ -173,10 +176,8 @@ def list_correction_criteria(
     interval = corrected.kept_test.interval
     change = corrected.kept_test.difference if interval is None else interval.high
     gain = corrected.accuracy_test.difference
-    # Rounding must not decide: a loss of exactly two points is allowed.
-    is_accurate = gain >= -MAX_ACCURACY_LOSS - 1e-9
     return (
-        Criterion("prior", independent, MIN_DECIDED, independent >= MIN_DECIDED),
-        Criterion("kept", change, 0.0, change < 0),
-        Criterion("accuracy", gain, -MAX_ACCURACY_LOSS, is_accurate),
+        require_at_least("prior", independent, MIN_DECIDED),
+        require_below("kept", change, 0.0),
+        require_at_least("accuracy", gain, -MAX_ACCURACY_LOSS),
     )

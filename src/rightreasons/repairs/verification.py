@@ -20,14 +20,17 @@ from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.significance import PairedTest, mcnemar
 from rightreasons.models.classes import predict
+from rightreasons.repairs.acceptance import (
+    MIN_ITEMS,
+    Criterion,
+    require_at_least,
+    require_at_most,
+)
 from rightreasons.repairs.training_set import list_columns, select_rows
 from rightreasons.repairs.words import NO_LABEL, SpuriousWords
 from rightreasons.shortcuts.swapping.segments import Text
 
 Labels = NDArray[np.int64]
-
-MIN_ITEMS = 100
-"""Number of labeled items outside the training texts that a verification needs."""
 
 MIN_DECIDED = 0.10
 """The words must decide at least this share before the repair, at the low end of its interval."""
@@ -71,23 +74,6 @@ class Reading(Result):
     swapped: Estimate
     decided: Estimate
     calibration_error: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Criterion(Result):
-    """A condition of the acceptance rule.
-
-    Attributes:
-        name: What it is about.
-        value: What was measured.
-        bound: What is allowed.
-        is_met: Whether it holds.
-    """
-
-    name: str
-    value: float
-    bound: float
-    is_met: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -483,14 +469,9 @@ def list_criteria(before: Reading, after: Reading) -> tuple[Criterion, ...]:
     # The estimate alone would let few items pass by luck.
     decided_high = after.decided.high if after.decided.high is not None else decided
     return (
-        Criterion("decided", decided, MAX_DECIDED, decided <= MAX_DECIDED),
-        Criterion("decided_high", decided_high, MAX_DECIDED_HIGH, decided_high <= MAX_DECIDED_HIGH),
-        Criterion("gap", gap, MAX_GAP, gap <= MAX_GAP),
-        _require_at_least("removed", after.removed, lent - MAX_LOSS_WITHOUT),
-        _require_at_least("unchanged", after.unchanged, lent - MAX_LOSS),
+        require_at_most("decided", decided, MAX_DECIDED),
+        require_at_most("decided_high", decided_high, MAX_DECIDED_HIGH),
+        require_at_most("gap", gap, MAX_GAP),
+        require_at_least("removed", after.removed.value or 0.0, lent - MAX_LOSS_WITHOUT),
+        require_at_least("unchanged", after.unchanged.value or 0.0, lent - MAX_LOSS),
     )
-
-
-def _require_at_least(name: str, estimate: Estimate, bound: float) -> Criterion:
-    value = estimate.value or 0.0
-    return Criterion(name, value, bound, value >= bound)

@@ -1,0 +1,112 @@
+"""What the pages of all corrections share: the conditions under which one is accepted, and how a page is written.
+
+`Criterion` is a condition. `list_condition_rows` and `make_flag` show them, and `write_proof` writes the page with the
+audit.json that `gate` reads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.results import Result
+from rightreasons.core.store import digest_files, format_json, write_text
+from rightreasons.page.parts import Cell
+from rightreasons.report.render import PAGE, Page, write_page
+from rightreasons.report.schema import AUDIT_FILE, signed
+
+MAX_ACCURACY_LOSS = 0.02
+"""Accuracy that a correction may cost."""
+
+MIN_ITEMS = 100
+"""Number of items that must judge a correction."""
+
+# A loss of exactly the bound is allowed, whatever rounding makes of it.
+ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Criterion(Result):
+    """A condition of the acceptance rule.
+
+    Attributes:
+        name: What it is about.
+        value: What was measured.
+        bound: What is allowed.
+        is_met: Whether it holds.
+    """
+
+    name: str
+    value: float
+    bound: float
+    is_met: bool
+
+
+def require_at_least(name: str, value: float, bound: float) -> Criterion:
+    """Return the condition that a value is not below a bound.
+
+    Example:
+        >>> require_at_least("accuracy", 0.81 - 0.83, -0.02).is_met
+        True
+    """
+    return Criterion(name, value, bound, value >= bound - ROUNDING)
+
+
+def require_at_most(name: str, value: float, bound: float) -> Criterion:
+    """Return the condition that a value is not above a bound."""
+    return Criterion(name, value, bound, value <= bound + ROUNDING)
+
+
+def require_below(name: str, value: float, bound: float) -> Criterion:
+    """Return the condition that a value is below a bound."""
+    return Criterion(name, value, bound, value < bound)
+
+
+def require_above(name: str, value: float, bound: float) -> Criterion:
+    """Return the condition that a value is above a bound."""
+    return Criterion(name, value, bound, value > bound)
+
+
+def get_failed_name(criteria: Sequence[Criterion]) -> str:
+    """Return the name of the first condition that is not met; "" if all are."""
+    for criterion in criteria:
+        if not criterion.is_met:
+            return criterion.name
+    return ""
+
+
+def list_condition_rows(
+    criteria: Sequence[Criterion], names: Mapping[str, str]
+) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of a table of conditions: name, measured value, bound, and result.
+
+    Args:
+        criteria: The conditions.
+        names: Name of a condition in audit.json -> its name for readers.
+    """
+    for criterion in criteria:
+        result = "met" if criterion.is_met else "not met"
+        yield names[criterion.name], criterion.value, criterion.bound, result
+
+
+def make_flag(is_accepted: bool | None) -> Estimate:
+    """Return 1 for an accepted correction and 0 for another one, as `gate` compares numbers."""
+    return Estimate(float(bool(is_accepted)))
+
+
+def write_proof(folder: Path, page: Page, record: Mapping[str, Any]) -> Path:
+    """Write a page and its audit.json into a folder, and return the page.
+
+    Args:
+        folder: The folder.
+        page: The page.
+        record: What audit.json holds, but for the digests.
+    """
+    write_page(folder, page, {})
+    # The digests of the files beside it let `compare` and `gate` find a changed file.
+    content = {**record, "files": digest_files(folder)}
+    write_text(folder / AUDIT_FILE, format_json(signed(content)))
+    return folder / PAGE
