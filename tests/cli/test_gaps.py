@@ -112,3 +112,13 @@ def test_predictions_that_do_not_fit(copa, runs, capsys, text, words):
     code, _, error = run(capsys, "data", "gaps", copa[0], *options)
 
     assert (code, words in error) == (2, True)
+
+
+def test_nine_items_are_too_few_for_a_page(copa, runs, capsys):
+    folder = runs[0]
+    options = ("--original", folder / "a.csv", "--balanced", folder / "c.csv")
+
+    code, _, error = run(capsys, "data", "gaps", copa[0], *options, "--page", folder / "page")
+
+    assert (code, "at least 100" in error) == (2, True)
+    assert not (folder / "page").exists()

@@ -255,16 +255,11 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
         (0.0667, 0.0)
     """
     recalibrator = fit_recalibrator(fit_predictions, fit_references, method=method, scores=scores)
-    probabilities = recalibrator(predictions, scores=scores)
     # The same items before and after: what both get right says nothing about the change.
-    logits = parse_class_logits(predictions, scores, "predictions")
-    labels = check_labels(references, logits.shape[1], name="references")
-    original = JudgedItems.of(logits, labels, n_bins=n_bins)
-    # A probability of 0, which isotonic regression may give, has no logarithm.
-    with np.errstate(divide="ignore"):
-        changed = JudgedItems.of(
-            np.log(probabilities), labels, probabilities=probabilities, n_bins=n_bins
-        )
+    original, changed = judge_before_and_after(
+        recalibrator, predictions, references, n_bins=n_bins, scores=scores
+    )
+    # A log loss without a value, from a probability of 0, has no test.
     tests = {}
     for key in TESTED_FIGURES:
         is_finite = key != "nll" or bool(np.isfinite(compute_log_losses(changed)).all())
@@ -273,8 +268,40 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
     return RecalibrationReport(
         method=method,
         before=calibration_summary(predictions, references, n_bins=n_bins, scores=scores),
-        after=calibration_summary(probabilities, references, n_bins=n_bins),
+        after=calibration_summary(
+            recalibrator(predictions, scores=scores), references, n_bins=n_bins
+        ),
         n_fit=recalibrator.n_fit,
         tests=tests,
         recalibrator=recalibrator,
     )
+
+
+def judge_before_and_after(
+    recalibrator: Recalibrator,
+    predictions: Any,
+    references: Any,
+    *,
+    n_bins: int = 15,
+    scores: str = "logits",
+) -> tuple[JudgedItems, JudgedItems]:
+    """Return labeled items with their scores as they are, and recalibrated.
+
+    Args:
+        recalibrator: From `fit_recalibrator`.
+        predictions: (M, K) or (M,) scores.
+        references: (M,) labels.
+        n_bins: Number of bins of the binned figures. Default 15.
+        scores: "logits" (default), "log_probabilities" or "probabilities".
+    """
+    # The recalibrator reads the scores on the scale of its fit.
+    logits = parse_class_logits(predictions, scores, "predictions")
+    labels = check_labels(references, logits.shape[1], name="references")
+    probabilities = recalibrator(predictions, scores=scores)
+    original = JudgedItems.of(logits, labels, n_bins=n_bins)
+    # A probability of 0, which isotonic regression may give, has no logarithm.
+    with np.errstate(divide="ignore"):
+        changed = JudgedItems.of(
+            np.log(probabilities), labels, probabilities=probabilities, n_bins=n_bins
+        )
+    return original, changed

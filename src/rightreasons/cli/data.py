@@ -14,6 +14,7 @@ import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import Dataset, Declared, Split, declared_command
 from rightreasons.cli.label_review import LABELS
+from rightreasons.cli.loops import PageFolder, check_page, show_loop
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError
@@ -26,6 +27,8 @@ from rightreasons.training.options import SplitOptions
 
 if TYPE_CHECKING:
     import datasets
+
+    from rightreasons.cues.gap_change import GapComparison
 
 
 DATA = command_line()
@@ -305,30 +308,54 @@ def gaps(
     options: GapOptions,
     settings: AuditOptions,
     split: Split = None,
+    page: PageFolder = None,
 ) -> None:
     """Test whether the Easy/Hard gap changes with the training set, on the same test items."""
     from rightreasons.core.resampling import Resampling
     from rightreasons.cues.gap_change import compare_gaps
     from rightreasons.io.runs import read_runs
 
+    check_page(page)
     items, split_name = open_items(dataset, source, split)
     flags = list_easy_flags(items, None if options.subsets is None else Path(options.subsets))
     rows = [row for row, flag in enumerate(flags) if flag is not None]
     items = items.select(rows)
     ids = items["id"][:]
+    original = read_runs(options.original or (), ids)
+    balanced = read_runs(options.balanced or (), ids)
+    labels = items["label"][:]
+    easy = [flags[row] for row in rows]
+    resampling = Resampling(level=settings.confidence_level, seed=settings.seed)
     comparison = compare_gaps(
-        read_runs(options.original or (), ids),
-        read_runs(options.balanced or (), ids),
-        items["label"][:],
-        [flags[row] for row in rows],
+        original,
+        balanced,
+        labels,
+        easy,
         n_permutations=options.n_permutations,
-        resampling=Resampling(level=settings.confidence_level, seed=settings.seed),
+        resampling=resampling,
     )
 
     hand_over(comparison)
+    _show_gaps(comparison, f"{dataset}, {split_name}")
+    if page is not None:
+        from rightreasons.page.prose import short_name
+        from rightreasons.repairs.loops import judge_balancing
+
+        name = f"{short_name(dataset)}, {split_name}"
+        loop = judge_balancing(
+            comparison, original, balanced, labels, easy, data=name, resampling=resampling
+        )
+        files = {
+            "original": list(options.original or ()),
+            "balanced": list(options.balanced or ()),
+        }
+        show_loop(loop, page, settings=files, level=settings.confidence_level)
+
+
+def _show_gaps(comparison: GapComparison, title: str) -> None:
+    """Print the gaps after both training sets, and the tests of their difference."""
     typer.secho(
-        f"{dataset}, {split_name}: {comparison.n_easy:,} Easy and {comparison.n_hard:,} Hard items",
-        bold=True,
+        f"{title}: {comparison.n_easy:,} Easy and {comparison.n_hard:,} Hard items", bold=True
     )
     for name in ("original", "balanced"):
         run_gaps = ", ".join(f"{gap:+.3f}" for gap in getattr(comparison, f"{name}_runs"))

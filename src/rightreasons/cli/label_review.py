@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line, hand_over
+from rightreasons.cli.loops import PageFolder, check_page, show_loop
 from rightreasons.cli.show import print_rows
 from rightreasons.core.sentences import pluralize
 
 if TYPE_CHECKING:
     from rightreasons.core.estimates import Estimate
+    from rightreasons.repairs.label_sheets import LabelReview
 
 LABELS = command_line()
 
@@ -35,16 +37,21 @@ def write(
     report: ReportFolder,
     out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("labels.csv"),
     seed: Annotated[int, typer.Option(help="Seed of the controls.", min=0)] = 0,
+    controls: Annotated[
+        int | None,
+        typer.Option(help="Number of controls; by default as many as disputed labels.", min=1),
+    ] = None,
 ) -> None:
-    """Write the labels that the model contradicts, and as many others as a control, for a person."""
+    """Write the labels that the model contradicts, and others as a control, for a person."""
     from rightreasons.core.store import check_file
     from rightreasons.repairs.label_sheets import write_label_sheet
 
     # A place that cannot be written is refused before the report is read.
     check_file(out)
-    file = write_label_sheet(report, out, seed=seed)
+    file = write_label_sheet(report, out, seed=seed, n_controls=controls)
     hand_over({"file": str(file)})
     typer.echo(f"Sheet: {file}")
+    # A person fills in the sheet before the next command.
     typer.echo("Replace each “?” by the correct label, keep or drop.")
     typer.echo(f"Next: rightreasons data labels read {shlex.quote(str(report))} {file}")
 
@@ -56,6 +63,7 @@ def read(
         Path, typer.Argument(help="The reviewed sheet.", metavar="SHEET", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The .yaml file to write.")] = Path("labels.yaml"),
+    page: PageFolder = None,
 ) -> None:
     """Read the decisions, show the accuracy before and after, and write them for --known-issues."""
     from rightreasons.core.store import check_file
@@ -65,7 +73,9 @@ def read(
         write_label_issues,
     )
 
+    # Both places are checked before the sheet is read.
     check_file(out)
+    check_page(page)
     decisions = read_label_sheet(report, sheet)
     review = measure_review(report, decisions)
     # Decisions that keep every label are a result too, and leave nothing to write.
@@ -84,14 +94,33 @@ def read(
     )
     hand_over(review)
     typer.echo(review.verdict)
+    if page is not None:
+        _show_page(review, report, sheet, page)
     file = write_label_issues(report, decisions, out)
     typer.echo(f"Corrections: {file}")
     typer.echo(f"Next: rightreasons audit MODEL DATA --known-issues {file}")
 
 
+def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> None:
+    """Judge reviewed labels by the controls, write the page, and print it."""
+    from rightreasons.page.prose import short_name
+    from rightreasons.repairs.loops import judge_labels
+    from rightreasons.report.schema import read_audit
+
+    # The report names the model that disputed the labels.
+    audit = read_audit(report)
+    loop = judge_labels(
+        review,
+        data=short_name(audit["dataset"]["name"]),
+        model=short_name(audit["model"]["name"]),
+    )
+    show_loop(loop, page, settings={"report": str(report), "sheet": str(sheet)})
+
+
 def _write_share(estimate: Estimate | None) -> str:
     from rightreasons.page.prose import NONE, written
 
+    # A kind of labels that nobody reviewed has no share.
     if estimate is None:
         return NONE
     return written(estimate)

@@ -1,10 +1,10 @@
-"""The commands that train: fine-tuning, behavioral learning on a suite, and recalibration of stored predictions."""
+"""The commands that train: fine-tuning, and behavioral learning on a suite."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,23 +12,17 @@ from rightreasons.behavior.learning.options import PlanOptions
 from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import command_line, hand_over, tell
 from rightreasons.cli.declared import Dataset, declared_command
-from rightreasons.cli.show import print_rows
+from rightreasons.cli.loops import PageFolder, check_page, show_loop
 from rightreasons.core.engines import EngineOptions
-from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.sentences import pluralize
-from rightreasons.io.options import PredictionOptions
 from rightreasons.training.options import TrainingDataOptions, TuningOptions
 
 if TYPE_CHECKING:
-    from rightreasons.calibration.recalibration import RecalibrationReport
-    from rightreasons.io.predictions import Predictions
     from rightreasons.training.examples import TrainingData
     from rightreasons.training.finetune import FineTuned
 
 
-RECALIBRATED = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll")
-
-COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
+COMMANDS = {name: command_line() for name in ("fine-tune", "learn")}
 
 
 @declared_command(
@@ -209,146 +203,28 @@ def collect(
     out: Annotated[
         Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")
     ] = None,
+    page: PageFolder = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores, and write the page of before and after."""
     from rightreasons.behavior.learning.collect import collect_scores, compare_averages
     from rightreasons.behavior.learning.plan import Plan
     from rightreasons.cli.show import show_scores
     from rightreasons.core.store import check_file, write_json
-    from rightreasons.report.learning_page import write_learning_report
+    from rightreasons.report.learning_page import make_learning_outcome, write_learning_report
 
+    check_page(page)
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")
     scores = collect_scores(opened)
     averages = compare_averages([opened])
     write_json(file, {**scores.to_dict(), "averages": [row.to_dict() for row in averages]})
-    page = write_learning_report(opened, scores, averages, folder)
+    learning_page = write_learning_report(opened, scores, averages, folder)
     hand_over(scores)
     show_scores(scores, averages)
     typer.echo(f"Pass rates and scores: {file}")
-    typer.echo(f"Report: {page}")
+    typer.echo(f"Report: {learning_page}")
+    if page is not None:
+        from rightreasons.repairs.loops import judge_learning
 
-
-@declared_command(COMMANDS["recalibrate"], "recalibrate", {"options": PredictionOptions})
-def recalibrate(
-    fit: Annotated[
-        Path,
-        typer.Argument(
-            help="File of predictions with labels to fit on: held out from training and from FILE.",
-            metavar="FIT",
-            show_default=False,
-        ),
-    ],
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="File of predictions with labels to recalibrate.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ],
-    options: Any,
-    method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
-    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            help="The .json file for the recalibrator, which load_recalibrator applies to new scores."
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Report on the model, to be warned if a shortcut decides; by default that of FILE."
-        ),
-    ] = None,
-) -> None:
-    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
-    from rightreasons.calibration.recalibration import recalibration_report
-    from rightreasons.core.store import check_file
-    from rightreasons.io.predictions import read_predictions
-    from rightreasons.repairs.recalibration_order import find_report
-
-    check_file(out)
-    if out.suffix.lower() != ".csv":
-        raise OptionError(f"Expected a .csv file in `out`, but got {out.name}.", option="out")
-    fitted, table = (read_predictions(each, options=options) for each in (fit, file))
-    scores = fitted.scores or "probabilities"
-    arrays = fitted.predictions, fitted.references, table.predictions
-    with attach_options("score_columns", "label_column"):
-        _check_alike(fit, fitted, file, table)
-        result = recalibration_report(*arrays, table.references, method=method, scores=scores)
-    probabilities = result.recalibrator(table.predictions, scores=scores)
-    _write_predictions(out, table, probabilities)
-    hand_over(result)
-    _show_recalibration(result, fit, file)
-    _warn_of_shortcut(report or find_report(file))
-    typer.echo(f"Predictions: {out}")
-    if save is not None:
-        typer.echo(f"Recalibrator: {result.recalibrator.save(save)}")
-
-
-def _warn_of_shortcut(report: Path | None) -> None:
-    """Warn that the audited model is to be repaired first, if a shortcut decides."""
-    from rightreasons.repairs.recalibration_order import explain_order
-
-    if report is None:
-        return
-    explanation = explain_order(report)
-    if explanation:
-        typer.secho(f"Warning: {explanation}", err=True)
-
-
-def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
-    for path, part in ((fit, fitted), (file, table)):
-        if part.kind == "confidence":
-            raise ValueError(
-                f"Expected class scores in {path.name}, but it has the confidence in given answers."
-            )
-        if part.references is None or (part.references < 0).any():
-            raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
-    if fitted.label_names != table.label_names or fitted.scores != table.scores:
-        shown = [
-            f"{', '.join(part.label_names or ()) or 'no names'} ({part.scores})"
-            for part in (fitted, table)
-        ]
-        raise ValueError(
-            f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}."
-        )
-
-
-def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
-    """Write ids where there are some, a column per class, and the labels."""
-    from rightreasons.core.store import format_csv, write_text
-
-    names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
-    columns = {f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)}
-    labels = (
-        [] if table.references is None else [names[label] for label in table.references.tolist()]
-    )
-    columns = {**({} if table.ids is None else {"id": list(table.ids)}), **columns, "label": labels}
-    write_text(out, format_csv([columns, *zip(*columns.values(), strict=True)]))
-
-
-def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
-    from rightreasons.calibration.figures import FIGURES
-    from rightreasons.page.prose import NONE, p_value
-
-    typer.secho(
-        f"{report.method}, fitted on {pluralize(report.n_fit, 'item')} of {fit.name}; "
-        f"on {report.before['n_items']:,} of {file.name}:",
-        bold=True,
-    )
-    rows = []
-    for name in RECALIBRATED:
-        values = [figures[name] for figures in (report.before, report.after)]
-        cells = [NONE if value is None else f"{value:.4f}" for value in values]
-        test = report.tests.get(name)
-        change = p = ""
-        if test is not None:
-            change = f"{test.difference:+.4f}"
-            if test.interval is not None:
-                change += f" [{test.interval.low:+.4f}, {test.interval.high:+.4f}]"
-            p = p_value(test.p_value)
-        rows.append((FIGURES[name].name, *cells, change, p))
-    print_rows([("", "before", "after", "change", "p"), *rows])
+        loop = judge_learning(make_learning_outcome(opened, scores, averages))
+        show_loop(loop, page, settings={"plan": str(folder)})

@@ -72,6 +72,7 @@ def require_above(name: str, value: float, bound: float) -> Criterion:
 
 def get_failed_name(criteria: Sequence[Criterion]) -> str:
     """Return the name of the first condition that is not met; "" if all are."""
+    # A sentence explains one condition; the table lists all.
     for criterion in criteria:
         if not criterion.is_met:
             return criterion.name
@@ -87,6 +88,7 @@ def list_condition_rows(
         criteria: The conditions.
         names: Name of a condition in audit.json -> its name for readers.
     """
+    # The keys are those of audit.json; a reader gets what they mean.
     for criterion in criteria:
         result = "met" if criterion.is_met else "not met"
         yield names[criterion.name], criterion.value, criterion.bound, result

@@ -53,6 +53,7 @@ def list_comparison(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
     corrected = m.after
     accuracies = (original.accuracy, corrected.accuracy)
     yield "accuracy", *accuracies, corrected.accuracy_test.p_value
+    # The judge of the rule.
     shares = (original.kept, corrected.kept)
     yield "answers kept with another question", *shares, corrected.kept_test.p_value
     # A share beyond chance is a ratio of two means, which has no paired test.
@@ -140,6 +141,7 @@ DEBIAS = Question(
 
 def write_debias_page(m: DebiasResult) -> None:
     """Write index.html and audit.json into the folder of a correction; `gate` reads the latter."""
+    # Model and items are those of an audit, so that its record describes them.
     context = m.context
     answer = DEBIAS.answer(m, context.resampling.level, split=context.primary.name)
     outcome = Outcome(DEBIAS.name, DEBIAS.title, "answered", "", answer)
@@ -147,7 +149,9 @@ def write_debias_page(m: DebiasResult) -> None:
     subject = digest_value([context.model_fingerprint, context.primary.fingerprint, settings])
     record = record_of(context, [outcome], settings, {}, subject, None)
     say = DEBIAS.prose.of(m=m, record=record)
+    # The finding continues the short name of the model.
     name = short_name(context.source.name)
+    # A page about a single question begins with it.
     page = Page(
         title=f"Answer priors of {name}",
         heading=DEBIAS.title,

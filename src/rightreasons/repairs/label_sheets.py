@@ -22,7 +22,7 @@ from rightreasons.audited.predictions_file import Predictions, read_predictions
 from rightreasons.core.arrays import Floats
 from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.errors import OptionError
-from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
 from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
@@ -99,6 +99,9 @@ class LabelReview(Result):
         accuracy: Accuracy of the model with the given labels.
         accuracy_change: Accuracy with reviewed labels minus accuracy with the given ones, over all items: disputed and
             other labels count by their shares of the items. None if one kind was not reviewed.
+        incorrect: Share of incorrect labels among all items, before the review. None if one kind was not reviewed.
+        remaining: Share of incorrect labels among all items, after it: of the disputed labels that were not reviewed,
+            and of those that nobody disputed. None if one kind was not reviewed.
     """
 
     n_items: int
@@ -108,6 +111,8 @@ class LabelReview(Result):
     wrong_controls: Estimate | None
     accuracy: Estimate
     accuracy_change: Estimate | None
+    incorrect: Estimate | None
+    remaining: Estimate | None
 
     @property
     def verdict(self) -> str:
@@ -166,25 +171,40 @@ def _select_labeled(
     )
 
 
-def select_controls(labeled: LabeledReport, seed: int = 0) -> NDArray[np.int64]:
-    """Return rows of as many undisputed labels as there are disputed ones, chosen by seed and id."""
+def select_controls(
+    labeled: LabeledReport, seed: int = 0, *, n_controls: int | None = None
+) -> NDArray[np.int64]:
+    """Return rows of undisputed labels, chosen by seed and id.
+
+    Args:
+        labeled: The labeled items of a report.
+        seed: Seed.
+        n_controls: Number of rows. None (default) for as many as there are disputed labels.
+    """
     is_disputed = np.zeros(len(labeled.ids), dtype=np.bool_)
     is_disputed[labeled.disputed] = True
     # As many as are disputed: a reader gets through both, and both shares get intervals alike.
+    if n_controls is None:
+        n_controls = len(labeled.disputed)
     undisputed = np.flatnonzero(~is_disputed).tolist()
     undisputed.sort(key=lambda row: item_rng(seed, f"label {labeled.ids[row]}").random())
-    return np.array(undisputed[: len(labeled.disputed)], dtype=np.int64)
+    return np.array(undisputed[:n_controls], dtype=np.int64)
 
 
 def write_label_sheet(
-    report: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int = 0
+    report: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    n_controls: int | None = None,
 ) -> Path:
-    """Write the disputed labels of a report, and as many undisputed, for a person to review.
+    """Write the disputed labels of a report, and undisputed ones as controls, for a person to review.
 
     Args:
         report: Folder of a report on a classifier.
         file: The csv file. In its column `decision`, a person replaces "?" by the correct label, "keep" or "drop".
         seed: Seed of the controls.
+        n_controls: Number of controls. None (default) for as many as there are disputed labels.
 
     Returns:
         The file.
@@ -206,7 +226,7 @@ def write_label_sheet(
     rows: list[Sequence[str]] = []
     for row in labeled.disputed:
         rows.append(_make_disputed_row(labeled, int(row)))
-    for row in select_controls(labeled, seed):
+    for row in select_controls(labeled, seed, n_controls=n_controls):
         given_label = labeled.label_names[labeled.labels[row]]
         rows.append((labeled.ids[row], labeled.texts[row], given_label, "", CONTROL_REASON, "?"))
     return write_sheet(check_file(file), SHEET_COLUMNS, rows)
@@ -329,43 +349,55 @@ def measure_review(
     n_correct = int((labeled.predictions == labeled.labels).sum())
     accuracy = estimate_share(n_correct, n_items, resampling)
     share = len(disputed) / n_items
+    # What is corrected no longer counts; the controls stand for all labels that nobody disputed.
+    open_share = (len(disputed) - len(changes[True])) / n_items
+    wrong_disputed = estimate_share(n_wrong[True], len(changes[True]), resampling)
+    wrong_controls = estimate_share(n_wrong[False], len(changes[False]), resampling)
+    change_disputed = _estimate_change(changes[True], resampling)
+    change_controls = _estimate_change(changes[False], resampling)
     return LabelReview(
         n_items=n_items,
         n_disputed=len(disputed),
         n_reviewed=len(decisions),
-        wrong_disputed=estimate_share(n_wrong[True], len(changes[True]), resampling),
-        wrong_controls=estimate_share(n_wrong[False], len(changes[False]), resampling),
+        wrong_disputed=wrong_disputed,
+        wrong_controls=wrong_controls,
         accuracy=accuracy or Estimate(None),
-        accuracy_change=_combine_means(
-            {share: changes[True], 1 - share: changes[False]}, resampling
-        ),
+        accuracy_change=_add_estimates((share, change_disputed), (1 - share, change_controls)),
+        incorrect=_add_estimates((share, wrong_disputed), (1 - share, wrong_controls)),
+        remaining=_add_estimates((open_share, wrong_disputed), (1 - share, wrong_controls)),
     )
 
 
-def _combine_means(
-    values_by_weight: Mapping[float, Sequence[float]], resampling: Resampling
-) -> Estimate | None:
-    """Return the weighted sum of means of values from -1 to 1; None if one of them has no values."""
+def _estimate_change(values: Sequence[float], resampling: Resampling) -> Estimate | None:
+    """Return the mean of values from -1 to 1; None without values."""
+    if not values:
+        return None
+    interval = bounded_mean_interval(values, low=-1.0, high=1.0, confidence_level=resampling.level)
+    return make_estimate(float(np.mean(values)), interval)
+
+
+def _add_estimates(*terms: tuple[float, Estimate | None]) -> Estimate | None:
+    """Return the weighted sum of independent figures with intervals; None if one of them is undefined."""
     value = 0.0
     low_squares = 0.0
     high_squares = 0.0
-    for weight, values in values_by_weight.items():
-        if not values:
+    level = 0.95
+    for weight, estimate in terms:
+        if estimate is None or estimate.value is None:
             return None
-        mean = float(np.mean(values))
-        interval = bounded_mean_interval(
-            values, low=-1.0, high=1.0, confidence_level=resampling.level
-        )
-        value += weight * mean
-        low_squares += (weight * (mean - interval.low)) ** 2
-        high_squares += (weight * (interval.high - mean)) ** 2
-    method = "intervals of two means, joined by the squares of their distances"
+        value += weight * estimate.value
+        level = estimate.level
+        # Without an interval a figure would seem exact.
+        if estimate.low is None or estimate.high is None:
+            return None
+        low_squares += (weight * (estimate.value - estimate.low)) ** 2
+        high_squares += (weight * (estimate.high - estimate.value)) ** 2
     return Estimate(
-        value,
-        value - float(np.sqrt(low_squares)),
-        value + float(np.sqrt(high_squares)),
-        resampling.level,
-        method,
+        value=value,
+        low=value - float(np.sqrt(low_squares)),
+        high=value + float(np.sqrt(high_squares)),
+        level=level,
+        method="intervals of two means, joined by the squares of their distances",
     )
 
 

@@ -212,6 +212,26 @@ LEARNING = Question(
 )
 
 
+def make_learning_outcome(
+    plan: Plan, scores: CollectedScores, averages: Sequence[AverageScore]
+) -> LearningOutcome:
+    """Return the scores of a plan with the names that a page needs.
+
+    Args:
+        plan: The plan.
+        scores: Its scores, from `collect_scores`.
+        averages: Its mean scores, from `compare_averages`.
+    """
+    functionalities = [tuple(row) for row in plan.settings.get("functionalities", [])]
+    return LearningOutcome(
+        model=short_name(str(plan.settings.get("model", "the model"))),
+        suite=str(plan.settings.get("suite", "the suite")),
+        scores=scores,
+        averages=averages,
+        functionalities=functionalities,
+    )
+
+
 def write_learning_report(
     plan: Plan, scores: CollectedScores, averages: Sequence[AverageScore], out: Path
 ) -> Path:
@@ -228,14 +248,7 @@ def write_learning_report(
     """
     # The page belongs to the plan, whose runs stay in the folder.
     folder = page_folder(out, "plan.json", "results", "collected.json")
-    functionalities = [tuple(row) for row in plan.settings.get("functionalities", [])]
-    outcome = LearningOutcome(
-        model=short_name(str(plan.settings.get("model", "the model"))),
-        suite=str(plan.settings.get("suite", "the suite")),
-        scores=scores,
-        averages=averages,
-        functionalities=functionalities,
-    )
+    outcome = make_learning_outcome(plan, scores, averages)
     answer = LEARNING.answer(outcome)
     # The page is about one comparison, whose verdict is its heading.
     prose = WORDS.of(m=outcome)

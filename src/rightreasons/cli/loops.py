@@ -1,0 +1,49 @@
+"""The page of before and after that the commands of corrections share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli.show import show_answer, show_table
+
+if TYPE_CHECKING:
+    from rightreasons.repairs.loops import Loop
+
+PageFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        help="Folder for a page of before and after with the acceptance rule, and audit.json for `gate`.",
+    ),
+]
+
+
+def check_page(folder: Path | None) -> None:
+    """Refuse a folder that cannot take a page, before anything long begins."""
+    # Without a page nothing of it is imported.
+    if folder is not None:
+        from rightreasons.repairs.loop_page import check_page_folder
+
+        check_page_folder(folder)
+
+
+def show_loop(
+    loop: Loop, folder: Path, *, settings: Mapping[str, Any], level: float = 0.95
+) -> None:
+    """Write the page of a loop, and print whether the correction is accepted."""
+    from rightreasons.repairs.loop_page import make_question, write_loop_page
+
+    # The page first: a terminal may be closed while the tables are printed.
+    page = write_loop_page(loop, folder, settings=settings, level=level)
+    question = make_question(loop.kind)
+    answer = question.answer(loop, level, split=loop.data, report=str(folder))
+    show_answer(question.title, answer.verdict)
+    # The tables of the page are all of its figures.
+    for part in answer.parts:
+        for table in part.tables:
+            show_table(table)
+    typer.echo(f"\nPage: {page}")

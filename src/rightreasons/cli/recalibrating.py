@@ -1,0 +1,258 @@
+"""The command that recalibrates stored predictions, and shows what that changes on other items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import hand_over, make_command_lines
+from rightreasons.cli.declared import declared_command
+from rightreasons.cli.loops import PageFolder, check_page, show_loop
+from rightreasons.cli.show import print_rows
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.sentences import pluralize
+from rightreasons.io.options import PredictionOptions
+
+if TYPE_CHECKING:
+    from rightreasons.calibration.recalibration import RecalibrationReport
+    from rightreasons.io.predictions import Predictions
+
+COMMANDS = make_command_lines("recalibrating")
+
+SHOWN_FIGURES = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll")
+"""Figures that are printed."""
+
+
+@declared_command(COMMANDS["recalibrate"], "recalibrate", {"options": PredictionOptions})
+def recalibrate(
+    fit: Annotated[
+        Path,
+        typer.Argument(
+            help="File of predictions with labels to fit on: held out from training and from FILE.",
+            metavar="FIT",
+            show_default=False,
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="File of predictions with labels to recalibrate.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ],
+    options: Any,
+    method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
+    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="The .json file for the recalibrator, which load_recalibrator applies to new scores."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Report on the model, to be warned if a shortcut decides; by default that of FILE."
+        ),
+    ] = None,
+    page: PageFolder = None,
+) -> None:
+    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
+    # Imported late, so that the help of a command does not wait for numpy.
+    from rightreasons.calibration.recalibration import recalibration_report
+    from rightreasons.core.store import check_file
+    from rightreasons.io.predictions import read_predictions
+    from rightreasons.repairs.recalibration_order import find_report
+
+    # Everything that can be refused is refused before the first file is written.
+    check_file(out)
+    if out.suffix.lower() != ".csv":
+        raise OptionError(f"Expected a .csv file in `out`, but got {out.name}.", option="out")
+    check_page(page)
+    fitted = read_predictions(fit, options=options)
+    table = read_predictions(file, options=options)
+    if page is not None:
+        _check_judges(fit, fitted, file, table)
+    # Columns without a telling name have probabilities.
+    scores = fitted.scores or "probabilities"
+    with attach_options("score_columns", "label_column"):
+        _check_classes(fit, fitted, file, table)
+        result = recalibration_report(
+            fitted.predictions,
+            fitted.references,
+            table.predictions,
+            table.references,
+            method=method,
+            scores=scores,
+        )
+
+    _write_predictions(out, table, result.recalibrator(table.predictions, scores=scores))
+    hand_over(result)
+    _show_recalibration(result, fit, file)
+    # A file in the folder of a report is about its model.
+    report = report or find_report(file)
+    warning = _explain_order(report)
+    if warning:
+        typer.secho(f"Warning: {warning}", err=True)
+    typer.echo(f"Predictions: {out}")
+    if save is not None:
+        typer.echo(f"Recalibrator: {result.recalibrator.save(save)}")
+    if page is not None:
+        settings = {"fit": str(fit), "file": str(file), "method": method}
+        _show_page(result, table, page, settings, report=report, warning=warning)
+
+
+def _explain_order(report: Path | None) -> str:
+    """Return why the audited model is to be repaired first; "" if no shortcut decides."""
+    from rightreasons.repairs.recalibration_order import explain_order
+
+    if report is None:
+        return ""
+    return explain_order(report)
+
+
+def _show_page(
+    result: RecalibrationReport,
+    table: Predictions,
+    page: Path,
+    settings: dict[str, str],
+    *,
+    report: Path | None,
+    warning: str,
+) -> None:
+    """Judge a recalibration by the items of FILE, write the page, and print it."""
+    from rightreasons.page.prose import short_name
+    from rightreasons.repairs.loops import judge_recalibration
+    from rightreasons.report.schema import read_audit
+
+    name = Path(settings["file"]).name
+    # A file of predictions does not name its model.
+    subject = f"The model of {name}"
+    if report is not None:
+        subject = short_name(read_audit(report)["model"]["name"])
+    loop = judge_recalibration(
+        result,
+        table.predictions,
+        table.references,
+        scores=table.scores or "probabilities",
+        subject=subject,
+        data=name,
+        warning=warning,
+    )
+    show_loop(loop, page, settings=settings)
+
+
+def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
+    """Refuse to judge a recalibration by few items, or by items that it was fitted on.
+
+    Without ids an item is its scores and its label, which other items may share by chance; then only a file whose
+    items are all among the fitted ones is refused.
+    """
+    from rightreasons.repairs.loops import check_number
+
+    check_number(len(table), "file")
+    fitted_items = set(_list_items(fitted))
+    items = _list_items(table)
+    n_shared = sum(item in fitted_items for item in items)
+    has_ids = fitted.ids is not None and table.ids is not None
+    if n_shared == len(items) or (has_ids and n_shared):
+        raise OptionError(
+            f"Expected other items in {file.name} than in {fit.name} to judge the recalibration by, but "
+            f"{n_shared:,} of {len(items):,} are the same.",
+            option="page",
+        )
+
+
+def _list_items(table: Predictions) -> list[str]:
+    """Return a text for each item that differs if its id, its scores or its label does."""
+    import numpy as np
+
+    n_items = len(table)
+    ids = [""] * n_items
+    if table.ids is not None:
+        ids = list(map(str, table.ids))
+    labels = [0] * n_items
+    if table.references is not None:
+        labels = table.references.tolist()
+    # Rows are arrays or lists, and numbers where a file has one probability per item.
+    # One number per item is P(class 1); others have a row.
+    scores = [np.asarray(row, dtype=np.float64).tolist() for row in table.predictions]
+    return list(map(str, zip(ids, labels, scores, strict=True)))
+
+
+def _check_classes(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
+    """Refuse files without scores or labels, and files of different classes."""
+    for path, part in ((fit, fitted), (file, table)):
+        if part.kind == "confidence":
+            raise ValueError(
+                f"Expected class scores in {path.name}, but it has the confidence in given answers."
+            )
+        if part.references is None or (part.references < 0).any():
+            raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
+    if fitted.label_names != table.label_names or fitted.scores != table.scores:
+        raise ValueError(
+            f"Expected the classes of {fit.name}, {_describe_classes(fitted)}, in {file.name}, but got "
+            f"{_describe_classes(table)}."
+        )
+
+
+def _describe_classes(table: Predictions) -> str:
+    names = ", ".join(table.label_names or ()) or "no names"
+    return f"{names} ({table.scores})"
+
+
+def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
+    """Write ids if there are some, a column per class, and the labels."""
+    from rightreasons.core.store import format_csv, write_text
+
+    names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
+    columns: dict[str, list[Any]] = {}
+    if table.ids is not None:
+        columns["id"] = list(table.ids)
+    for k, name in enumerate(names):
+        columns[f"p_{name}"] = probabilities[:, k].tolist()
+    # Labels are names, as the columns are: the next command needs no numbering.
+    columns["label"] = []
+    if table.references is not None:
+        columns["label"] = [names[label] for label in table.references.tolist()]
+    write_text(out, format_csv([columns, *zip(*columns.values(), strict=True)]))
+
+
+def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
+    """Print every figure before and after, with the test of its change."""
+    from rightreasons.calibration.figures import FIGURES
+
+    n_items = f"{report.before['n_items']:,} of {file.name}"
+    typer.secho(
+        f"{report.method}, fitted on {pluralize(report.n_fit, 'item')} of {fit.name}; on {n_items}:",
+        bold=True,
+    )
+    # A figure that is not tested has neither a change nor a p-value.
+    rows: list[tuple[str, ...]] = [("", "before", "after", "change", "p")]
+    for name in SHOWN_FIGURES:
+        cells = [_write_figure(figures[name]) for figures in (report.before, report.after)]
+        rows.append((FIGURES[name].name, *cells, *_write_change(report, name)))
+    print_rows(rows)
+
+
+def _write_figure(value: float | None) -> str:
+    from rightreasons.page.prose import NONE
+
+    return NONE if value is None else f"{value:.4f}"
+
+
+def _write_change(report: RecalibrationReport, name: str) -> tuple[str, str]:
+    """Return the change of a figure with its interval, and the p-value; "" if it is not tested."""
+    from rightreasons.page.prose import p_value
+
+    test = report.tests.get(name)
+    if test is None:
+        return "", ""
+    change = f"{test.difference:+.4f}"
+    if test.interval is not None:
+        # Signs show the direction without a glance at the two figures.
+        change += f" [{test.interval.low:+.4f}, {test.interval.high:+.4f}]"
+    return change, p_value(test.p_value)

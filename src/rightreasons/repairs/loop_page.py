@@ -1,0 +1,218 @@
+"""The page of a loop: before and after side by side, and whether the correction is accepted.
+
+`write_loop_page` is the entry point. It writes audit.json as well, which `gate` reads.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import rightreasons
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.store import check_folder, digest_value
+from rightreasons.page.parts import Cell
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
+from rightreasons.repairs.acceptance import (
+    get_failed_name,
+    list_condition_rows,
+    make_flag,
+    write_proof,
+)
+from rightreasons.repairs.loops import Loop, LoopKind
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.render import PAGE, Page
+from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
+
+OWN = (AUDIT_FILE, PAGE, "figures")
+"""What a page writes into its folder."""
+
+SOURCE = "This package"
+
+TITLES: Mapping[LoopKind, str] = {
+    "recalibration": "Is its confidence corrected?",
+    "balancing": "Does it rely on cues less?",
+    "learning": "Does it pass tests that it did not see?",
+    "labels": "Are the labels corrected?",
+}
+"""Kind -> the question that the page answers."""
+
+# In the order of the kinds; a kind needs a part of them.
+CONDITION_NAMES = {
+    "error": "calibration error before, low end, at least",
+    "error_change": "change of the calibration error, high end, below",
+    "accuracy": "change of the accuracy, at least",
+    "auroc": "change of the AUROC of the confidence, at least",
+    "gap": "Easy/Hard gap before, low end, above",
+    "gap_change": "fall of the gap, low end, above",
+    "hard": "change of the accuracy on Hard items, at least",
+    "failed": "distance of G from 100 % before, at least",
+    "gain": "significant change of G, functionality held out, above",
+    "worse": "functionalities that became significantly worse, at most",
+    "incorrect": "incorrect labels before, low end, at least",
+    "remaining": "incorrect labels that remain, at most",
+    "remaining_high": "high end of its interval, at most",
+}
+"""Condition -> its name on the page."""
+
+
+def list_changes(m: Loop) -> Iterator[tuple[Cell, ...]]:
+    """Yield the figures before and after."""
+    # The first is what the page is about; the others show what it costs.
+    for change in m.changes:
+        yield change.name, change.original, change.corrected, change.p_value
+
+
+def contrast_shares(m: Loop) -> tuple[Estimate | None, Estimate | None]:
+    """Return the main figure after and before; None for a figure that a bar cannot show."""
+    # A gap may be negative, and a bar begins at 0.
+    shares: list[Estimate | None] = []
+    for estimate in (m.main.corrected, m.main.original):
+        low = estimate.value if estimate.low is None else estimate.low
+        is_share = low is not None and low >= 0
+        shares.append(estimate if is_share else None)
+    return shares[0], shares[1]
+
+
+def make_question(kind: LoopKind) -> Question:
+    """Return the section of the page of a kind of loop, and what audit.json holds of it."""
+    # The kinds differ in their sentences alone: a reader of one page can read them all.
+    return Question(
+        name=kind,
+        title=TITLES[kind],
+        prose=prose(__file__, get_failed_name=get_failed_name, CONDITION_NAMES=CONDITION_NAMES),
+        figures=(
+            Figure(
+                "accepted",
+                lambda m: make_flag(m.accepted),
+                SOURCE,
+                unit="count",
+                better="higher",
+                no_interval="It is a decision by several conditions.",
+            ),
+            # Those of the first figure, whatever the kind.
+            Figure("corrected", lambda m: m.main.corrected, SOURCE),
+            Figure("original", lambda m: m.main.original, SOURCE),
+        ),
+        headlines=("corrected", "original"),
+        # Nothing to correct is neither a success nor a failure.
+        verdict=(
+            Rule("good", "accepted", lambda m: m.accepted),
+            Rule("neutral", "nothing", lambda m: m.accepted is None),
+            Rule("bad", "not_accepted"),
+        ),
+        parts=(
+            Part("changes", (Table("changes", list_changes, SOURCE),)),
+            Part(
+                "conditions",
+                (
+                    Table(
+                        "conditions",
+                        lambda m: list_condition_rows(m.criteria, CONDITION_NAMES),
+                        SOURCE,
+                    ),
+                ),
+                figures=("accepted",),
+            ),
+        ),
+        leads=(
+            Lead(
+                "accepted",
+                figure="corrected",
+                contrast=contrast_shares,
+                when=lambda m: m.accepted,
+            ),
+            Lead("nothing", figure="original", when=lambda m: m.accepted is None),
+            Lead("not_accepted", figure="corrected", contrast=contrast_shares),
+        ),
+    )
+
+
+def check_page_folder(out: str | os.PathLike[str]) -> Path:
+    """Return the folder of a page, or refuse one that holds other files."""
+    return check_folder(out, own=OWN)
+
+
+def write_loop_page(
+    loop: Loop,
+    out: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any] = {},
+    level: float = 0.95,
+) -> Path:
+    """Write index.html and audit.json of a loop into a folder, and return the page.
+
+    Args:
+        loop: The correction with its proof.
+        out: The folder: new, empty, or with an earlier page of a loop.
+        settings: Plain values that audit.json names as the settings, such as the files.
+        level: Confidence level of the intervals.
+    """
+    folder = check_page_folder(out)
+    question = make_question(loop.kind)
+    answer = question.answer(loop, level, split=loop.data, report=str(out))
+    outcome = Outcome(question.name, question.title, "answered", "", answer)
+    created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    say = question.prose.of(m=loop, created=created, version=rightreasons.__version__)
+    # The finding continues the name of what was corrected.
+    page = Page(
+        title=question.title,
+        heading=question.title,
+        facts=say.pairs("facts"),
+        outcomes=[outcome],
+        made=say.pairs("made"),
+        subject=loop.subject,
+    )
+    return write_proof(folder, page, make_record(loop, outcome, settings, created))
+
+
+def make_record(
+    loop: Loop, outcome: Outcome, settings: Mapping[str, Any], created: str
+) -> dict[str, Any]:
+    """Return what audit.json holds, with the loop as its only question."""
+    # Equal loops have equal subjects, whenever they were made.
+    subject = digest_value([loop.to_dict(), dict(settings)])
+    split = {
+        "name": loop.data,
+        "role": "primary",
+        "n_items": loop.n_items,
+        "n_available": loop.n_items,
+        "n_truncated": None,
+        "fingerprint": subject,
+        # The predictions are in files of the user.
+        "predictions": None,
+        "left_out": [],
+    }
+    # A loop may be about files of predictions, whose model is only known by its name.
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "rightreasons": rightreasons.__version__,
+        "created": created,
+        "model": {
+            "name": loop.subject,
+            "task": loop.task,
+            "label_names": [],
+            "fingerprint": subject,
+            "n_parameters": None,
+            "batching": None,
+            "prompt": None,
+            "server": None,
+        },
+        "dataset": {
+            "name": loop.data,
+            "label_names": [],
+            "label_mapping": "",
+            "label_classes": {},
+            "primary": loop.data,
+            "splits": [split],
+        },
+        "settings": {"correction": loop.correction, **settings},
+        "environment": {"python": platform.python_version()},
+        "subject": subject,
+        "questions": [outcome.to_dict()],
+    }

@@ -1,0 +1,386 @@
+"""The loops of calibration, cues, behavior and labels: what a correction changes, and whether it is accepted.
+
+Each has a correction that is made elsewhere: a fitted recalibrator, mirrored items, training on a suite, reviewed
+labels. A `judge_…` function brings what was measured before and after it into one form, a `Loop`, with the conditions
+under which the correction is accepted. The first condition is that there is something to correct; none looks at the
+measure that made the correction. `loop_page.write_loop_page` writes the page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rightreasons.calibration.measure import measure_figures
+from rightreasons.calibration.recalibration import RecalibrationReport, judge_before_and_after
+from rightreasons.core.errors import OptionError
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import Interval
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import PairedTest
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.gap_change import GapComparison
+from rightreasons.repairs.acceptance import (
+    MAX_ACCURACY_LOSS,
+    MIN_ITEMS,
+    Criterion,
+    require_above,
+    require_at_least,
+    require_at_most,
+    require_below,
+)
+from rightreasons.repairs.label_sheets import LabelReview
+from rightreasons.report.learning_page import HELD_OUT, SETTING_NAMES, LearningOutcome
+
+MIN_ERROR = 0.01
+"""A calibration error, or a share of incorrect labels, that is worth a correction (low end of the interval)."""
+
+MIN_FAILED = 0.05
+"""How far G must be from 1 before training on the tests."""
+
+MAX_AUROC_LOSS = 0.02
+"""How much worse the confidence may tell correct from incorrect predictions after a recalibration."""
+
+MAX_INCORRECT = 0.05
+"""Share of incorrect labels that may remain."""
+
+MAX_INCORRECT_HIGH = 0.10
+"""High end of the interval of that share."""
+
+LoopKind = Literal["recalibration", "balancing", "learning", "labels"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Change(Result):
+    """A figure before and after a correction.
+
+    Attributes:
+        name: Name of the figure.
+        original: The figure before.
+        corrected: The figure after.
+        p_value: Paired test of the change; None if there is none.
+    """
+
+    name: str
+    original: Estimate
+    corrected: Estimate
+    p_value: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop(Result):
+    """A correction with its proof.
+
+    Attributes:
+        kind: What was corrected.
+        subject: Name that the finding begins with.
+        data: Name of the data that judges.
+        task: "classification" or "multiple_choice".
+        correction: What was done, in words.
+        n_items: Number of items that judge.
+        changes: Figures before and after; the first is the one that the page is about.
+        criteria: Conditions of acceptance; the first is that there is something to correct.
+        warning: What a reader should know first; "" for nothing.
+    """
+
+    kind: LoopKind
+    subject: str
+    data: str
+    task: Literal["classification", "multiple_choice"]
+    correction: str
+    n_items: int
+    changes: tuple[Change, ...]
+    criteria: tuple[Criterion, ...]
+    warning: str = ""
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the correction is accepted; None if there is nothing to correct."""
+        # A correction of what was never shown is neither a success nor a failure.
+        if not self.criteria[0].is_met:
+            return None
+        return all(criterion.is_met for criterion in self.criteria)
+
+    @property
+    def main(self) -> Change:
+        """The figure that the page is about."""
+        return self.changes[0]
+
+
+def check_number(n_items: int, option: str) -> None:
+    """Refuse to judge a correction by too few items."""
+    # The same number as for a repair: fewer items pass or fail by chance.
+    if n_items < MIN_ITEMS:
+        raise OptionError(
+            f"Expected at least {MIN_ITEMS} items to judge a correction by, but got {n_items}.",
+            option=option,
+        )
+
+
+# ------------------------------------------------------------------------------------ recalibration
+
+RECALIBRATED_FIGURES = {
+    "ece": "calibration error",
+    "accuracy": "accuracy",
+    "auroc": "AUROC of the confidence",
+    "brier": "Brier score",
+}
+"""Key of a figure -> its name. The log loss, which most fits minimize, is none of them."""
+
+
+def judge_recalibration(  # noqa: PLR0913 - what was fitted, the items that judge, and their names
+    report: RecalibrationReport,
+    predictions: Any,
+    references: Any,
+    *,
+    scores: str,
+    subject: str,
+    data: str,
+    warning: str = "",
+    resampling: Resampling = Resampling(),
+) -> Loop:
+    """Judge a recalibration on items that it was not fitted on.
+
+    The fit minimizes the log loss, or squared errors of the classes (isotonic regression). The judges are the
+    calibration error of the top label, how well the confidence ranks correct before incorrect predictions (AUROC), and
+    the accuracy.
+
+    Args:
+        report: From `recalibration_report`.
+        predictions: (N, K) or (N,) scores of the items that judge, as given to `recalibration_report`.
+        references: (N,) labels of these items.
+        scores: "logits", "log_probabilities" or "probabilities".
+        subject: Name of the model.
+        data: Name of the items.
+        warning: Why the model should be repaired first; "" for nothing.
+        resampling: Level, resamples and seed of the intervals.
+
+    Raises:
+        OptionError: If there are fewer than 100 items.
+    """
+    items, corrected_items = judge_before_and_after(
+        report.recalibrator, predictions, references, scores=scores
+    )
+    check_number(len(items), "file")
+    original = measure_figures(items, RECALIBRATED_FIGURES, resampling=resampling)
+    corrected = measure_figures(corrected_items, RECALIBRATED_FIGURES, resampling=resampling)
+    changes = []
+    for key, name in RECALIBRATED_FIGURES.items():
+        # The AUROC is undefined if all predictions are correct.
+        if key in original and key in corrected:
+            p_value = _get_p_value(report.tests, key)
+            changes.append(Change(name, original[key], corrected[key], p_value))
+    return Loop(
+        kind="recalibration",
+        subject=subject,
+        data=data,
+        task="classification",
+        correction=f"{report.method}, fitted on {report.n_fit:,} other items",
+        n_items=len(items),
+        changes=tuple(changes),
+        criteria=_list_recalibration_criteria(report, original, corrected),
+        warning=warning,
+    )
+
+
+def _get_p_value(tests: Mapping[str, PairedTest], key: str) -> float | None:
+    # Only some figures have a paired test.
+    if key not in tests:
+        return None
+    return tests[key].p_value
+
+
+def _list_recalibration_criteria(
+    report: RecalibrationReport, original: Mapping[str, Estimate], corrected: Mapping[str, Estimate]
+) -> tuple[Criterion, ...]:
+    test = report.tests["ece"]
+    # Without an interval the change may be chance.
+    change = 0.0
+    if test.interval is not None:
+        change = test.interval.high
+    criteria = [
+        require_at_least("error", original["ece"].low or 0.0, MIN_ERROR),
+        require_below("error_change", change, 0.0),
+        require_at_least("accuracy", report.tests["accuracy"].difference, -MAX_ACCURACY_LOSS),
+    ]
+    if "auroc" in original and "auroc" in corrected:
+        # A constant confidence is calibrated, and says nothing about any item.
+        gain = (corrected["auroc"].value or 0.0) - (original["auroc"].value or 0.0)
+        criteria.append(require_at_least("auroc", gain, -MAX_AUROC_LOSS))
+    return tuple(criteria)
+
+
+# ---------------------------------------------------------------------------------- mirrored items
+
+
+def judge_balancing(
+    comparison: GapComparison,
+    original_runs: Any,
+    balanced_runs: Any,
+    references: Any,
+    easy: Any,
+    *,
+    data: str,
+    resampling: Resampling = Resampling(),
+) -> Loop:
+    """Judge training on balanced items by the Easy/Hard gap on test items that have no mirror.
+
+    The cues of balanced items are useless by construction, so that they cannot judge.
+
+    Args:
+        comparison: From `compare_gaps`.
+        original_runs: (N,) or (N, R1) predictions of the runs that were trained on the original items.
+        balanced_runs: (N,) or (N, R2) predictions of the runs that were trained on the balanced items.
+        references: (N,) correct choices.
+        easy: (N,) whether each item is Easy.
+        data: Name of the test items.
+        resampling: Level, resamples and seed of the intervals.
+
+    Raises:
+        OptionError: If there are fewer than 100 items.
+    """
+    n_items = comparison.n_easy + comparison.n_hard
+    check_number(n_items, "dataset")
+    original = easy_hard_gap(original_runs, references, easy, resampling=resampling)
+    corrected = easy_hard_gap(balanced_runs, references, easy, resampling=resampling)
+    # With several runs per training set the test covers the seeds as well.
+    p_value = comparison.p_value
+    if p_value is None:
+        p_value = comparison.item_p_value
+    changes = [Change("Easy/Hard gap", _get_gap(original), _get_gap(corrected), p_value)]
+    for kind in ("easy", "hard"):
+        name = f"accuracy on {kind.capitalize()} items"
+        accuracy = _get_accuracy(original, kind)
+        changes.append(Change(name, accuracy, _get_accuracy(corrected, kind)))
+    hard_gain = corrected.hard_accuracy - original.hard_accuracy
+    return Loop(
+        kind="balancing",
+        subject="The model trained on balanced items",
+        data=data,
+        task="multiple_choice",
+        correction=(
+            f"{len(comparison.original_runs)} runs on the original and "
+            f"{len(comparison.balanced_runs)} on the balanced items"
+        ),
+        n_items=n_items,
+        changes=tuple(changes),
+        criteria=(
+            require_above("gap", original.interval.low, 0.0),
+            require_above("gap_change", comparison.interval.low, 0.0),
+            # What the cues lent is lost on Easy items; on the others nothing may be.
+            require_at_least("hard", hard_gain, -MAX_ACCURACY_LOSS),
+        ),
+    )
+
+
+def _get_gap(figures: EasyHardGap) -> Estimate:
+    return make_estimate(figures.easy_hard_gap, figures.interval)
+
+
+def _get_accuracy(figures: EasyHardGap, kind: str) -> Estimate:
+    interval: Interval = getattr(figures, f"{kind}_accuracy_interval")
+    return make_estimate(getattr(figures, f"{kind}_accuracy"), interval)
+
+
+# --------------------------------------------------------------------------- training on the tests
+
+
+def judge_learning(outcome: LearningOutcome) -> Loop:
+    """Judge training on behavioral tests by functionalities that it did not see, and by independent data.
+
+    Args:
+        outcome: The scores of a plan.
+
+    Raises:
+        ValueError: If the runs that hold out functionalities are not finished.
+    """
+    best = outcome.best
+    baseline = outcome.baseline
+    if best is None or baseline is None or outcome.change is None:
+        raise ValueError(
+            "Expected finished runs that hold out each functionality, but there are none: what was trained on cannot "
+            "judge."
+        )
+    changes = []
+    # The setting that decides comes first; the others keep their order.
+    rows = sorted(outcome.list_changes(), key=lambda row: row[0] != HELD_OUT)
+    for setting, original, corrected in rows:
+        name = f"G, {SETTING_NAMES[setting]}"
+        changes.append(
+            Change(name, Estimate(original), Estimate(corrected), best.p_values[setting])
+        )
+    # Both models are scored on the same independent items, if their runs are finished.
+    loss = 0.0
+    if best.iid_score is not None and baseline.iid_score is not None:
+        loss = best.iid_score - baseline.iid_score
+        scores = (Estimate(baseline.iid_score), Estimate(best.iid_score))
+        changes.append(Change("accuracy on independent data", *scores, best.p_values.get("iid")))
+    old_score = best.scores[HELD_OUT] - outcome.change
+    n_worse = len(best.negative_transfer)
+    # A gain that may be chance is none; a loss counts in any case.
+    gain = outcome.change if outcome.is_significant else min(outcome.change, 0.0)
+    return Loop(
+        kind="learning",
+        subject=outcome.model,
+        data=outcome.suite,
+        task="classification",
+        correction=f"{best.configuration} by {best.method}, seed {best.seed}",
+        n_items=len(outcome.scores.functionalities),
+        changes=tuple(changes),
+        criteria=(
+            require_at_least("failed", 1 - old_score, MIN_FAILED),
+            require_above("gain", gain, 0.0),
+            require_at_least("accuracy", loss, -MAX_ACCURACY_LOSS),
+            require_at_most("worse", n_worse / len(outcome.scores.functionalities), 0.0),
+        ),
+    )
+
+
+# ----------------------------------------------------------------------------------------- labels
+
+
+def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
+    """Judge reviewed labels by the controls, which were chosen at random.
+
+    The disputed labels made the correction: that the incorrect ones among them are gone says nothing about the others.
+
+    Args:
+        review: From `measure_review`.
+        data: Name of the data.
+        model: Name of the model that disputed labels.
+
+    Raises:
+        OptionError: If there are fewer than 100 items, or disputed labels or controls were not reviewed.
+    """
+    check_number(review.n_items, "report")
+    incorrect = review.incorrect
+    remaining = review.remaining
+    if incorrect is None or remaining is None:
+        raise OptionError(
+            "Expected reviewed labels of both kinds, disputed ones and controls, but one kind is open: the controls "
+            "judge the correction.",
+            option="sheet",
+        )
+    original = review.accuracy
+    changes = [Change("incorrect labels", incorrect, remaining)]
+    if review.accuracy_change is not None:
+        corrected = (original.value or 0.0) + (review.accuracy_change.value or 0.0)
+        changes.append(Change(f"accuracy of {model}", original, Estimate(corrected)))
+    # The estimate alone would let few controls pass by luck.
+    high = remaining.value if remaining.high is None else remaining.high
+    return Loop(
+        kind="labels",
+        subject=data,
+        data=data,
+        task="classification",
+        correction=f"{review.n_reviewed:,} reviewed labels",
+        n_items=review.n_items,
+        changes=tuple(changes),
+        criteria=(
+            require_at_least("incorrect", incorrect.low or 0.0, MIN_ERROR),
+            require_at_most("remaining", remaining.value or 0.0, MAX_INCORRECT),
+            require_at_most("remaining_high", high or 0.0, MAX_INCORRECT_HIGH),
+        ),
+    )

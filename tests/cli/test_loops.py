@@ -1,0 +1,90 @@
+"""`--page` of the commands that correct, as a user types it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import rightreasons
+from command_line import run
+
+
+def write_scores(file, n_items, first, sharpness=3.0):
+    """Predictions of two classes whose log odds are `sharpness` times the true ones."""
+    rng = np.random.default_rng(first)
+    odds = rng.normal(scale=2, size=n_items)
+    labels = rng.random(n_items) < 1 / (1 + np.exp(-odds))
+    shares = 1 / (1 + np.exp(-sharpness * odds))
+    lines = ["id,p_bad,p_good,label"]
+    for row, (share, label) in enumerate(zip(shares.tolist(), labels, strict=True)):
+        lines.append(f"x{first + row},{1 - share!r},{share!r},{['bad', 'good'][int(label)]}")
+    file.write_text("\n".join(lines), "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_scores(tmp_path / "fit.csv", 300, 0)
+    write_scores(tmp_path / "test.csv", 400, 1000)
+    return tmp_path
+
+
+def test_a_recalibration_is_gated(folder, capsys):
+    code, printed, _ = run(capsys, "recalibrate", "fit.csv", "test.csv", "--page", "page")
+
+    assert code == 0
+    assert "Corrected." in printed
+    assert run(capsys, "gate", "page", "--fail-if", "recalibration.accepted < 1").code == 0
+    audit = json.loads((folder / "page" / "audit.json").read_text("utf-8"))
+    assert audit["settings"]["file"] == "test.csv"
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("fit.csv", "300 of 300 are the same"), ("few.csv", "at least 100 items")],
+)
+def test_a_recalibration_is_not_judged_by_its_own_or_few_items(folder, capsys, file, words):
+    write_scores(folder / "few.csv", 99, 2000)
+
+    code, _, error = run(capsys, "recalibrate", "fit.csv", file, "--page", "page")
+
+    assert (code, words in error) == (2, True)
+    assert not (folder / "page").exists()
+    assert not (folder / "recalibrated.csv").exists()
+
+
+def test_reviewed_labels_are_gated(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    n_items = 150
+    rows = {"id": [f"r{row}" for row in range(n_items)], "text": [], "label": []}
+    for row in range(n_items):
+        is_good = row % 2
+        rows["text"].append(f"a {['bad', 'good'][is_good]} film {row}")
+        # Every tenth label is incorrect.
+        rows["label"].append(["bad", "good"][is_good ^ (row % 10 == 3)])
+
+    def score(texts):
+        shares = np.array([0.9 if "good" in text else 0.2 for text in texts])
+        return np.column_stack((1 - shares, shares))
+
+    rightreasons.audit(
+        score, rows, label_names=["bad", "good"], out="report", questions=["calibration"],
+        progress=False, n_resamples=50,
+    )  # fmt: skip
+    assert run(capsys, "data", "labels", "write", "report", "--controls", 60).code == 0
+    with open("labels.csv", encoding="utf-8-sig", newline="") as file:
+        sheet = list(csv.DictReader(file))
+    for row in sheet:
+        row["decision"] = row["suggested label"] or "keep"
+    with open("labels.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(sheet[0]))
+        writer.writeheader()
+        writer.writerows(sheet)
+
+    code, printed, _ = run(capsys, "data", "labels", "read", "report", "labels.csv", "--page", "page")  # fmt: skip
+
+    # 15 disputed labels are corrected, and none of 60 controls is incorrect.
+    assert (len(sheet), code) == (75, 0)
+    assert "Corrected. By the controls" in printed
+    assert run(capsys, "gate", "page", "--fail-if", "labels.accepted < 1").code == 0
