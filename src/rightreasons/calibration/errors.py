@@ -338,11 +338,12 @@ def make_calibration_result(
             f"Expected at least one score above threshold={options.threshold:g} in `predictions`, "
             "but there is none."
         )
+    overconfidence, underconfidence = split_error(bins)
+    table = _make_table(sample.sums, options.kind)
     # The largest gap has no interval, but an audit lists it next to figures that have one.
     interval = None
     if resampling is not None and options.has_debiased_form:
         interval = make_error_interval(sample, options.norm, resampling, draws)
-    overconfidence, underconfidence = split_error(bins)
     return CalibrationResult(
         ece=float(compute_binned_error(bins, norm=options.norm, debias=options.debias)),
         mce=float(compute_binned_error(bins, norm="max")),
@@ -354,7 +355,7 @@ def make_calibration_result(
         n_items=len(top),
         n_bins=options.n_bins,
         definition=options.describe(is_vector=is_vector),
-        bins=_make_table(sample.sums, options.kind),
+        bins=table,
         interval=interval,
         warning=None if mistake is None else MISTAKES[mistake],
     )

@@ -167,7 +167,10 @@ def _parse_scores(values: Any, name: str) -> Any:
     is_table = isinstance(values, np.ndarray) and values.ndim == 2
     if is_table and values.dtype.kind in "fiu":
         return values
-    rows = concatenate_rows(values, name) if isinstance(values, list) else as_ragged(values, name)
+    if isinstance(values, list):
+        rows = concatenate_rows(values, name)
+    else:
+        rows = as_ragged(values, name)
     scores = rows.table()
     if isinstance(scores, np.ndarray):
         return scores
