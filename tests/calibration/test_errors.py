@@ -634,152 +634,69 @@ class TestKindsOfInput:
 
 GOOD = [[0.5, 0.5], [0.4, 0.6]]
 
-BAD = [
-    # predictions, references, options, kind of error, sentence
-    (
-        [[0.5, 0.5], [0.5, 0.33]],
-        [0, 1],
-        {},
-        ValueError,
-        "Expected each row of `predictions` to sum to 1, but row 1 sums to 0.83",
-    ),
-    (
-        [[0.5, 0.5], [np.nan, 0.5]],
-        [0, 1],
-        {},
-        ValueError,
-        "Expected finite numbers in `predictions`, but row 1 holds NaN",
-    ),
-    (
-        [[0.5, 0.5], [np.inf, 0.5]],
-        [0, 1],
-        {},
-        ValueError,
-        "Expected finite numbers in `predictions`, but row 1 holds inf",
-    ),
-    (
-        [[1.7, -0.7]],
-        [0],
-        {},
-        ValueError,
-        "Expected probabilities between 0 and 1 in `predictions`, but row 0 holds 1.7",
-    ),
-    (
-        [[-0.2, 1.2]],
-        [0],
-        {},
-        ValueError,
-        "Expected probabilities between 0 and 1 in `predictions`, but row 0 holds -0.2",
-    ),
-    ([1.7], [1], {}, ValueError, "Expected probabilities between 0 and 1"),
-    (
-        GOOD,
-        [0, 2],
-        {},
-        ValueError,
-        "Expected each label in `references` to be between 0 and 1, but item 1 is 2",
-    ),
-    (
-        GOOD,
-        [0, -1],
-        {},
-        ValueError,
-        "Expected each label in `references` to be between 0 and 1, but item 1 is -1",
-    ),
-    (GOOD, [0, 0.5], {}, ValueError, "Expected whole numbers in `references`, but item 1 is 0.5"),
-    (
-        GOOD,
-        [0.0, 1.0],
-        {},
-        TypeError,
-        "Expected whole numbers in `references`, but item 0 is 0.0, a float",
-    ),
-    (GOOD, ["a", "b"], {}, TypeError, "Expected whole numbers in `references`"),
-    (
-        GOOD,
-        [[0], [1]],
-        {},
-        ValueError,
-        r"Expected `references` of shape \(N,\), but got shape \(2, 1\)",
-    ),
-    (
-        GOOD,
-        [0],
-        {},
-        ValueError,
-        "Expected `predictions` and `references` of one length, but got 2 and 1",
-    ),
-    (GOOD, None, {}, TypeError, "Expected `references`, but got None"),
-    (None, [0], {}, TypeError, "Expected `predictions`, but got None"),
-    ([], [], {}, ValueError, "Expected at least one row in `predictions`, but it is empty"),
-    (
-        np.zeros((0, 2)),
-        [],
-        {},
-        ValueError,
-        "Expected at least one row in `predictions`, but it is empty",
-    ),
-    ([[1.0]], [0], {}, ValueError, r"Expected `predictions` of shape .*, but got shape \(1, 1\)"),
-    (
-        np.full((2, 2, 2), 0.5),
-        [0, 1],
-        {},
-        ValueError,
-        r"Expected `predictions` of shape \(N, K\) .*, or \(N,\) .*, but got shape \(2, 2, 2\)",
-    ),
-    ("half", [0], {}, TypeError, "Expected `predictions` to be an array or a list"),
-    ([["a", "b"]], [0], {}, TypeError, "Expected numbers in `predictions`"),
-    (GOOD, [0, 1], {"n_bins": 0}, ValueError, "Expected `n_bins` to be at least 1, but got 0"),
-    (GOOD, [0, 1], {"n_bins": 2.5}, TypeError, "Expected `n_bins` to be a whole number"),
-    (GOOD, [0, 1], {"n_bins": True}, TypeError, "Expected `n_bins` to be a whole number"),
-    (GOOD, [0, 1], {"strategy": "quantiles"}, ValueError, "Did you mean 'quantile'"),
-    (
-        GOOD,
-        [0, 1],
-        {"kind": "top"},
-        ValueError,
-        "Expected `kind` to be one of 'top_label', 'positive', 'classwise' or 'confidence', but got 'top'",
-    ),
-    (GOOD, [0, 1], {"norm": "L1"}, ValueError, "Expected `norm` to be one of 'l1', 'l2' or 'max'"),
-    (GOOD, [0, 1], {"norm": 1}, TypeError, "Expected `norm` to be one of"),
-    (GOOD, [0, 1], {"scores": "probs"}, ValueError, "Expected `scores` to be one of"),
-    (GOOD, [0, 1], {"debias": "yes"}, TypeError, "Expected `debias` to be True or False"),
-    (
-        GOOD,
-        [0, 1],
-        {"threshold": 1.5},
-        ValueError,
-        "Expected `threshold` to be between 0.0 and 1.0, but got 1.5",
-    ),
-    (
-        [[0.2, 0.3, 0.5]],
-        [0],
-        {"kind": "positive"},
-        ValueError,
-        "Expected two classes in `predictions` for kind='positive', but got 3",
-    ),
-    (
-        [0.3, 2.0],
-        [0, 1],
-        {"scores": "logits"},
-        ValueError,
-        r"of shape .N, K. for K classes, at least two, but got shape .2,.",
-    ),
-    (
-        [[0.5, 0.5], [1.0]],
-        [0, 0],
-        {},
-        ValueError,
-        "Expected at least two choices in each row of `predictions`, but row 1 has 1",
-    ),
+# Predictions, references, type of the error, words that name what is wrong.
+BAD_VALUES = [
+    ([[0.5, 0.5], [0.5, 0.33]], [0, 1], ValueError, "row 1 sums to 0.83"),
+    ([[0.5, 0.5], [np.nan, 0.5]], [0, 1], ValueError, "row 1 holds NaN"),
+    ([[0.5, 0.5], [np.inf, 0.5]], [0, 1], ValueError, "row 1 holds inf"),
+    ([[1.7, -0.7]], [0], ValueError, "row 0 holds 1.7"),
+    ([[-0.2, 1.2]], [0], ValueError, "row 0 holds -0.2"),
+    ([1.7], [1], ValueError, "row 0 holds 1.7"),
+    ([[0.5, 0.5], [1.0]], [0, 0], ValueError, "row 1 has 1"),
+    (GOOD, [0, 2], ValueError, "item 1 is 2"),
+    (GOOD, [0, -1], ValueError, "item 1 is -1"),
+    (GOOD, [0, 0.5], ValueError, "item 1 is 0.5"),
+    (GOOD, [0.0, 1.0], TypeError, "item 0 is 0.0, a float"),
+    (GOOD, ["a", "b"], TypeError, "whole numbers in `references`"),
+    (GOOD, [[0], [1]], ValueError, r"got shape \(2, 1\)"),
+    (GOOD, [0], ValueError, "got 2 and 1"),
+    (GOOD, None, TypeError, "`references`, but got None"),
+    (None, [0], TypeError, "`predictions`, but got None"),
+    ([], [], ValueError, "at least one row"),
+    (np.zeros((0, 2)), [], ValueError, "at least one row"),
+    ([[1.0]], [0], ValueError, r"got shape \(1, 1\)"),
+    (np.full((2, 2, 2), 0.5), [0, 1], ValueError, r"got shape \(2, 2, 2\)"),
+    ("half", [0], TypeError, "an array or a list"),
+    ([["a", "b"]], [0], TypeError, "numbers in `predictions`"),
+]
+
+# Predictions, name and value of the option, type of the error, words that name what is wrong.
+BAD_OPTIONS = [
+    (GOOD, "n_bins", 0, ValueError, "but got 0"),
+    (GOOD, "n_bins", 2.5, TypeError, "a whole number"),
+    (GOOD, "n_bins", True, TypeError, "a whole number"),
+    (GOOD, "strategy", "quantiles", ValueError, "mean 'quantile'"),
+    (GOOD, "kind", "top", ValueError, "but got 'top'"),
+    (GOOD, "norm", "L1", ValueError, "'l2' or 'max'"),
+    (GOOD, "norm", 1, TypeError, "'l2' or 'max'"),
+    (GOOD, "scores", "probs", ValueError, "'logits' or 'log_probabilities'"),
+    (GOOD, "debias", "yes", TypeError, "True or False"),
+    (GOOD, "threshold", 1.5, ValueError, "but got 1.5"),
+    ([[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]], "kind", "positive", ValueError, "but got 3"),
 ]
 
 
-@pytest.mark.parametrize(("predictions", "references", "options", "kind", "sentence"), BAD)
-def test_bad_input_has_its_sentence(predictions, references, options, kind, sentence):
-    with pytest.raises(kind, match=sentence) as caught:
-        calibration_error(predictions, references, **options)
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize(("predictions", "references", "kind", "words"), BAD_VALUES)
+def test_an_invalid_value_is_named(predictions, references, kind, words):
+    with pytest.raises(kind, match=words) as error:
+        calibration_error(predictions, references)
+
+    assert str(error.value).startswith("Expected ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("predictions", "option", "value", "kind", "words"), BAD_OPTIONS)
+def test_an_invalid_option_is_named(predictions, option, value, kind, words):
+    with pytest.raises(kind, match=words) as error:
+        calibration_error(predictions, [0, 1], **{option: value})
+
+    assert error.value.option == (option,)
+    assert "\n" not in str(error.value)
+
+
+def test_logits_of_one_column_are_refused():
+    with pytest.raises(ValueError, match="at least two, but"):
+        calibration_error([0.3, 2.0], [0, 1], scores="logits")
 
 
 def test_unknown_option():
