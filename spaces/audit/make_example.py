@@ -3,7 +3,7 @@
     python spaces/audit/make_example.py WORK_FOLDER [encoder|hint]
 
 needs the extra [encoder] and takes about ten minutes on two cores; a killed call goes on where it stopped. The language
-model is that of experiments/reasons which is trained to follow in silence.
+model is that of benchmarks/hinted_models which is trained to follow in silence.
 """
 
 import os
@@ -70,7 +70,7 @@ def main(work: Path) -> None:
 
 def hint(work: Path) -> None:
     """Train the language model unless it is there, and audit it."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments" / "reasons"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hinted_models"))
     from trained import ask
 
     os.chdir(work)  # what is written names no folder of this machine

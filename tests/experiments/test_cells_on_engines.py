@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "experiments"
-CELLS = ("beluga/run.py", "fim/seeds.py", "reliability_paradox/across_models.py")
+CELLS = ("reliability_paradox/across_models.py",)
 
 
 @pytest.mark.parametrize("name", CELLS)

@@ -2,17 +2,12 @@
 
 import json
 import re
-import runpy
 from pathlib import Path
 
 import numpy as np
-import pytest
 from benchmarks.verdicts.natural.__main__ import STRONG, classify, read_stored
 from benchmarks.verdicts.natural.cases import list_cases
 from benchmarks.verdicts.natural.reasons import STORED
-from scipy import stats
-
-from rightreasons.core.significance import holm
 
 ROOT = Path(__file__).parents[2]
 README, EVIDENCE = (
@@ -21,8 +16,8 @@ README, EVIDENCE = (
 )
 
 
-def results(name):
-    return json.loads((ROOT / "experiments" / name / "results.json").read_text("utf-8"))
+def results(name, room="experiments"):
+    return json.loads((ROOT / room / name / "results.json").read_text("utf-8"))
 
 
 def answer(folder):
@@ -82,44 +77,6 @@ def test_readers_are_green_once_their_words_are_called_reasons():
         assert row["colors"][0] == "amber"
         assert row["colors"][-1] == "green"
         assert f"| {row['case']} | {row['seed']} | {', then '.join(row['colors'])} |" in page
-
-
-def test_balanced_copa():
-    rows = {
-        (row["training_set"], row["frozen_encoder"]): row["gap"]
-        for row in results("balanced_copa")["rows"]
-    }
-    original, balanced = rows["original", False], rows["balanced", False]
-    quoted = numbers(answer("experiments/balanced_copa"))
-    gaps = [original[key] for key in ("easy_accuracy", "hard_accuracy", "easy_hard_gap")] + [
-        balanced["easy_hard_gap"]
-    ]
-    assert quoted == [round(100 * value, 1) for value in gaps]
-
-
-def test_balanced_copa_reading():
-    found, page = (
-        results("balanced_copa"),
-        (ROOT / "experiments" / "balanced_copa" / "README.md").read_text("utf-8"),
-    )
-    rows = {(row["training_set"], row["frozen_encoder"]): row for row in found["rows"]}
-
-    def quoted(begin, end):
-        text = " ".join(page.split()).partition(begin)[2].partition(end)[0]
-        return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
-
-    def interval(row, figure="easy_hard_gap"):
-        return [
-            round(100 * each, 1)
-            for each in (row[figure], row["interval"]["low"], row["interval"]["high"])
-        ]
-
-    gaps = {name: rows[name, False]["gap"] for name in ("original", "balanced", "balanced_50")}
-    assert quoted("a gap of", ", against") == interval(gaps["original"])
-    assert quoted("After Balanced COPA the gap is", ": with") == [
-        *interval(gaps["balanced"]),
-        *interval(gaps["balanced_50"]),
-    ]
 
 
 def test_reliability_paradox():
@@ -226,221 +183,12 @@ def test_paradox_across_models():
     )
 
 
-def test_fim():
-    """The shares of pairs that got harder, and the correlation with the margin, over models and sets."""
-    sets = [row for model in ("cnn", "encoder") for row in results("fim")[model]["sets"].values()]
-    harder = [100 * (1 - row["paired"]["not_harder"]) for row in sets]
-    assert all(row["paired"]["mean"] < 0 for row in sets)
-    text = answer("experiments/fim")
-    assert f"{min(harder):.0f} to {max(harder):.0f} % of the revised reviews are harder" in text
-    rhos = [row["correlations"]["margin"]["rho"] for row in sets]
-    assert f"correlation {min(rhos):.2f} to {max(rhos):.2f}" in text
-
-
-@pytest.mark.parametrize(
-    ("model", "words", "bound"), [("cnn", "CNNs", 1e-6), ("encoder", "encoders", 0.05)]
-)
-def test_fim_seeds(model, words, bound):
-    folder = ROOT / "experiments" / "fim"
-    seeds = json.loads((folder / "seeds.json").read_text("utf-8"))[model].values()
-    assert len(seeds) == 3
-    shifts = np.array(
-        [[-row["mean"] / row["std"] for row in seed["sets"].values()] for seed in seeds]
-    )
-    assert (-shifts.mean(axis=0) + half_width(shifts) < 0).all()
-    rhos = [round(seed["margin"], 2) for seed in seeds]
-    quoted = [round(value, 2) for value in (shifts.min(), shifts.max())]
-    largest_p = max(row["p_value"] for seed in seeds for row in seed["sets"].values())
-    assert largest_p < bound
-    quoted += [round(largest_p, 3)] * (model == "encoder")
-    quoted += [min(rhos), max(rhos)]
-    page = (folder / "README.md").read_text("utf-8")
-    assert numbers(page.partition(f"Three {words} agree")[2].partition("\n\n")[0]) == quoted
-
-
-def half_width(over_seeds):
-    """Half of Student's interval of a mean over three seeds."""
-    return stats.t.ppf(0.975, 2) * np.std(over_seeds, axis=0, ddof=1) / np.sqrt(3)
-
-
-over_rows = runpy.run_path(str(ROOT / "experiments" / "beluga" / "report.py"))["over_rows"]
-
-
-def steps(task, first, second):
-    rows = [
-        row["scores"] for row in results("beluga")[task]["rows"] if row["configuration"] != "IID"
-    ]
-    pairs = [
-        (row[first], row[second]) for row in rows if None not in (row.get(first), row.get(second))
-    ]
-    return 100 * np.array([one - two for one, two in pairs])
-
-
-def test_beluga():
-    quoted = []
-    for task in ("SENT", "PARA", "READ"):
-        differences = steps(task, "seen", "functionality")
-        interval = over_rows(differences)
-        quoted += [
-            round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)
-        ]
-    assert numbers(answer("experiments/beluga"))[:9] == quoted
-
-
-def test_a_model_that_is_neutral_throughout():
-    """It has each neutral word right and no positive or negative one; no direction can be asked of it."""
-    rows = [
-        row["pass_rates"]["seen"]
-        for row in results("beluga")["SENT"]["rows"]
-        if row["configuration"] == "IID+T"
-    ]
-    asked = (
-        "single neutral words",
-        "neutral words in context",
-        "single positive words",
-        "single negative words",
-    )
-    neutral = [
-        [rate for rate in row.values() if rate is not None]
-        for row in rows
-        if [row[name] for name in (*asked, "intensifiers")] == [1.0, 1.0, 0.0, 0.0, None]
-    ]
-    assert len(neutral) == 8  # all methods
-    assert {f"{np.mean(rates):.0%}" for rates in neutral} == {"73%"}
-    assert "calls everything neutral passes 73" in answer("experiments/beluga")
-
-
-def better_than_iid(task, setting):
-    """Return the rows whose G is above that of IID by its test."""
-    iid, *rows = results("beluga")[task]["rows"]
-    base = iid["scores"]["standard"]
-    return [
-        row
-        for row in rows
-        if row["scores"].get(setting, 0) > base and row["p_values"].get(setting, 1) < 0.05
-    ]
-
-
-HELD_OUT = ("functionality", "class", "type")
-
-
-def test_what_was_trained_on_gets_better_and_one_row_of_what_was_held_out():
-    tasks = ("SENT", "PARA", "READ")
-    assert [len(better_than_iid(task, "seen")) for task in tasks] == [5, 1, 2]
-    page = (
-        (ROOT / "experiments" / "beluga" / "README.md")
-        .read_text("utf-8")
-        .replace("\N{MINUS SIGN}", "-")
-    )
-    said = " ".join(page.split())
-    assert "READ are better" in said
-    assert [len(better_than_iid(task, held)) for task in tasks for held in HELD_OUT] == [
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        1,
-        0,
-        0,
-    ]
-    (exception,) = better_than_iid("READ", "functionality")
-    assert (exception["configuration"], exception["method"]) == ("IID->(IID+T)", "vanilla")
-    p_values = [
-        row["p_values"][held]
-        for task in tasks
-        for row in results("beluga")[task]["rows"][1:]
-        for held in HELD_OUT
-        if held in row["p_values"]
-    ]
-    place = p_values.index(exception["p_values"]["functionality"])
-    iid = results("beluga")["READ"]["rows"][0]["scores"]["standard"]
-    scores = [100 * exception["scores"][held] for held in HELD_OUT]
-    told = "Of the {} figures on functionalities, classes and types that a row was kept from, one is above IID".format
-    assert told(len(p_values)) in said
-    assert (
-        f"has G {scores[0]:.1f} on held-out functionalities, IID {100 * iid:.1f} (p = {p_values[place]:.3f})"
-        in said
-    )
-    assert f"the gain is gone ({scores[1]:.1f} and {scores[2]:.1f})" in said
-    assert f"it is not significant (p = {holm(np.array(p_values))[place]:.2f})" in said
-    rates = exception["pass_rates"]["functionality"]
-    taxonomy = [rates[name] for name in ("Profession vs nationality", "Animal vs Vehicle")]
-    assert taxonomy == [0.52, 0.4]
-    (row,) = better_than_iid("PARA", "seen")
-    assert (row["configuration"], row["method"]) == ("IID->(IID+T)", "vanilla")
-    base = results("beluga")["PARA"]["rows"][0]["scores"]["standard"]
-    scores, p_values = row["scores"], row["p_values"]
-    values = [scores["seen"], base, scores["functionality"], scores["class"]]
-    said = numbers(
-        page.partition("The plainest case is")[2].partition("\n\n")[0].partition("G ")[2]
-    )
-    seen, iid, p_seen, functionality, held_class, *p_held = said
-    assert [seen, iid, functionality, held_class] == [round(100 * value, 1) for value in values]
-    assert [p_seen, *p_held] == [
-        round(p_values[key], 3) for key in ("seen", "functionality", "class")
-    ]
-
-
-@pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
-def test_means_of_beluga(task):
-    page = (ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8")
-    line = next(line for line in page.splitlines() if re.match(rf"\| {task} \(\d+ of \d+", line))
-    found = results("beluga")[task]
-    settings = ("seen", "functionality", "class", "type")
-    rows = [
-        row["scores"]
-        for row in found["rows"]
-        if all(setting in row["scores"] for setting in settings)
-    ]
-    means = [np.mean([scores[setting] for scores in rows]) for setting in settings]
-    quoted = [float(cell) for cell in line.split("|")[2:7]]
-    assert quoted == [
-        round(100 * value, 1) for value in (found["rows"][0]["scores"]["standard"], *means)
-    ]
-    assert f"({len(found['functionalities'])} of {found['n_functionalities']}" in line
-
-
-@pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
-def test_steps_of_beluga(task):
-    page = (
-        (ROOT / "experiments" / "beluga" / "README.md")
-        .read_text("utf-8")
-        .replace("\N{MINUS SIGN}", "-")
-    )
-    row = next(line for line in page.splitlines() if re.match(rf"\| {task} \(\d+ rows\)", line))
-    expected = []
-    for first, second in (("seen", "functionality"), ("functionality", "class"), ("class", "type")):
-        differences = steps(task, first, second)
-        interval = over_rows(differences)
-        up, down = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
-        p_value = stats.binomtest(up, up + down).pvalue
-        expected += [
-            round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)
-        ]
-        expected.append(float(p_value))
-    assert numbers(row) == [round(number, 3) for number in expected]
-    assert f"({len(steps(task, 'seen', 'functionality'))} rows)" in row
-
-
-def test_no_step_of_beluga_is_significant_after_correction():
-    pairs = (("seen", "functionality"), ("functionality", "class"), ("class", "type"))
-    p_values = []
-    for task in ("SENT", "PARA", "READ"):
-        for pair in pairs:
-            differences = steps(task, *pair)
-            up, down = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
-            p_values.append(stats.binomtest(up, up + down).pvalue)
-    corrected = sorted(holm(np.array(p_values)))[:3]
-    page = " ".join((ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8").split())
-    assert sum(p < 0.05 for p in p_values) == 3
-    assert "nine sign tests three" in page
-    assert "({:.3f}, {:.3f} and {:.3f})".format(*corrected) in page
-
-
 def test_detector():
-    rows = [row for row in results("shortcut_ground_truth")["rows"] if row["varied"] == "strength"]
+    rows = [
+        row
+        for row in results("shortcut_ground_truth", "benchmarks")["rows"]
+        if row["varied"] == "strength"
+    ]
     table = [
         numbers(line.replace(" %", " %.0"))
         for line in EVIDENCE.splitlines()
@@ -461,7 +209,7 @@ def test_detector():
 
 
 def test_language_models():
-    folder = ROOT / "experiments" / "language_models"
+    folder = ROOT / "benchmarks" / "language_models"
     page = " ".join(
         (folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").split()
     )
@@ -484,17 +232,23 @@ def test_language_models():
     assert (drawn["sst2", able][0], drawn["piqa", able][0]) == (0, 0)
     assert [
         sum(counts)
-        for counts in zip(*(drawn[name, sure] for name in results("language_models")), strict=True)
+        for counts in zip(
+            *(drawn[name, sure] for name in results("language_models", "benchmarks")), strict=True
+        )
     ] == [31, 0, 9]
     blank = {
         name: drawn[name, "gives one answer to 9 of 10 items"][:2]
-        for name in results("language_models")
+        for name in results("language_models", "benchmarks")
     }
     assert blank == {"sst2": [6, 6], "trec": [5, 7], "piqa": [2, 6], "socialiqa": [2, 6]}
     ways = [row for row in rows if len(row) == 8 and row[1] == "0"]
     assert (
         len(ways)
-        == sum("/0/" in way for cells in results("language_models").values() for way in cells)
+        == sum(
+            "/0/" in way
+            for cells in results("language_models", "benchmarks").values()
+            for way in cells
+        )
         == 40
     )
     letters = [row for row in ways[24:] if row[2] == "letters"]
@@ -513,7 +267,7 @@ def test_language_models():
     ]
     assert "13 points lower with it by the sum and 18 by the mean" in page
     # With four examples: the ways that were asked, and the same ways without.
-    cells = results("language_models")
+    cells = results("language_models", "benchmarks")
     pairs = [
         (name, key.replace("/4/", "/0/"), key)
         for name, own in cells.items()
@@ -566,66 +320,3 @@ def test_language_models():
         for shots in "04":
             told = [trec[template, shots, "words", score] for template in ("off", "on")]
             assert " and ".join(told) in page, told
-
-
-def test_confusion_probes():
-    rows = {(row["way"], row["dataset"]): row for row in results("confusion_probes")}
-    sets = ("socialiqa", "anli", "piqa", "hellaswag")
-    head, likelihood, letters = (
-        [rows[way, name] for name in sets] for way in ("encoder", "smollm2_mean", "smollm2_letters")
-    )
-    assert {row["probes"]["n_items"] for row in (*likelihood, *letters)} == {200}
-
-    def without(row, key):
-        return [
-            row["probes"]["prior_bias"][probe][key] for probe in ("no_question", "wrong_question")
-        ]
-
-    def span(values, digits=2):
-        return [round(min(values), digits), round(max(values), digits)]
-
-    def old(row):
-        return [round(100 * each["rate"], 1) for each in without(row, "pseudo_correct")]
-
-    def accuracy(row):
-        return round(100 * row["probes"]["accuracy"], 1)
-
-    quoted = []
-    for way in (head, likelihood, letters):
-        quoted += span([value for row in way for value in without(row, "normalized_prior_bias")])
-    quoted += [*old(head[0])[:1], *old(head[0])[1:], 33.3, 0.001, accuracy(head[0])]
-    quoted += [*old(likelihood[2]), 50.0, accuracy(likelihood[2])]
-    orders = [row["orders"] for row in letters]
-    quoted += [*span([each["prior"][0] for each in orders[:3]]), round(orders[3]["prior"][0], 2)]
-    drops = [row["probes"]["paralysis"]["4"] for row in (*head, *likelihood)]
-    quoted += span([drop["choice_paralysis"] for drop in drops])
-    beyond = [row["probes"]["paralysis"]["4"]["restricted_drop"] for row in letters]
-    quoted += span([each["mean"] for each in beyond])
-    quoted += [round(row["probes"]["accuracy"], 2) for row in (head[1], head[2], head[3])]
-    page = (ROOT / "experiments" / "confusion_probes" / "README.md").read_text("utf-8")
-    assert numbers(page.partition("## Reading")[2].partition("![")[0]) == quoted
-
-    # What the words conclude: the tests of a scorer are corrected by Bonferroni, as in RESULTS.md.
-    for way, kept in ((head, {"socialiqa"}), (likelihood, {"piqa"}), (letters, set())):
-        tests = {
-            row["dataset"]: [
-                each["p_value"]
-                for each in without(row, "pseudo_correct")
-                if each["rate"] > each["chance"]
-            ]
-            for row in way
-        }
-        n_tests = 2 * len(sets) + (len(sets) if way is letters else 0)
-        assert {
-            name
-            for name, values in tests.items()
-            if any(n_tests * value < 0.05 for value in values)
-        } == kept
-    assert all(drop["choice_paralysis"] < drop["null_drop"] for drop in drops)
-    assert all(12 * each["t_p_value"] < 0.05 for each in beyond)
-    assert all(each["consistency"] == 0 for each in orders)
-    for row in head:
-        assert (
-            row["probes"]["original"]["normalized_prior_bias"]
-            < without(row, "normalized_prior_bias")[0]
-        )

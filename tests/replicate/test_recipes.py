@@ -16,7 +16,8 @@ def test_five_papers_have_a_recipe():
 def test_recipe_is_complete(paper):
     recipe = load_recipe(paper)
 
-    assert set(recipe.scales) == {*SCALES, "smoke"}
+    # One paper has a scale between the small one and that of the paper.
+    assert {"small", "paper", "smoke"} <= set(recipe.scales) <= {*SCALES, "smoke"}
     assert recipe.scales["paper"].gpu_hours > 0
     assert recipe.scales["small"].gpu_hours == 0
     names = [step.name for step in recipe.steps]

@@ -9,7 +9,7 @@ from rightreasons.replicate import replicate, steps
 from rightreasons.replicate.recipe import load_recipe
 
 PAPER = "datta2020"
-STEPS = ["measure_gaussians", "measure_pairs", "list_substitutions"]
+STEPS = ["measure_gaussians", "measure_pairs"]
 
 
 @pytest.fixture
@@ -22,24 +22,24 @@ def runs(monkeypatch):
         row = {"key": {"seed": 0}, "figures": {"correlation": 0.95, "close": 100.0}}
         return {"rows": [row], "facts": {"lowest": 0.95, "n_seeds": 1}}
 
-    def list_substitutions(work):
-        names.append("list_substitutions")
-        key = {"model": "tiny", "seed": 0, "replaced by": "all kinds"}
-        facts = {"lowest_hardest": 5.0, "highest_hardest": 5.0, "highest_easiest": 0.0}
-        return {"rows": [{"key": key, "figures": {"hardest": 5.0}}], "facts": facts}
-
     def measure_pairs(work):
         names.append("measure_pairs")
         figures = {"mean": {"value": -0.5, "std": 1.0}, "not_harder": 25.0, "margin": 0.9}
         key = {"model": "tiny", "seed": 0, "set": "counterfactual", "split": "dev"}
         facts = {"n_harder": 1, "n_rows": 1, "largest_p_value": 0.04}
         facts |= {"lowest_margin": 0.9, "highest_margin": 0.9}
-        return {"rows": [{"key": key, "figures": figures}], "facts": facts, "substitutions": []}
+        facts |= {"lowest_hardest": 5.0, "highest_hardest": 5.0, "highest_easiest": 0.0}
+        key_of_flips = {"model": "tiny", "seed": 0, "replaced by": "all kinds"}
+        flips = [{"key": key_of_flips, "figures": {"hardest": 5.0}}]
+        return {
+            "rows": [{"key": key, "figures": figures}],
+            "facts": facts,
+            "substitutions": flips,
+        }
 
     kinds = {
         "measure_gaussians": measure_gaussians,
         "measure_pairs": measure_pairs,
-        "list_substitutions": list_substitutions,
     }
     monkeypatch.setattr(steps, "STEPS", kinds)
     return names

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rightreasons.replicate import replicate, work
-from rightreasons.replicate.choice_steps import count_cues, score_released_predictions
+from rightreasons.replicate.copa_steps import count_cues, score_released_predictions
 from rightreasons.replicate.recipe import PAPERS, load_recipe
 from rightreasons.replicate.suite_steps import score_released_answers
 

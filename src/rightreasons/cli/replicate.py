@@ -25,7 +25,9 @@ def replicate(
     ],
     scale: Annotated[
         str,
-        typer.Option(help="small: sized for an hour on two cores; paper: the size of the paper."),
+        typer.Option(
+            help="small: sized for an hour on two cores; medium: hours (beluga2023 and shen2022); paper: the size of the paper."
+        ),
     ] = "small",
     out: Annotated[
         Path | None,
@@ -46,7 +48,7 @@ def replicate(
     from rightreasons.replicate.recipe import SCALES
     from rightreasons.replicate.runner import TABLES
 
-    # Recipes have a third scale, for tests alone.
+    # Recipes have a further scale, for tests alone.
     check_one_of(scale, SCALES, "scale")
     # Each paper has a folder of its own, so that the same command resumes.
     folder = Path("replication") / paper if out is None else out

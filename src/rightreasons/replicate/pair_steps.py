@@ -1,7 +1,7 @@
 """Steps about difficulty: eigenvalues of points in the plane, pairs of reviews, and substitutions.
 
 `measure_pairs` trains each model, takes the largest Fisher eigenvalue of originals and revisions, and
-replaces words of a sample of originals; `list_substitutions` shows what came of the latter.
+replaces words of a sample of originals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rightreasons.models.gradients.eigenvalues import leading_eigenvalues
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.replicate.cnn import build_cnn, glove_vectors
-from rightreasons.replicate.work import Work
+from rightreasons.replicate.work import Work, write_interval
 from rightreasons.training.finetune import fine_tune
 
 ORIGINAL = "original"
@@ -176,27 +176,9 @@ def measure_pairs(work: Work) -> dict[str, Any]:
         substitutions += _replace_words(work, model, originals["text"][:N_NAMED_REVIEWS])
     return {
         "rows": rows,
-        "facts": _summarize_pairs(rows),
+        "facts": {**_summarize_pairs(rows), **_summarize_substitutions(substitutions)},
         "substitutions": substitutions,
     }
-
-
-def list_substitutions(work: Work) -> dict[str, Any]:
-    """Return the flips under substitutions that an earlier step measured, by model and kind."""
-    rows = work.results[work.settings["measured"]]["substitutions"]
-    hardest = []
-    easiest = []
-    # Sentences quote all kinds of substitutions together, over models and seeds.
-    for row in rows:
-        if row["key"]["replaced by"] == "all kinds":
-            hardest.append(row["figures"]["hardest"])
-            easiest.append(row["figures"]["easiest"])
-    facts = {
-        "lowest_hardest": min(hardest, default=0.0),
-        "highest_hardest": max(hardest, default=0.0),
-        "highest_easiest": max(easiest, default=0.0),
-    }
-    return {"rows": rows, "facts": facts}
 
 
 def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]:
@@ -298,6 +280,23 @@ def _summarize_pairs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _summarize_substitutions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the range of the flip rates of easy and hard reviews over models and seeds."""
+    hardest = []
+    easiest = []
+    # Sentences quote all kinds of substitutions together.
+    for row in rows:
+        if row["key"]["replaced by"] == "all kinds":
+            hardest.append(row["figures"]["hardest"])
+            easiest.append(row["figures"]["easiest"])
+    # A tiny model may know none of the words that replace others.
+    return {
+        "lowest_hardest": min(hardest, default=0.0),
+        "highest_hardest": max(hardest, default=0.0),
+        "highest_easiest": max(easiest, default=0.0),
+    }
+
+
 def _replace_words(
     work: Work, model: TrainedModel, train_texts: Sequence[str]
 ) -> list[dict[str, Any]]:
@@ -360,11 +359,7 @@ def _describe_flips(attempts: Sequence[Attempt], eigenvalues: Floats) -> dict[st
     rho = rates.correlation.rho
     return {
         "n_attempts": rates.n_attempts,
-        "rate": {
-            "value": round(100 * rates.rate, 6),
-            "low": round(100 * rates.interval.low, 6),
-            "high": round(100 * rates.interval.high, 6),
-        },
+        "rate": write_interval(rates.rate, rates.interval, scale=100),
         "easiest": round(100 * rates.groups[0].rate, 6),
         "hardest": round(100 * hardest.rate, 6),
         "hardest_items": round(100 * hardest.items_flipped, 6),

@@ -17,8 +17,11 @@ from rightreasons.core.validation import check_one_of
 
 FOLDER = Path(__file__).parent
 PAPERS = tuple(sorted(path.stem for path in (FOLDER / "recipes").glob("*.yaml")))
-SCALES = ("small", "paper")
-"""Scales that a user chooses. Recipes also have "smoke", with which the tests run every step."""
+SCALES = ("small", "medium", "paper")
+"""Scales that a user chooses; only `beluga2023` and `shen2022` have a medium one.
+
+Recipes also have "smoke", with which the tests run every step.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Table:
         title: Heading of the table.
         step: Name of the step whose rows are shown.
         figures: Columns of figures.
+        rows: Key of the rows in the result of the step.
         printed: Key of the printed table; None if the paper's table is not at hand.
         match: Keys that a printed row and one of ours share if they are about the same; () if there
             is a single row of each.
@@ -83,6 +87,7 @@ class Table:
     title: str
     step: str
     figures: tuple[Figure, ...]
+    rows: str = "rows"
     printed: str | None = None
     match: tuple[str, ...] = ()
     why: str = ""
@@ -174,6 +179,7 @@ def _parse_table(content: Mapping[str, Any]) -> Table:
         title=content["title"],
         step=content["step"],
         figures=tuple(figures),
+        rows=content.get("rows", "rows"),
         printed=content.get("printed"),
         match=tuple(content.get("match", ())),
         why=content.get("why", ""),

@@ -12,9 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from rightreasons.replicate import (
-    choice_steps,
+    copa_steps,
+    learning_steps,
     pair_steps,
     printed_steps,
+    probe_steps,
     suite_steps,
     text_steps,
 )
@@ -25,12 +27,13 @@ __all__ = ["STEPS", "Work"]
 STEPS: Mapping[str, Callable[[Work], dict[str, Any]]] = MappingProxyType(
     {
         # Kavumba et al. (2019)
-        "count_cues": choice_steps.count_cues,
-        "score_released_predictions": choice_steps.score_released_predictions,
-        "train_on_copa": choice_steps.train_on_copa,
-        "compare_training_sets": choice_steps.compare_training_sets,
+        "count_cues": copa_steps.count_cues,
+        "score_released_predictions": copa_steps.score_released_predictions,
+        "train_on_copa": copa_steps.train_on_copa,
+        "compare_training_sets": copa_steps.compare_training_sets,
         # Shen & Kejriwal (2022)
-        "probe_trained_models": choice_steps.probe_trained_models,
+        "probe_trained_models": probe_steps.probe_trained_models,
+        "probe_language_models": probe_steps.probe_language_models,
         # Bihani & Rayz (2025)
         "measure_paradox": text_steps.measure_paradox,
         "measure_corrections": text_steps.measure_corrections,
@@ -38,10 +41,9 @@ STEPS: Mapping[str, Callable[[Work], dict[str, Any]]] = MappingProxyType(
         # Datta et al. (2020)
         "measure_gaussians": pair_steps.measure_gaussians,
         "measure_pairs": pair_steps.measure_pairs,
-        "list_substitutions": pair_steps.list_substitutions,
         # Luz de Araujo & Roth (2023); Ribeiro et al. (2020)
         "score_released_answers": suite_steps.score_released_answers,
-        "learn_suite": suite_steps.learn_suite,
+        "learn_suites": learning_steps.learn_suites,
     }
 )
 """Function by the kind of a step."""

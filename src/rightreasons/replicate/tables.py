@@ -62,7 +62,7 @@ def write_sentences(recipe: Recipe, results: Mapping[str, Any]) -> list[str]:
 
 def write_table(recipe: Recipe, table: Table, results: Mapping[str, Any]) -> str:
     """Write a table: a line per row and figure if there are printed figures, else a line per row."""
-    rows = results[table.step]["rows"]
+    rows = results[table.step][table.rows]
     lines = [f"## {table.title}", ""]
     # A table that is not at hand as numbers is ours alone.
     if table.printed is None:

@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import numpy as np
 
+from rightreasons.core.intervals import Interval
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.scorers import demo_encoder
@@ -103,3 +104,25 @@ def average_runs(values: Iterable[float], *, scale: float = 1.0) -> dict[str, fl
     if len(figures) > 1:
         summary["std"] = round(float(figures.std()), 6)
     return summary
+
+
+def write_interval(value: float, interval: Interval, *, scale: float = 1.0) -> dict[str, float]:
+    """Return a figure with the ends of its interval.
+
+    Args:
+        value: The figure.
+        interval: Its interval.
+        scale: Factor of all three; 100 for percent.
+
+    Returns:
+        `value`, `low` and `high`.
+
+    Example:
+        >>> write_interval(0.5, Interval(0.25, 0.75, 0.95, "Wilson score"), scale=100)
+        {'value': 50.0, 'low': 25.0, 'high': 75.0}
+    """
+    return {
+        "value": round(scale * value, 6),
+        "low": round(scale * interval.low, 6),
+        "high": round(scale * interval.high, 6),
+    }

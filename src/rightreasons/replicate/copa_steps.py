@@ -1,0 +1,372 @@
+"""Steps about COPA and its balanced form: cues, released predictions, trainings, and sensitivity."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.cues.classifier import cue_transfer
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.gap_change import compare_gaps
+from rightreasons.cues.statistics import CueStatistics, cue_statistics
+from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.datasets.sources import Source, read_members
+from rightreasons.models.gradients.sensitivity import cue_sensitivity, token_sensitivity
+from rightreasons.models.loading import load_multiple_choice
+from rightreasons.replicate.work import Work, average_runs, write_interval
+from rightreasons.training.premise_oblivious import scored_run
+
+PREDICTIONS = Source(
+    "predictions.tar.bz2",
+    "https://raw.githubusercontent.com/Balanced-COPA/Balanced-COPA.github.io/6e031959/downloads/predictions.tar.bz2",
+    2273,
+    "3386956d3ffd4c5210f44bd9161739d60a5805a9e630766f4bc0df2949584c92",
+    "MIT",
+    "Kavumba et al. (2019)",
+)
+"""Released predictions of BERT-large and RoBERTa-large on COPA's test items, three seeds each."""
+
+BASELINES = {"PMI": "PMIgutenbergW5.test", "first alternative": "baselineFirst.test"}
+"""File of the answers, by the name of a baseline that COPA ships."""
+
+TRAINING_SETS = {"original": "COPA", "balanced_50": "B-COPA 50 %", "balanced": "B-COPA"}
+"""Name in tables by configuration of `balanced_copa`."""
+
+MIN_APPLICABILITY = 4
+"""Minimum applicability of a word whose sensitivity is compared; Table 7 begins there."""
+
+PRODUCTIVITY_RANGES = {
+    "above 0.6": (np.nextafter(0.6, 1), 1.0),
+    "0.4 to 0.6": (0.4, 0.6),
+    "below 0.4": (0.0, np.nextafter(0.4, 0)),
+}
+"""Groups of words by productivity: those in the middle say nothing about the answer."""
+
+QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+
+
+def count_cues(work: Work) -> dict[str, Any]:
+    """Count the cues in the alternatives of COPA and of Balanced COPA (Tables 2 and 7)."""
+    # COPA's development set is what models are trained on.
+    original = work.load("balanced_copa", "original", "train")
+    table = cue_statistics(_list_choices(original), original["label"][:])
+    rows = []
+    for cue in work.settings["cues"]:
+        statistics = table.find(cue)
+        figures = {
+            "applicability": statistics.applicability,
+            "productivity": round(100 * statistics.productivity, 6),
+            "coverage": round(100 * statistics.coverage, 6),
+        }
+        rows.append({"key": {"cue": cue}, "figures": figures})
+
+    # The paper counted all items, with the one whose mirror repeats it.
+    balanced = work.load("balanced_copa", "balanced", "train", known_issues=False)
+    features = ("unigram", "bigram", "trigram", "length", "negation")
+    all_cues = cue_statistics(_list_choices(balanced), balanced["label"][:], features=features)
+    # Each mirrored pair has the same alternatives with the other one correct, so that no cue helps.
+    n_uninformative = sum(row.productivity == 0.5 for row in all_cues.cues)
+    facts = {
+        "n_significant": table.n_significant,
+        "n_cues": table.n_cues,
+        "n_balanced_cues": all_cues.n_cues,
+        "n_uninformative": n_uninformative,
+    }
+    return {"rows": rows, "facts": facts}
+
+
+def score_released_predictions(work: Work) -> dict[str, Any]:
+    """Score the released predictions of both models on Easy and Hard items (Table 4)."""
+    # The archive of predictions is no data set, so that `load_dataset` does not download it.
+    if work.data_dir is None:
+        raise OptionError(
+            f"Expected `data_dir` with balanced_copa/{PREDICTIONS.path} in it, which is not on a hub.",
+            option="data_dir",
+        )
+    test = work.load("copa_easy_hard", "all", "test")
+    rows = []
+    facts = {}
+    for model in ("BERT", "RoBERTa"):
+        predictions, references = _read_released(Path(work.data_dir), model)
+        gap = easy_hard_gap(
+            predictions,
+            references,
+            test["easy"][:],
+            n_permutations=work.settings["n_permutations"],
+        )
+        key = {"model": f"{model}-large", "trained on": "COPA"}
+        rows.append({"key": key, "figures": _describe_gap(gap)})
+        facts[f"{model.lower()}_p_value"] = gap.p_value
+    rows += _score_baselines(work, test)
+    facts["n_easy"] = sum(test["easy"][:])
+    facts["n_hard"] = len(test) - facts["n_easy"]
+    return {"rows": rows, "facts": facts}
+
+
+def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]:
+    """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone."""
+    folder = Path(work.data_dir or "") / "copa" / "results"
+    labels = _read_answer_key(folder / "gold.test")
+    rows = []
+    for name, file_name in BASELINES.items():
+        gap = easy_hard_gap(_read_answer_key(folder / file_name), labels, test["easy"][:])
+        rows.append({"key": {"model": name, "trained on": "COPA"}, "figures": _describe_gap(gap)})
+
+    original = work.load("balanced_copa", "original", "train")
+    # A tie between the alternatives counts one half.
+    credit = cue_transfer(
+        _list_choices(original),
+        original["label"][:],
+        _list_choices(test),
+        test["label"][:],
+    )
+    is_easy = np.array(test["easy"][:])
+    figures = {
+        "accuracy": round(100 * float(credit.mean()), 6),
+        "easy_accuracy": round(100 * float(credit[is_easy].mean()), 6),
+        "hard_accuracy": round(100 * float(credit[~is_easy].mean()), 6),
+    }
+    rows.append({"key": {"model": "word frequency", "trained on": "COPA"}, "figures": figures})
+    return rows
+
+
+def _read_answer_key(file: Path) -> list[int]:
+    """Read the choices of a file of COPA, in the order of its items."""
+    choice_by_item = {}
+    # A line has the number of an item, and the first and the second alternative as flags.
+    for line in file.read_text("utf-8").splitlines():
+        item, _, is_second = line.split()
+        choice_by_item[int(item)] = int(is_second)
+    return [choice_by_item[item] for item in sorted(choice_by_item)]
+
+
+def train_on_copa(work: Work) -> dict[str, Any]:
+    """Train a model on each training set with several seeds, and test it on COPA (Tables 5 and 6)."""
+    test = work.load("copa_easy_hard", "all", "test")
+    items = write_prompts(work.sample(test, work.settings.get("n_items")))
+    rows = []
+    answers: dict[str, Any] = {}
+    for model_name, path in work.models.items():
+        for training_set, set_name in TRAINING_SETS.items():
+            runs = []
+            for seed in work.seeds:
+                folder = _get_run_folder(work, model_name, training_set, seed)
+                runs.append(_train_and_answer(work, path, training_set, items, seed, folder))
+            predictions = np.stack(runs, axis=1)
+            gap = easy_hard_gap(predictions, items["label"][:], items["easy"][:])
+            key = {"model": model_name, "trained on": set_name}
+            rows.append({"key": key, "figures": _describe_gap(gap)})
+            answers[f"{model_name}/{training_set}"] = predictions.tolist()
+
+    # The choices of each run are kept, without texts, for the paired test of the gap's change.
+    return {
+        "rows": rows,
+        "facts": {},
+        "answers": answers,
+        "labels": items["label"][:],
+        "easy": items["easy"][:],
+        **_measure_sensitivities(work),
+    }
+
+
+def _get_run_folder(work: Work, model_name: str, training_set: str, seed: int) -> Path:
+    """Return the folder of the model and the scores of one training."""
+    return work.folder / model_name / training_set / f"seed-{seed}"
+
+
+def _train_and_answer(
+    work: Work, path: str, training_set: str, items: datasets.Dataset, seed: int, folder: Path
+) -> NDArray[np.int64]:
+    """Train once, and return the choices of the model on the test items."""
+    # A head alone takes a larger learning rate than a whole encoder.
+    freeze_encoder = work.settings.get("freeze_encoder", False)
+    training = work.settings["frozen_training" if freeze_encoder else "training"]
+    # Each seed takes another half of the pairs of Balanced COPA.
+    train = _load_training_set(work, training_set, seed)
+    scores = scored_run(
+        path,
+        write_prompts(work.sample(train, work.settings.get("n_items"))),
+        {"test": items},
+        out=folder,
+        seed=seed,
+        metrics=("accuracy",),
+        checkpoint_steps=0,
+        freeze_encoder=freeze_encoder,
+        **training,
+    )
+    return scores["test"].predicted
+
+
+def _measure_sensitivities(work: Work) -> dict[str, Any]:
+    """Compare the sensitivity to cues before and after mirrored items (Table 7)."""
+    cues = work.settings.get("sensitivity_cues", ())
+    if not cues:
+        return {}
+    original = work.load("balanced_copa", "original", "train")
+    table = cue_statistics(_list_choices(original), original["label"][:])
+    rows = []
+    falls = []
+    for model_name in work.models:
+        # A sample of the items does not have every word.
+        earlier = _average_sensitivity(work, model_name, "original")
+        later = _average_sensitivity(work, model_name, "balanced")
+        change_by_cue = {cue: later[cue] - earlier[cue] for cue in earlier if cue in later}
+        for cue in cues:
+            if cue in change_by_cue:
+                figures = {
+                    "original": round(earlier[cue], 6),
+                    "balanced": round(later[cue], 6),
+                    "change": round(change_by_cue[cue], 6),
+                }
+                rows.append({"key": {"model": model_name, "cue": cue}, "figures": figures})
+        falls += _count_falls(model_name, table, change_by_cue)
+    return {"sensitivities": rows, "falls": falls}
+
+
+def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict[str, float]:
+    """Return the mean sensitivity, over seeds, to each word of COPA's alternatives, in hundredths."""
+    original = work.load("balanced_copa", "original", "train")
+    items = write_prompts(work.sample(original, work.settings.get("n_items")))
+    values_by_cue: dict[str, list[float]] = {}
+    for seed in work.seeds:
+        folder = _get_run_folder(work, model_name, training_set, seed)
+        sensitivity = token_sensitivity(
+            load_multiple_choice(folder / "model"),
+            items["prompt"][:],
+            items["choices"][:],
+            out=folder / "sensitivity",
+            progress=False,
+        )
+        for cue in cue_sensitivity(sensitivity):
+            values_by_cue.setdefault(cue.cue, []).append(cue.sensitivity)
+    return {cue: 100 * float(np.mean(values)) for cue, values in values_by_cue.items()}
+
+
+def _count_falls(
+    model_name: str, table: CueStatistics, change_by_cue: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Count the words whose sensitivity falls: of cues, and of words that say nothing."""
+    rows = []
+    for name, (low, high) in PRODUCTIVITY_RANGES.items():
+        changes = []
+        for cue in table.cues:
+            is_common = cue.applicability >= MIN_APPLICABILITY and cue.cue in change_by_cue
+            if is_common and low <= cue.productivity <= high:
+                changes.append(change_by_cue[cue.cue])
+        # Without a word there is no mean.
+        if changes:
+            figures = {
+                "n_cues": len(changes),
+                "mean": round(float(np.mean(changes)), 6),
+                "falls": round(100 * float(np.mean(np.array(changes) < 0)), 6),
+            }
+            rows.append({"key": {"model": model_name, "productivity": name}, "figures": figures})
+    return rows
+
+
+def compare_training_sets(work: Work) -> dict[str, Any]:
+    """Test whether the Easy/Hard gap changes with the training set, on the same items."""
+    trained = work.results[work.settings["trained"]]
+    rows: list[dict[str, Any]] = []
+    for model_name in work.models:
+        for training_set in ("balanced_50", "balanced"):
+            change = compare_gaps(
+                trained["answers"][f"{model_name}/original"],
+                trained["answers"][f"{model_name}/{training_set}"],
+                trained["labels"],
+                trained["easy"],
+                n_permutations=work.settings["n_permutations"],
+            )
+            figures: dict[str, Any] = {
+                "original": round(100 * change.original, 6),
+                "balanced": round(100 * change.balanced, 6),
+                "difference": write_interval(change.difference, change.interval, scale=100),
+                "item_p_value": change.item_p_value,
+                "p_value": change.p_value,
+            }
+            key = {"model": model_name, "instead of COPA": TRAINING_SETS[training_set]}
+            rows.append({"key": key, "figures": figures})
+    # Sentences quote the first model after all of Balanced COPA.
+    quoted = rows[1]["figures"]
+    facts = {
+        **quoted["difference"],
+        "item_p_value": quoted["item_p_value"],
+        "p_value": quoted["p_value"],
+    }
+    return {"rows": rows, "facts": facts}
+
+
+def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
+    """Turn items of COPA into multiple-choice items whose prompt is the premise and a question.
+
+    Example:
+        >>> item = {"id": 1, "premise": "It rained.", "question": "effect", "label": 0}
+        >>> item |= {"choice1": "It got wet.", "choice2": "It got dry."}
+        >>> write_prompts(datasets.Dataset.from_list([item]))[0]["prompt"]
+        'It rained. What happened as a result?'
+    """
+    rows = []
+    for item in data:
+        row = {
+            "id": str(item["id"]),
+            "prompt": f"{item['premise']} {QUESTIONS[item['question']]}",
+            "choices": choices_of(item),
+            "label": item["label"],
+        }
+        # Whether an item is Easy is known of test items alone.
+        if "easy" in item:
+            row["easy"] = item["easy"]
+        rows.append(row)
+    return datasets.Dataset.from_list(rows)
+
+
+def _load_training_set(work: Work, name: str, seed: int) -> datasets.Dataset:
+    """Load a training set of COPA."""
+    # The training sets of the paper are those that were released, without later corrections.
+    options: dict[str, Any] = {"known_issues": False}
+    if name == "balanced_50":
+        options["seed"] = seed
+    return work.load("balanced_copa", name, "train", **options)
+
+
+def _list_choices(data: datasets.Dataset) -> list[list[str]]:
+    """Return both alternatives of each item of COPA."""
+    return [list(pair) for pair in zip(data["choice1"], data["choice2"], strict=True)]
+
+
+def _read_released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
+    """Read the released predictions of a model: a row per item with one column per seed, and labels."""
+    archive = folder / "balanced_copa" / PREDICTIONS.path
+    PREDICTIONS.verify(archive)
+    file_name = f"{model}_Original_COPA_DEV_predictions_test.csv"
+    contents = [
+        body for name, body in read_members(archive) if PurePosixPath(name).name == file_name
+    ]
+    rows = list(csv.DictReader(io.StringIO(contents[0].decode())))
+    rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
+    predictions = []
+    labels = []
+    # Files count the alternatives from 1.
+    for row in rows:
+        predictions.append([int(row[f"SystemOutput_Seed{seed}"]) - 1 for seed in range(3)])
+        labels.append(int(row["CorrectAnswer"]) - 1)
+    return predictions, labels
+
+
+def _describe_gap(gap: EasyHardGap) -> dict[str, Any]:
+    """Return the accuracies and the gap in percent, with deviations over runs as the paper has them."""
+    # A deviation over seeds for accuracies, as printed; an interval over items for the gap.
+    figures: dict[str, Any] = {}
+    for name in ("accuracy", "easy_accuracy", "hard_accuracy"):
+        figures[name] = average_runs([getattr(run, name) for run in gap.runs], scale=100)
+    figures["gap"] = write_interval(gap.easy_hard_gap, gap.interval, scale=100)
+    figures["p_value"] = gap.p_value
+    return figures
