@@ -1,6 +1,8 @@
 """From an audit that names words to a model that no longer reads them, on planted reviews."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ import rightreasons
 from command_line import run
 from repairs.reviews import BAD, GOOD, NAMES, WORDS, fit
 from rightreasons.core.errors import OptionError
-from rightreasons.repairs.findings import list_features, read_findings
-from rightreasons.repairs.plan import PLAN_FILE, read_plan
+from rightreasons.repairs.findings import Findings, NamedFeature, list_features, read_findings
+from rightreasons.repairs.plan import PLAN_FILE, make_plan, read_plan
 from rightreasons.repairs.run import TRAIN_FILE
+from rightreasons.repairs.training_set import open_training_set
+from rightreasons.report.schema import signed
 
 pytest.importorskip("sklearn")
 
@@ -230,6 +234,81 @@ def test_audited_items_that_are_training_texts_do_not_count(audited, tmp_path):
     }
     with pytest.raises(OptionError, match="audited items"):
         rightreasons.repair(report, copies, model, not_reasons=WORDS, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def write_table(file, texts, labels):
+    lines = [f"{text},{label}" for text, label in zip(texts, labels, strict=True)]
+    file.write_text("\n".join(["text,label", *lines]), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        ({}, ["--not-reasons", "velvet"], "none of them has"),
+        ({}, ["--not-reasons", "copper pot"], "single words"),
+        ({}, ["--not-reasons", "copper", "--method", "shuffle"], "one of"),
+        ({}, ["--not-reasons", "copper", "--retrain", "make model"], "fine-tune"),
+        ({"label": ["sad", "glad"] * 750}, ["--not-reasons", "copper"], "negative"),
+        ({"text": ["copper", "marble"] * 750}, ["--not-reasons", "copper,marble"], "nothing is left"),
+    ],
+)  # fmt: skip
+def test_the_command_refuses_in_one_sentence_and_writes_nothing(
+    audited, tmp_path, capsys, change, words, message
+):
+    _, train, report = audited
+    table = {**train, **change}
+    file = write_table(tmp_path / "train.csv", table["text"], table["label"])
+
+    code, printed, error = run(
+        capsys, "repair", report, "--train", file, "--out", tmp_path / "out", *words
+    )
+
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert error.startswith("Error: Expected ")
+    assert message in error
+    assert not (tmp_path / "out").exists()
+
+
+def change_report(report, folder, **model):
+    """Copy a report, with another description of its model."""
+    shutil.copytree(report, folder)
+    audit = json.loads((folder / "audit.json").read_text("utf-8"))
+    audit["model"].update(model)
+    (folder / "audit.json").write_text(json.dumps(signed(audit)), "utf-8")
+    return folder
+
+
+def test_a_language_model_is_not_asked_again(audited, tmp_path, capsys):
+    _, train, report = audited
+    address = "http://127.0.0.1:9/v1"
+    server = change_report(
+        report, tmp_path / "report", path=address, server={"address": address}, prompt={}
+    )
+    file = write_table(tmp_path / "train.csv", train["text"], train["label"])
+    words = ("--not-reasons", ",".join(WORDS), "--out", tmp_path / "out")
+
+    code, printed, error = run(capsys, "repair", server, "--train", file, *words)
+
+    # Nobody answers at the address: a request would fail.
+    assert code == 0, error
+    assert "a language model that answers prompts" in printed
+    assert "--after NEW_MODEL" in printed
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [PLAN_FILE, TRAIN_FILE]
+
+
+def test_other_training_texts_than_those_of_the_report_are_told(audited, tmp_path):
+    model, train, report = audited
+    repaired = repair(audited, tmp_path / "first")
+    rows = slice(0, 1200)
+    others = {"text": train["text"][rows], "label": train["label"][rows]}
+    second = rightreasons.repair(
+        report, others, model, not_reasons=WORDS, budget=3000, out=tmp_path / "second"
+    )
+
+    assert (repaired.has_other_training, second.has_other_training) == (False, True)
+    assert "not the training texts of the earlier report" in second.page.read_text("utf-8")
 
 
 def test_features_are_read_once_and_only_if_they_decide():
@@ -259,3 +338,39 @@ def test_the_record_is_an_audit(audited, tmp_path):
     record = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))
     assert [question["question"] for question in record["questions"]] == ["repair"]
     assert record["settings"]["words"] == WORDS
+
+
+def test_the_page_of_other_texts_is_no_proof_of_these(audited, tmp_path):
+    model, train, report = audited
+    out = tmp_path / "out"
+    repair(audited, out)
+
+    def answer(texts):
+        return model.predict_proba(texts)
+
+    scorer = rightreasons.models.as_scorer(answer, label_names=NAMES)
+    rightreasons.repair(report, train, scorer, not_reasons=WORDS, out=out)
+    # The same texts again: what is proven stays proven.
+    assert (out / "audit.json").is_file()
+    rightreasons.repair(report, train, scorer, not_reasons=WORDS, method="remove", out=out)
+    assert not (out / "audit.json").exists()
+
+
+def test_a_word_has_the_share_of_its_pair():
+    features = (
+        NamedFeature("words", "words", ("good", "copper", "bad", "marble"), 1.0, is_spurious=False),
+        NamedFeature("a", "words", ("copper", "marble"), 0.4, is_spurious=False),
+        NamedFeature("b", "words", ("good", "bad"), 0.3, is_spurious=False),
+    )
+    findings = Findings(
+        folder=Path("report"), audit={}, features=features, items=(), ids=(),
+        labels=np.array([]), predicted=np.array([]),
+    )  # fmt: skip
+    texts = ["a bad copper pot", "a good marble pot"]
+    training = open_training_set({"text": texts, "label": NAMES}, NAMES)
+
+    rows = make_plan(findings, training, {})
+
+    assert [(row.word, row.decides) for row in rows] == [
+        ("copper", 0.4), ("marble", 0.4), ("bad", 0.3), ("good", 0.3),
+    ]  # fmt: skip

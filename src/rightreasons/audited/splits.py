@@ -29,6 +29,9 @@ Role = Literal["primary", "comparison", "train"]
 PAIRS = "pair_id"
 """Default column of items that belong together."""
 
+TEXT_COLUMNS = ("text", "text_pair")
+"""Columns of the texts of a classifier."""
+
 SOURCES = "source_id"
 """Default column of the source of an item, such as its paragraph."""
 
@@ -282,6 +285,14 @@ def _digest_content(rows: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     columns = [name for name in CONTENT_COLUMNS if name in rows.column_names]
     content = rows.select_columns(columns).with_format("arrow")[:]
     return digest_table(content, prefix=labels.tobytes())
+
+
+def digest_texts(rows: datasets.Dataset) -> str:
+    """Return the digest of the texts of rows, whatever their ids and labels are called."""
+    from rightreasons.io.reading import digest_table
+
+    columns = [name for name in TEXT_COLUMNS if name in rows.column_names]
+    return digest_table(rows.select_columns(columns).with_format("arrow")[:])
 
 
 def choose_splits(

@@ -77,12 +77,14 @@ def show_repair(result: RepairResult) -> None:
     from rightreasons.repairs.run import TRAIN_FILE
 
     tell(f"Training texts: {result.out / TRAIN_FILE}")
+    if result.has_other_training:
+        tell("They were made of other training texts than those of the report.")
     if result.verification is None:
         hand_over({"words": list(result.words.labels), "repaired": None})
-        # An object of another process is gone, so that no command could train it again.
+        # Only its owner can train a model that no command can load.
         reason = "No command was given to train the model again"
         if result.findings.model_path is None:
-            reason = "The audited model was an object in memory, which no command can train again"
+            reason = f"The audited model was {result.findings.missing_model}, which no command can train again"
         typer.echo(
             f"{reason}: train it on these texts, and repeat the command with --after NEW_MODEL, which verifies it."
         )

@@ -78,11 +78,27 @@ class Findings:
 
     @property
     def model_path(self) -> str | None:
-        """What loads the model again; None for an object in memory, which is gone."""
+        """What loads the model again; None if no command can ask it as the audit did (`missing_model`)."""
         model = self.audit["model"]
+        if model["prompt"] is not None or model["server"] is not None:
+            return None
         # Reports of earlier versions do not say, and the name is often the path.
         path: str | None = model.get("path", self.model_name)
         return path
+
+    @property
+    def missing_model(self) -> str:
+        """What the audited model was, if no command can ask it again."""
+        # A language model answers prompts, which are made by the audit, and may cost money.
+        if self.audit["model"]["prompt"] is not None or self.audit["model"]["server"] is not None:
+            return "a language model that answers prompts"
+        return "an object in memory"
+
+    @property
+    def training_digest(self) -> str:
+        """Digest of the training texts of the audit; "" if it had none, or is of an earlier version."""
+        result = find_result(self.audit)
+        return str(result["data"]["swaps"].get("training_digest", ""))
 
     def find_share(self, words: Collection[str]) -> float:
         """Return the largest share that a feature of these words decides; 0 if the report names none of them."""
@@ -106,6 +122,16 @@ class Findings:
         return tuple(words)
 
 
+def find_result(audit: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer of an audit to the question about shortcuts; an empty one if it has none."""
+    # A report has one answer for each question that was asked of it.
+    for outcome in audit["questions"]:
+        if outcome["question"] == QUESTION and outcome["result"] is not None:
+            result: Mapping[str, Any] = outcome["result"]
+            return result
+    return {}
+
+
 def read_findings(report: str | os.PathLike[str]) -> Findings:
     """Read the findings of an audit, and the items that it was about.
 
@@ -121,12 +147,8 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
     """
     audit = read_audit(report)
     folder = report_folder(report)
-    # A report has one answer for each question that was asked of it.
-    result = None
-    for outcome in audit["questions"]:
-        if outcome["question"] == QUESTION:
-            result = outcome["result"]
-    if result is None:
+    result = find_result(audit)
+    if not result:
         raise OptionError(
             f"Expected a report whose question about shortcuts was answered, but that of {folder} was not: "
             f"`rightreasons audit … --questions {QUESTION}` asks it.",

@@ -39,7 +39,7 @@ class PlannedWord(Result):
         word: The word.
         predicts: Name of the label that it predicts.
         texts: Number of training texts that have it.
-        decides: Share of the predictions that its pair or list decides.
+        decides: Share of the predictions that its pair decides, or else the shortest list with it.
         reason: "yes" if it is a reason for the label, "no" if it is none, "?" if nobody has judged it.
         examples: Three training texts that have it.
     """
@@ -63,15 +63,21 @@ def make_plan(
         judged: Word -> judgment; the words that are judged "no" are listed whether an audit named them or not.
 
     Returns:
-        The words, those that nobody has judged first, then by the share that they decide.
+        The words: those that nobody has judged first, and of these the pairs, by the share that they decide.
     """
-    # The features are in order, so that a word has the largest share of those that name it.
+    # A pair says more about its words than a list of all words that decide.
+    features = sorted(
+        findings.features, key=lambda feature: (len(feature.words), -feature.deciding_share)
+    )
     shares: dict[str, float] = {}
-    for feature in findings.features:
+    sizes: dict[str, int] = {}
+    for feature in features:
         for word in feature.words:
             shares.setdefault(word, feature.deciding_share)
+            sizes.setdefault(word, len(feature.words))
     for word in judged:
         shares.setdefault(word, 0.0)
+        sizes.setdefault(word, 0)
 
     texts_by_word: dict[str, list[str]] = {word: [] for word in shares}
     counts = dict.fromkeys(shares, 0)
@@ -97,8 +103,8 @@ def make_plan(
                 examples=tuple(texts_by_word[word]),
             )
         )
-    # What waits for a person comes first.
-    rows.sort(key=lambda row: (row.reason != "?", -row.decides, row.word))
+    # What waits for a person comes first, and a pair before the lists, which name many words.
+    rows.sort(key=lambda row: (row.reason != "?", sizes[row.word], -row.decides, row.word))
     return rows[:MAX_WORDS]
 
 

@@ -74,6 +74,12 @@ class RepairResult:
         return len(self.originals)
 
     @property
+    def has_other_training(self) -> bool:
+        """Whether the edited texts are others than the training texts of the report, as far as it names them."""
+        digest = self.findings.training_digest
+        return digest not in ("", self.training.digest)
+
+    @property
     def train(self) -> datasets.Dataset:
         """The repaired texts as a table."""
         # Made when it is asked for: a table takes the memory of the texts once more.

@@ -105,7 +105,7 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
     findings = read_findings(report)
     training = open_training_set(train, findings.label_names, **options.source)
     source = findings.model_path if model is None else model
-    # A model that was an object in another process is gone; its report tells a part of its answers.
+    # A model that no command can ask again is not at hand; its report has a part of its answers.
     scorer = None if source is None else as_scorer(source)
     judged = collect_judgments(findings, not_reasons, folder / PLAN_FILE)
     work = _Repair(
@@ -133,12 +133,24 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
 
     result = work.run(accepted, judged, not_reasons if callable(not_reasons) else None)
     write_plan(folder / PLAN_FILE, result.plan, _describe_settings(findings, result, options))
+    _discard_outdated_proof(folder, result.training)
     result.training.write(folder / TRAIN_FILE)
     if result.verification is not None:
         from rightreasons.repairs.page import write_repair_page
 
         write_repair_page(result, options.resampling)
     return result
+
+
+def _discard_outdated_proof(folder: Path, training: TrainingSet) -> None:
+    """Delete the page of an earlier call if it is about other texts than those that are about to be written.
+
+    A gate would read it as the proof of the new texts.
+    """
+    file = folder / TRAIN_FILE
+    if file.is_file() and file.read_text("utf-8") != training.format():
+        for name in (AUDIT_FILE, PAGE):
+            (folder / name).unlink(missing_ok=True)
 
 
 def _describe_settings(
@@ -303,8 +315,8 @@ class _Repair:
         share = self.findings.find_share(words.labels)
         if not share:
             raise OptionError(
-                f"Expected words that the report named, since its model was an object in memory that cannot be asked "
-                f"again, but it does not name {enumerate_words(words)}.",
+                f"Expected words that the report named, since its model was {self.findings.missing_model} and cannot "
+                f"be asked again, but it does not name {enumerate_words(words)}.",
                 option="not_reasons",
             )
         has_words = [

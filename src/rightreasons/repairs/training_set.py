@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.audited.splits import TEXT_COLUMNS, digest_texts
 from rightreasons.audited.task_data import open_training_split
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import match_labels
@@ -23,9 +24,6 @@ from rightreasons.shortcuts.swapping.segments import Segmenter, Text
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 Labels = NDArray[np.int64]
-
-TEXT_COLUMNS = ("text", "text_pair")
-"""Columns of the texts in the common schema."""
 
 SOURCE_COLUMN = "source_id"
 EDIT_COLUMN = "edit"
@@ -42,6 +40,7 @@ class TrainingSet:
         labels: (N,) labels in the model's numbering.
         label_names: Names of the model's classes.
         segmenter: Splits texts into tokens; it has learned from these texts.
+        digest: Digest of the texts as they were opened, by which a report names its training texts.
     """
 
     columns: dict[str, list[Any]]
@@ -49,6 +48,7 @@ class TrainingSet:
     labels: Labels
     label_names: tuple[str, ...]
     segmenter: Segmenter
+    digest: str = ""
 
     @property
     def text_columns(self) -> list[str]:
@@ -119,11 +119,15 @@ class TrainingSet:
 
     def write(self, file: Path) -> Path:
         """Write the set as a csv file, labels by name."""
+        return write_text(file, self.format())
+
+    def format(self) -> str:
+        """Return the text of this file."""
         columns = dict(self.columns)
         # The ids number the rows of this file, which has `source_id` for those of the original.
         del columns["id"]
         rows = zip(*columns.values(), strict=True)
-        return write_text(file, format_csv([columns, *rows]))
+        return format_csv([columns, *rows])
 
 
 def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> TrainingSet:
@@ -166,6 +170,7 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
         labels=class_of[numbers[rows]],
         label_names=tuple(label_names),
         segmenter=Segmenter(itertools.chain.from_iterable(items)),
+        digest=digest_texts(table),
     )
 
 

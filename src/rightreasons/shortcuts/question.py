@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rightreasons.audited.context import AuditContext
+from rightreasons.audited.splits import digest_texts
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, make_estimate
@@ -159,6 +160,9 @@ def make_data(m: Any) -> dict[str, Any]:
         "has_training": not m.is_halved,
     }
     protocol = {"protocol": m.protocol.to_dict(), "tested": make_earlier_values(m)}
+    # Half of the audited items are no training texts.
+    if not m.is_halved:
+        swaps["training_digest"] = digest_texts(m.context.train)
     if m.measured is None:
         return {"swaps": swaps, "withheld": m.withheld, **protocol}
 
