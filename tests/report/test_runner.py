@@ -230,6 +230,12 @@ def test_a_model_without_names_is_matched_by_number(rows, tmp_path):
     assert told[1] == "1 question (calibration) about 40 items of data."
     assert result.audit["dataset"]["label_mapping"] == mapping
     assert result.audit["dataset"]["label_classes"] == {"bad": "LABEL_0", "good": "LABEL_1"}
+    # A reader sees the words of the data, on the page and in the frame.
+    frame = result.items()
+    assert {*frame["label"], *frame["prediction"]} == {"bad", "good"}
+    (items,) = re.findall(r'id="page-data">(.+?)</script>', result.page.read_text("utf-8"))
+    assert '"bad"' in items
+    assert "LABEL_" not in items
     assert mapping in html.unescape(result.page.read_text("utf-8"))
 
 

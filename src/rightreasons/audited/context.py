@@ -16,6 +16,7 @@ import numpy as np
 
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.audited.stored_model import StoredModel
+from rightreasons.core.label_names import are_numbers
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.sentences import find_paragraph
@@ -220,7 +221,17 @@ class AuditContext:
             return ("wrong", "right")[label]
         if self.label_names is None:
             return f"choice {label + 1}"
-        return self.label_names[label]
+        return self._class_words.get(label, self.label_names[label])
+
+    @property
+    def _class_words(self) -> dict[int, str]:
+        """Class -> its name in the data, where the model only numbers its classes; {} otherwise."""
+        split = self.primary
+        # A reader knows "negative", and not the 0 of an estimator or the LABEL_0 of a checkpoint.
+        if split.class_of is None or not are_numbers(self.label_names or ()):
+            return {}
+        pairs = zip(split.class_of.tolist(), split.data_label_names, strict=False)
+        return {label: name for label, name in pairs if label >= 0}
 
     @property
     def model_fingerprint(self) -> str:

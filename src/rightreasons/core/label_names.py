@@ -574,6 +574,16 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     return numbers if names and len(set(numbers)) == len(names) else None
 
 
+def are_numbers(names: Sequence[str]) -> bool:
+    """Return whether names are mere numbers, none of them twice.
+
+    Example:
+        >>> are_numbers(["LABEL_0", "LABEL_1"]), are_numbers(["0", "1"]), are_numbers(["bad", "good"])
+        (True, True, False)
+    """
+    return _numbers(names) is not None
+
+
 def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
     """Return what says which class each name is, with a gap for each that only a person knows.
 

@@ -15,6 +15,7 @@ from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import softmax
 from rightreasons.report.files import answers_worst_first, read_items
+from rightreasons.report.schema import list_class_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def _make_split_frame(
     labels = predictions.labels
     is_labeled = labels >= 0
     is_correct = scores.predicted == labels
-    names: list[str] = audit["model"]["label_names"]
+    names = list_class_names(audit)
     confidences = scores.confidence
     # Reports of earlier versions do not say it.
     if audit["model"].get("has_confidence") is False:

@@ -31,7 +31,7 @@ from rightreasons.models.scorers import as_named_scorer
 from rightreasons.page.prose import short_name
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE
-from rightreasons.report.schema import AUDIT_FILE, read_audit
+from rightreasons.report.schema import AUDIT_FILE, list_class_names, read_audit
 
 if TYPE_CHECKING:
     from rightreasons.models.protocol import Scorer
@@ -102,9 +102,11 @@ class LiveReport:
         """Return what the script of the page needs to know about the models."""
         models = []
         for scorer in self.scorers:
-            models.append(
-                {"name": short_name(scorer.name), "labels": list(scorer.label_names or ())}
-            )
+            labels = list(scorer.label_names or ())
+            # The audited model may only number its classes.
+            if labels == self.audit["model"]["label_names"]:
+                labels = list_class_names(self.audit)
+            models.append({"name": short_name(scorer.name), "labels": labels})
         return {"models": models, "has_pairs": self.has_pairs}
 
     @functools.cached_property

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from rightreasons.core.label_names import are_numbers
 from rightreasons.core.results import NOT_SERIALIZED
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import check_folder, digest_value, list_changed_files
@@ -270,6 +271,19 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
             "or gone: repeat the audit, which goes on from what it kept."
         )
+
+
+def list_class_names(audit: Mapping[str, Any]) -> list[str]:
+    """Return the names of the classes for a reader: the data's, where the model only numbers them.
+
+    Args:
+        audit: What audit.json holds.
+    """
+    names: list[str] = audit["model"]["label_names"]
+    if not are_numbers(names):
+        return names
+    word_of = {number: word for word, number in audit["dataset"]["label_classes"].items()}
+    return [word_of.get(name, name) for name in names]
 
 
 def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:

@@ -270,6 +270,9 @@ def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Tex
         >>> item = ("Fine film",)
         >>> replace_tokens(item, [(Segmenter().split(item)[0], "dull")])
         ('Dull film',)
+        >>> item = ("This movie... was fine",)
+        >>> replace_tokens(item, [(Segmenter().split(item)[2], "dull")])
+        ('This movie dull was fine',)
     """
     columns = []
     for column, text in enumerate(item):
@@ -278,9 +281,26 @@ def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Tex
             if token.column == column:
                 original = text[token.start : token.end]
                 replacement = match_case(original, word)
+                if get_kind(token.word) == "mark":
+                    replacement = _keep_apart(text, token, replacement)
                 spans.append((token.start, token.end, replacement))
         columns.append(replace_spans(text, spans))
     return tuple(columns)
+
+
+def _keep_apart(text: str, token: Token, word: str) -> str:
+    """Return what replaces a mark, with a space to each neighbor that would become part of it.
+
+    In "movie...", the word "dull" in the place of "..." must not make the word "moviedull".
+    """
+    # Words of scripts without spaces are found in a run as well.
+    if get_kind(word) == "mark" or is_unspaced(word):
+        return word
+    if text[: token.start][-1:].isalnum():
+        word = f" {word}"
+    if text[token.end :][:1].isalnum():
+        word = f"{word} "
+    return word
 
 
 def match_case(original: str, word: str) -> str:
