@@ -158,7 +158,19 @@ def test_what_decides(outcome, planted_model):
     ("before", "after", "marked", "said"),
     [
         (("A fine Film",), ("A dull Film",), ["fine"], ["it becomes “dull”"]),
-        # More than two words, and words that come or go: the whole text.
+        # Of several words, each is named once, and those after the third are counted.
+        (
+            ("Bad plot, bad cast, a poor film, an odd end by us",),
+            ("Good plot, good cast, a fine film, an even start by us",),
+            ["Bad", "bad", "poor", "odd", "end"],
+            [
+                "“Bad” becomes “Good”",
+                "“poor” becomes “fine”",
+                "“odd” becomes “even”",
+                "1 more word is swapped",
+            ],
+        ),
+        # Another text, and words that come or go: the whole text.
         (
             ("one two three four",),
             ("five six seven four",),

@@ -7,7 +7,7 @@ Whatever comes from a user is quoted in one line of bounded length, without invi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MIN_SIMILARITY = 0.5
 """Minimum `difflib` ratio of a name that is suggested in place of an unknown one."""
@@ -29,6 +29,18 @@ def pluralize(count: int, singular: str, plural: str = "") -> str:
     if count != 1:
         noun = plural or f"{singular}s"
     return f"{count:,} {noun}"
+
+
+def join_parts(parts: Sequence[str]) -> str:
+    """Join parts of a sentence by commas, and the last one by "and".
+
+    Example:
+        >>> join_parts(["a"]), join_parts(["a", "b"]), join_parts(["a", "b", "c"])
+        ('a', 'a and b', 'a, b and c')
+    """
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def suggest_similar_names(name: object, known_names: Iterable[str], n: int = 1) -> str:

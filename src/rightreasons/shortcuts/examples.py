@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.examples import list_differences, make_example
 from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.sentences import join_parts, pluralize
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.prose import percent
 from rightreasons.shortcuts.measure import ShortcutMeasurement
@@ -27,8 +28,11 @@ from rightreasons.shortcuts.swapping.training import get_item
 N_EXAMPLES = 5
 """Number of examples of a list."""
 
-MAX_REPLACED_WORDS = 2
-"""Number of replaced words that an example names; with more, it shows the whole text."""
+MAX_NAMED_WORDS = 3
+"""Number of replaced words that an example names; it counts the others."""
+
+MAX_SHORT_WORDS = 40
+"""Number of words of a text that is read at a glance; longer ones come later in a list."""
 
 TOKEN_TYPES = {
     "lexical": "lexical word",
@@ -41,7 +45,10 @@ TOKEN_TYPES = {
 
 
 def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
-    """Yield correct predictions with the swap of the strongest feature, most confident first."""
+    """Yield correct predictions with the swap of the strongest feature.
+
+    Short texts come first, and among them the most confident predictions.
+    """
     if m.strongest is None:
         return
     split = m.context.primary
@@ -60,14 +67,16 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
         if is_unchanged == shows_unchanged:
             items.append(item)
 
-    def rank(item: Any) -> tuple[float, str]:
-        """Order items by falling confidence, and equal ones by their ids."""
+    columns = [split.texts, *_list_pairs(split)]
+
+    def rank(item: Any) -> tuple[bool, float, str]:
+        """Order items by length, then by falling confidence, and equal ones by their ids."""
+        n_words = sum(len(text.split()) for text in get_item(columns, item.row))
         confidence = float(scores.confidence[item.row])
-        return -confidence, split.ids[item.row]
+        return n_words > MAX_SHORT_WORDS, -confidence, split.ids[item.row]
 
     items.sort(key=rank)
 
-    columns = [split.texts, *_list_pairs(split)]
     for item in items[:N_EXAMPLES]:
         original = get_item(columns, item.row)
         marks, sentences = describe_swap(original, item.text)
@@ -78,7 +87,7 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
         example = make_example(m.context, split, item.row, marks=marks)
         if not m.context.answers_once:
             label = f"{label} ({percent(item.confidence)})"
-        note = f"When {' and '.join(sentences)}: {label}."
+        note = f"When {join_parts(sentences)}: {label}."
         yield dataclasses.replace(example, note=note)
 
 
@@ -94,7 +103,8 @@ def describe_swap(
 ) -> tuple[tuple[Mark, ...], list[str]]:
     """Mark what a swap changes in the first text, and describe the changes in words.
 
-    Up to two replaced words are named; of more changes, the whole text is shown.
+    The first replaced words are named. Of other changes, such as new spaces, the whole text is
+    shown.
 
     Args:
         original: The text, or both texts of a pair.
@@ -106,15 +116,8 @@ def describe_swap(
     words = []
     if original[1:] == edited[1:]:
         words = _align_words(original[0], edited[0])
-    marks = []
-    for token, replacement in words:
-        word = edited[0][replacement.start : replacement.end]
-        mark = Mark(token.start, token.end, kind="cue", note=f"becomes “{word}”")
-        marks.append(mark)
-    # A word that occurs twice is replaced twice and named once.
-    sentences = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
-    if 1 <= len(sentences) <= MAX_REPLACED_WORDS:
-        return tuple(marks), sentences
+    if words:
+        return _mark_words(edited[0], words), _name_words(original[0], edited[0], words)
 
     columns = ("the first text", "the second text") if original[1:] else ("it",)
     sentences = []
@@ -129,8 +132,37 @@ def describe_swap(
     return tuple(differing_marks), sentences
 
 
+def _mark_words(edited: str, words: Sequence[tuple[Token, Token]]) -> tuple[Mark, ...]:
+    """Return a mark for each replaced word, which says what it becomes."""
+    marks = []
+    for token, replacement in words:
+        word = edited[replacement.start : replacement.end]
+        marks.append(Mark(token.start, token.end, kind="cue", note=f"becomes “{word}”"))
+    return tuple(marks)
+
+
+def _name_words(original: str, edited: str, words: Sequence[tuple[Token, Token]]) -> list[str]:
+    """Return what the first replaced words become, and how many more there are."""
+    pairs: dict[str, tuple[str, str]] = {}
+    for token, replacement in words:
+        # A word that occurs twice is replaced twice and named once.
+        if token.word not in pairs:
+            word = original[token.start : token.end]
+            pairs[token.word] = word, edited[replacement.start : replacement.end]
+    # The only marked word needs no name.
+    if len(pairs) == 1:
+        return [f"it becomes “{other}”" for _, other in pairs.values()]
+    named = list(pairs.values())[:MAX_NAMED_WORDS]
+    clauses = [f"“{word}” becomes “{other}”" for word, other in named]
+    n_more = len(pairs) - len(clauses)
+    if n_more:
+        verb = "is" if n_more == 1 else "are"
+        clauses.append(f"{pluralize(n_more, 'more word')} {verb} swapped")
+    return clauses
+
+
 def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
-    """Return the replaced words with their replacements; [] if the numbers of words differ."""
+    """Return the replaced words with their replacements; [] if the words do not correspond."""
     segmenter = Segmenter()
     tokens = segmenter.split((original,))
     replacements = segmenter.split((edited,))
@@ -140,6 +172,9 @@ def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
     for token, replacement in zip(tokens, replacements, strict=True):
         if token.word != replacement.word:
             pairs.append((token, replacement))
+    # Words of another text correspond to none, even if there are as many of them.
+    if 2 * len(pairs) > len(tokens):
+        return []
     return pairs
 
 

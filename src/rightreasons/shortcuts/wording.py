@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rightreasons.core.sentences import join_parts
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.page.parts import Cell
 from rightreasons.shortcuts.measure_deciding import TEST_MARGINS, FeatureEffect
@@ -92,10 +93,7 @@ def _name_kind(words: Sequence[str]) -> str:
 
 def quote_words(words: Sequence[str]) -> str:
     """Return words in quotation marks as an enumeration."""
-    quoted = [f"“{word}”" for word in words]
-    if len(quoted) == 1:
-        return quoted[0]
-    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return join_parts([f"“{word}”" for word in words])
 
 
 def name_pair_key(pair: Pair) -> str:
