@@ -36,7 +36,7 @@ PARTS = (
     ("trainer, beside its passes", "accelerate/"),
     ("making the data", "rightreasons/datasets/"),
     ("storing and fingerprints", "rightreasons/core/store.py"),
-    ("storing and fingerprints", "rightreasons/report/files.py"),
+    ("storing and fingerprints", "rightreasons/report/folder.py"),
     ("statistics", "rightreasons/core/"),
     *(
         ("statistics", f"rightreasons/{name}/")

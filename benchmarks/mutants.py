@@ -134,7 +134,8 @@ MIRRORS = {
     "report/reproduction.py": ("cli/test_declared.py",),
     "report/request.py": ("report/test_runner.py", "cli/test_declared.py"),
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
-    "report/files.py": ("report/test_reports.py", "report/test_runner.py"),
+    "report/folder.py": ("report/test_reports.py", "report/test_runner.py"),
+    "report/record.py": ("report/test_reports.py", "report/test_runner.py"),
     "widget/": ("modules/test_widget.py", "spaces/test_contract.py"),
 }
 """The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have

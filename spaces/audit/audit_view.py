@@ -18,7 +18,7 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import written
-from rightreasons.report.files import answers_worst_first
+from rightreasons.report.figures import sort_answers
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.widget.pages import (
@@ -154,7 +154,7 @@ def headline(done: Finished) -> str:
 
     The finding in one sentence is the headline of the report below.
     """
-    answered = answers_worst_first(done.record)
+    answered = sort_answers(done.record)
     if not answered:
         return verdict("No question applies to these data.")
     rows = "".join(

@@ -53,7 +53,7 @@ def freeze_time():
     """Let all runs name one time, so that what they leave can be compared byte by byte."""
     import rightreasons.behavior.learning.run as plans
     import rightreasons.report.behavior_page as behavior_report
-    import rightreasons.report.files as record
+    import rightreasons.report.record as record
     import rightreasons.training.finetune as finetune
 
     noon = __import__("datetime").datetime(

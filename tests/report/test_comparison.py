@@ -233,7 +233,7 @@ def with_items(folder, out, values, question="behavior", groups=(), clusters=())
     """Give a report the answer to another question, with the values of its items."""
     from rightreasons.core.store import digest_files, write_json, write_text
     from rightreasons.page.parts import ItemFigure
-    from rightreasons.report.files import items_file, items_table
+    from rightreasons.report.items.values import format_item_values, get_items_path
     from rightreasons.report.schema import signed
 
     shutil.copytree(folder, out)
@@ -258,7 +258,7 @@ def with_items(folder, out, values, question="behavior", groups=(), clusters=())
     record["questions"].append(
         {**record["questions"][0], "question": question, "title": "Made up?", "result": result}
     )
-    write_text(out / items_file(question), items_table([figure]))
+    write_text(out / get_items_path(question), format_item_values([figure]))
     (out / "audit.json").unlink()
     files = {name: digest for name, digest in digest_files(out).items() if not name.startswith(".")}
     write_json(out / "audit.json", signed({**record, "files": files}))

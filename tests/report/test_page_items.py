@@ -11,14 +11,14 @@ import pytest
 
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.page.parts import Change, ItemFigure
-from rightreasons.report.page_changes import list_edits, select_changes
-from rightreasons.report.page_data import to_script_data
-from rightreasons.report.page_items import (
+from rightreasons.report.items.changes import list_edits, select_changes
+from rightreasons.report.items.listing import (
     collect_items,
     count_fitting,
     describe_difference,
     find_flag,
 )
+from rightreasons.report.items.script_data import to_script_data
 
 
 def make_split(texts, labels, name="test", *, pairs=None, mislabeled=()):
@@ -79,7 +79,7 @@ def test_correct_predictions_have_places_among_those_of_the_page(
     monkeypatch, n_wrong, n_correct, expected
 ):
     monkeypatch.setattr(
-        "rightreasons.report.page_items.count_fitting",
+        "rightreasons.report.items.listing.count_fitting",
         lambda texts, ids, rows, max_bytes: min(6, len(rows)),
     )
     n_items = n_wrong + n_correct

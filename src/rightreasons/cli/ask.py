@@ -330,7 +330,7 @@ def ways(
     from rightreasons.core.store import WORK, check_folder, write_json
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.answering import judge_scores
-    from rightreasons.report.files import OWN, WAYS
+    from rightreasons.report.folder import OWN, WAYS
     from rightreasons.report.plan import plan_of_one
     from rightreasons.ways.measure import measure_ways
     from rightreasons.ways.question import WAYS_ASKED

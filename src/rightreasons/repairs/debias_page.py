@@ -17,8 +17,8 @@ from rightreasons.repairs.acceptance import (
     write_proof,
 )
 from rightreasons.repairs.debias_result import DebiasResult
-from rightreasons.report.files import record_of
 from rightreasons.report.outcomes import Outcome
+from rightreasons.report.record import make_record
 from rightreasons.report.render import Page
 
 SOURCE = "This package; Cohen 1960; McNemar 1947"
@@ -147,7 +147,7 @@ def write_debias_page(m: DebiasResult) -> None:
     outcome = Outcome(DEBIAS.name, DEBIAS.title, "answered", "", answer)
     settings = context.settings.to_dict()
     subject = digest_value([context.model_fingerprint, context.primary.fingerprint, settings])
-    record = record_of(context, [outcome], settings, {}, subject, None)
+    record = make_record(context, [outcome], settings, {}, subject, None)
     say = DEBIAS.prose.of(m=m, record=record)
     # The finding continues the short name of the model.
     name = short_name(context.source.name)

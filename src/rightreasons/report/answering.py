@@ -19,7 +19,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.models.running import bars_about
 from rightreasons.report.answers import AnswerFigures, at_bounds, measure_answers, withheld
-from rightreasons.report.files import earlier_options
+from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.questions import available_questions, load_sections, question_options
 from rightreasons.report.request import AuditRequest
@@ -70,7 +70,7 @@ def select_questions(
         options = request.question_options[section.name]
         questions.append(_make_question(section, context, options))
 
-    stored_options = earlier_options(context, subject)
+    stored_options = read_earlier_options(context, subject)
     for question in questions:
         stored_options.pop(question.name, None)
     if stored_options:

@@ -17,13 +17,7 @@ from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import check_file, write_bytes, write_json
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
-from rightreasons.report.files import (
-    ENDS,
-    AuditFigure,
-    answers_worst_first,
-    audit_figures,
-    short_path,
-)
+from rightreasons.report.figures import ENDS, AuditFigure, list_figures, shorten_path, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
@@ -109,7 +103,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     Returns:
         A heading, on what the model was audited, and a row per question that was answered, the worst first.
     """
-    figures = audit_figures(audit)
+    figures = list_figures(audit)
     primary = next(
         split
         for split in audit["dataset"]["splits"]
@@ -129,7 +123,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
         row("Question", "Answer", "Figures"),
         row("---", "---", "---"),
     ]
-    for answer in answers_worst_first(audit):
+    for answer in sort_answers(audit):
         shown = "; ".join(
             f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures)
         )
@@ -156,7 +150,7 @@ def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
     """
     from huggingface_hub import EvalResult
 
-    figures = audit_figures(audit)
+    figures = list_figures(audit)
     task, task_name = _TASKS[audit["model"]["task"]]
     dataset = short_name(audit["dataset"]["name"])
     return [
@@ -264,7 +258,7 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
         },
         "evaluation_results": [
             _result(figure, audit)
-            for figure in audit_figures(audit).values()
+            for figure in list_figures(audit).values()
             if figure.estimate.value is not None
         ],
     }
@@ -299,7 +293,7 @@ def write_eval_results(
         )
     audit = read_audit(report)
     figures = {
-        path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None
+        path: each for path, each in list_figures(audit).items() if each.estimate.value is not None
     }
     if figure not in figures:
         raise make_unknown_name_error("figure", figure, figures)
@@ -431,14 +425,14 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     """Check one condition of an audit: "fail" where it holds, as `gate` names what must not."""
-    figures = audit_figures(audit)
+    figures = list_figures(audit)
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise ValueError(
             f"Expected a path, one of {' '.join(OPERATORS)} and a number, such as 'calibration.ece > 0.05', but got "
             f"{condition!r}."
         )
-    path, compare = short_path(match[1]), OPERATORS[match[2]]
+    path, compare = shorten_path(match[1]), OPERATORS[match[2]]
     question, _, key = path.partition(".")
     answer = next((each for each in audit["questions"] if each["question"] == question), None)
     if key == "verdict":

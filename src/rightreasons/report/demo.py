@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.extras import require_package
 from rightreasons.core.store import check_folder
-from rightreasons.report.files import OWN, WAYS
+from rightreasons.report.folder import OWN, WAYS
 from rightreasons.report.messages import ignore_message
 from rightreasons.report.runner import AuditResult, audit
 

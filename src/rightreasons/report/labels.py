@@ -31,7 +31,7 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.files import AuditFigure, answers_worst_first
+from rightreasons.report.figures import AuditFigure, sort_answers
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.request import resolve_inputs, select_options
@@ -165,7 +165,7 @@ def audit_labels(
     verdicts = {
         name: {
             answer["question"]: answer["result"]["verdict"]["label"]
-            for answer in answers_worst_first(result.audit)
+            for answer in sort_answers(result.audit)
         }
         for name, result in written.items()
     }

@@ -103,3 +103,16 @@ def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> li
         requests = pluralize(n_failed, "request")
         lines.append(f"{requests} of the questions without an answer, such as {example}: {reason}")
     return lines
+
+
+def list_split_accuracies(context: AuditContext) -> list[tuple[str, float]]:
+    """Return the name and the accuracy of each split that the primary one is compared with."""
+    accuracies = []
+    for split in context.comparisons:
+        # A split that no question reads has no scores, and one may have no labels.
+        if not context.has_scores(split) or not split.labeled.any():
+            continue
+        is_correct = context.scores(split).predicted == split.labels
+        accuracy = is_correct[split.labeled].mean()
+        accuracies.append((split.name, float(accuracy)))
+    return accuracies

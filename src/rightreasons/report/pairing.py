@@ -30,7 +30,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import PairedTest, compare_paired_means
 from rightreasons.page.parts import ItemFigure
-from rightreasons.report.files import items_file, read_items
+from rightreasons.report.items.values import get_items_path, read_item_values
 from rightreasons.report.questions import get_question_name
 from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
 
@@ -425,9 +425,9 @@ def compare_questions(
         if partner_result is None or not _have_same_suite(result, partner_result):
             continue
         for folder, audit in zip(pair.folders, pair.audits, strict=True):
-            check_files(folder, audit, [items_file(question)])
-        first_figures = read_items(pair.folders[0], question, result)
-        second_figures = read_items(pair.folders[1], question, partner_result)
+            check_files(folder, audit, [get_items_path(question)])
+        first_figures = read_item_values(pair.folders[0], question, result)
+        second_figures = read_item_values(pair.folders[1], question, partner_result)
         for key in dict.fromkeys([*first_figures, *second_figures]):
             figure = first_figures.get(key)
             partner = second_figures.get(key)

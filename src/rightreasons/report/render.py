@@ -28,6 +28,9 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
 from rightreasons.page.parts import Amount, Example, Headline, Mark, Plot, Table
 from rightreasons.page.prose import Prose, cell, level_percent, number, written
+from rightreasons.report.items.changes import select_changes
+from rightreasons.report.items.listing import PageItems, shorten
+from rightreasons.report.items.script_data import to_script_data
 from rightreasons.report.outcomes import (
     LIGHTS,
     Outcome,
@@ -39,9 +42,6 @@ from rightreasons.report.outcomes import (
     list_answered,
     place_bar,
 )
-from rightreasons.report.page_changes import select_changes
-from rightreasons.report.page_data import to_script_data
-from rightreasons.report.page_items import PageItems, shorten
 
 if TYPE_CHECKING:
     from rightreasons.report.row_doubts import AuditedRows

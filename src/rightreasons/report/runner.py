@@ -23,16 +23,9 @@ from rightreasons.report.answering import (
     sort_for_report,
 )
 from rightreasons.report.answers import AnswerFigures
-from rightreasons.report.files import (
-    OWN,
-    WAYS,
-    AuditFigure,
-    audit_figures,
-    page_of,
-    record_of,
-    subject_of,
-    write_report,
-)
+from rightreasons.report.audit_page import render_audit
+from rightreasons.report.figures import AuditFigure, list_figures
+from rightreasons.report.folder import OWN, WAYS, digest_subject, write_report
 from rightreasons.report.messages import (
     describe_answers,
     describe_labels,
@@ -44,6 +37,7 @@ from rightreasons.report.opening import get_sources, open_context
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import load_sections
+from rightreasons.report.record import make_record
 from rightreasons.report.render import PAGE
 from rightreasons.report.reproduction import list_arguments, make_audit_command
 from rightreasons.report.request import AuditRequest, parse_request
@@ -89,7 +83,7 @@ class AuditResult:
     @property
     def figures(self) -> dict[str, AuditFigure]:
         """The figures of all questions by their paths, such as calibration.ece."""
-        return audit_figures(self.audit)
+        return list_figures(self.audit)
 
     def __getitem__(self, name: str) -> Any:
         """Return the outcome of a question, or a figure by its path, such as calibration.ece."""
@@ -135,7 +129,7 @@ class AuditResult:
         Example:
             >>> result.items().query("findings != ''")  # doctest: +SKIP
         """
-        from rightreasons.report.item_frame import make_item_frame
+        from rightreasons.report.items.frame import make_item_frame
 
         return make_item_frame(self.audit, self.out)
 
@@ -243,7 +237,7 @@ def audit(
 
     context = open_context(request, folder, name or request.data_name, progress=progress)
     _say_all(describe_labels(context), say)
-    subject = subject_of(context, request.to_dict())
+    subject = digest_subject(context, request.to_dict())
     selected = select_questions(request, context, subject)
     if questions is not None:
         check_some_apply(selected, context)
@@ -340,7 +334,7 @@ class _Report:
     def make_record(self) -> dict[str, Any]:
         """Return the content of audit.json, checked, without digests of files."""
         # Predictions and figures are files of their own, whose digests are added by `write`.
-        record = record_of(
+        record = make_record(
             self.context,
             self.outcomes,
             self.request.to_dict(),
@@ -373,7 +367,7 @@ class _Report:
         if command is None:
             arguments = self._list_arguments(is_default=is_default)
             command = make_audit_command(arguments)
-        page = page_of(self.context, record, self.outcomes, command, self.answers, self.rows)
+        page = render_audit(self.context, record, self.outcomes, command, self.answers, self.rows)
         previous = self.request.previous
         if arguments and previous is not None:
             # The file stores what was tested, because this report may replace the earlier one.

@@ -9,7 +9,7 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.page.prose import short_name, written
-from rightreasons.report.files import answers_worst_first, audit_figures
+from rightreasons.report.figures import list_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE
 
@@ -17,7 +17,7 @@ from rightreasons.report.render import PAGE
 def describe_verdicts(audit: Mapping[str, Any], folder: Path) -> str:
     """Return the verdicts of an audit as lines of text, the worst first."""
     lines = []
-    for answer in answers_worst_first(audit):
+    for answer in sort_answers(audit):
         verdict = answer["result"]["verdict"]
         lines.append(f"{LIGHTS[verdict['tone']]}: {answer['title']} {verdict['label']}.")
         lines.append(f"  {verdict['summary']}")
@@ -36,7 +36,7 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
         folder: Folder of the report.
     """
     # The first answer has the headline, as on the page.
-    answers = answers_worst_first(audit)
+    answers = sort_answers(audit)
     variables: dict[str, Any] = {
         "lights": LIGHTS,
         "rows": [_make_summary_row(audit, answer) for answer in answers],
@@ -87,7 +87,7 @@ def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> di
     }
     # A finding names the figure that shows it; a verdict alone has none.
     finding = result["finding"] or {}
-    for figure in audit_figures(audit).values():
+    for figure in list_figures(audit).values():
         if figure.question == answer["question"] and figure.key == finding.get("figure"):
             row["figure"] = figure.name
             row["value"] = written(figure.estimate, figure.unit)

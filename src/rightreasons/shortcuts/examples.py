@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +71,10 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
 
     def rank(item: Any) -> tuple[bool, float, str]:
         """Order items by length, then by falling confidence, and equal ones by their ids."""
-        n_words = sum(len(text.split()) for text in get_item(columns, item.row))
+        words = " ".join(get_item(columns, item.row)).split()
+        is_long = len(words) > MAX_SHORT_WORDS
         confidence = float(scores.confidence[item.row])
-        return n_words > MAX_SHORT_WORDS, -confidence, split.ids[item.row]
+        return is_long, -confidence, split.ids[item.row]
 
     items.sort(key=rank)
 
@@ -113,13 +114,18 @@ def describe_swap(
     Returns:
         Marks in the first text, and clauses such as "it becomes “dull”".
     """
-    words = []
+    replacements = []
+    # Marks are in the first text, so that changes of the second are described.
     if original[1:] == edited[1:]:
-        words = _align_words(original[0], edited[0])
-    if words:
-        return _mark_words(edited[0], words), _name_words(original[0], edited[0], words)
+        replacements = _list_replacements(original[0], edited[0])
+    # Words of another text correspond to none, even if there are as many of them.
+    n_words = len(original[0].split())
+    if 0 < len(replacements) <= max(2, n_words / 2):
+        return _mark_replacements(replacements), _name_replacements(replacements)
 
-    columns = ("the first text", "the second text") if original[1:] else ("it",)
+    columns: tuple[str, ...] = ("it",)
+    if len(original) > 1:
+        columns = ("the first text", "the second text")
     sentences = []
     for column, old_text, new_text in zip(columns, original, edited, strict=True):
         if old_text != new_text:
@@ -132,50 +138,62 @@ def describe_swap(
     return tuple(differing_marks), sentences
 
 
-def _mark_words(edited: str, words: Sequence[tuple[Token, Token]]) -> tuple[Mark, ...]:
+class Replacement(NamedTuple):
+    """A replaced word of a text.
+
+    Attributes:
+        token: The word.
+        word: How it is written.
+        substitute: How the word in its place is written.
+    """
+
+    token: Token
+    word: str
+    substitute: str
+
+
+def _list_replacements(original: str, edited: str) -> list[Replacement]:
+    """Return the replaced words of a text; [] if the words do not correspond."""
+    segmenter = Segmenter()
+    tokens = segmenter.split((original,))
+    new_tokens = segmenter.split((edited,))
+    if len(tokens) != len(new_tokens):
+        return []
+    replacements = []
+    for token, new_token in zip(tokens, new_tokens, strict=True):
+        if token.word != new_token.word:
+            word = original[token.start : token.end]
+            substitute = edited[new_token.start : new_token.end]
+            replacements.append(Replacement(token, word, substitute))
+    return replacements
+
+
+def _mark_replacements(replacements: Sequence[Replacement]) -> tuple[Mark, ...]:
     """Return a mark for each replaced word, which says what it becomes."""
     marks = []
-    for token, replacement in words:
-        word = edited[replacement.start : replacement.end]
-        marks.append(Mark(token.start, token.end, kind="cue", note=f"becomes “{word}”"))
+    for token, _, substitute in replacements:
+        note = f"becomes “{substitute}”"
+        marks.append(Mark(token.start, token.end, kind="cue", note=note))
     return tuple(marks)
 
 
-def _name_words(original: str, edited: str, words: Sequence[tuple[Token, Token]]) -> list[str]:
+def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
     """Return what the first replaced words become, and how many more there are."""
-    pairs: dict[str, tuple[str, str]] = {}
-    for token, replacement in words:
-        # A word that occurs twice is replaced twice and named once.
-        if token.word not in pairs:
-            word = original[token.start : token.end]
-            pairs[token.word] = word, edited[replacement.start : replacement.end]
+    # A word that occurs twice is replaced twice and named once.
+    first_of_word: dict[str, Replacement] = {}
+    for replacement in replacements:
+        first_of_word.setdefault(replacement.token.word, replacement)
+    distinct = list(first_of_word.values())
     # The only marked word needs no name.
-    if len(pairs) == 1:
-        return [f"it becomes “{other}”" for _, other in pairs.values()]
-    named = list(pairs.values())[:MAX_NAMED_WORDS]
-    clauses = [f"“{word}” becomes “{other}”" for word, other in named]
-    n_more = len(pairs) - len(clauses)
-    if n_more:
-        verb = "is" if n_more == 1 else "are"
-        clauses.append(f"{pluralize(n_more, 'more word')} {verb} swapped")
+    if len(distinct) == 1:
+        return [f"it becomes “{distinct[0].substitute}”"]
+    clauses = []
+    for _, word, substitute in distinct[:MAX_NAMED_WORDS]:
+        clauses.append(f"“{word}” becomes “{substitute}”")
+    n_more = len(distinct) - len(clauses)
+    if n_more > 0:
+        clauses.append(pluralize(n_more, "more word is swapped", "more words are swapped"))
     return clauses
-
-
-def _align_words(original: str, edited: str) -> list[tuple[Token, Token]]:
-    """Return the replaced words with their replacements; [] if the words do not correspond."""
-    segmenter = Segmenter()
-    tokens = segmenter.split((original,))
-    replacements = segmenter.split((edited,))
-    if len(tokens) != len(replacements):
-        return []
-    pairs = []
-    for token, replacement in zip(tokens, replacements, strict=True):
-        if token.word != replacement.word:
-            pairs.append((token, replacement))
-    # Words of another text correspond to none, even if there are as many of them.
-    if 2 * len(pairs) > len(tokens):
-        return []
-    return pairs
 
 
 def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
@@ -187,8 +205,8 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
         original = m.context.primary.texts[item.row]
         # A word that occurs twice is swapped twice, and named once.
         swaps = {}
-        for token, replacement in _align_words(original, item.text[0]):
-            swaps[f"“{token.word}” → “{replacement.word}”"] = True
+        for token, _, substitute in _list_replacements(original, item.text[0]):
+            swaps[f"“{token.word}” → “{substitute.lower()}”"] = True
         if swaps:
             name = ", ".join(swaps)
             confidence = None

@@ -282,13 +282,13 @@ def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Tex
                 original = text[token.start : token.end]
                 replacement = match_case(original, word)
                 if get_kind(token.word) == "mark":
-                    replacement = _keep_apart(text, token, replacement)
+                    replacement = _separate_word(text, token, replacement)
                 spans.append((token.start, token.end, replacement))
         columns.append(replace_spans(text, spans))
     return tuple(columns)
 
 
-def _keep_apart(text: str, token: Token, word: str) -> str:
+def _separate_word(text: str, token: Token, word: str) -> str:
     """Return what replaces a mark, with a space to each neighbor that would become part of it.
 
     In "movie...", the word "dull" in the place of "..." must not make the word "moviedull".
@@ -296,9 +296,11 @@ def _keep_apart(text: str, token: Token, word: str) -> str:
     # Words of scripts without spaces are found in a run as well.
     if get_kind(word) == "mark" or is_unspaced(word):
         return word
-    if text[: token.start][-1:].isalnum():
+    front = text[: token.start]
+    back = text[token.end :]
+    if front[-1:].isalnum():
         word = f" {word}"
-    if text[token.end :][:1].isalnum():
+    if back[:1].isalnum():
         word = f"{word} "
     return word
 

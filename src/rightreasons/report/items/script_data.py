@@ -13,8 +13,8 @@ import numpy as np
 from markupsafe import Markup
 
 from rightreasons.page.parts import Change
-from rightreasons.report.page_changes import list_edits
-from rightreasons.report.page_items import PageItems, SplitItems
+from rightreasons.report.items.changes import list_edits
+from rightreasons.report.items.listing import PageItems, SplitItems
 
 
 def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Change]]) -> Markup:

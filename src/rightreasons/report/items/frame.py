@@ -14,7 +14,8 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import softmax
-from rightreasons.report.files import answers_worst_first, read_items
+from rightreasons.report.figures import sort_answers
+from rightreasons.report.items.values import read_item_values
 from rightreasons.report.schema import list_class_names
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) 
     """Add the figures that a finding is about, and the names of those that hold for an item."""
     ids = frame.index.get_level_values("id")
     findings: list[list[str]] = [[] for _ in range(len(frame))]
-    for answer in answers_worst_first(audit):
-        figures = read_items(folder, answer["question"], answer["result"])
+    for answer in sort_answers(audit):
+        figures = read_item_values(folder, answer["question"], answer["result"])
         for figure in figures.values():
             if not figure.is_finding:
                 continue

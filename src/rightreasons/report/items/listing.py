@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.core.ordering import to_sortable
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.parts import ItemFigure
-from rightreasons.report.page_changes import list_edits
+from rightreasons.report.items.changes import list_edits
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

@@ -1,0 +1,108 @@
+"""The values of figures by item, as CSV files of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.store import format_csv
+from rightreasons.page.parts import ItemFigure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("figure", "id", "group", "value")
+
+CLUSTER = "cluster"
+"""Further column of figures whose items are not independent."""
+
+
+def get_items_path(question: str) -> str:
+    """Return the path of the values of a question, relative to the report."""
+    return f"items/{question}.csv"
+
+
+def format_item_values(figures: Sequence[ItemFigure]) -> str:
+    """Return figures as a table for a spreadsheet, with a row per figure and item.
+
+    Example:
+        >>> figure = ItemFigure.of("pass_rate", "Pass rate", "higher", ["a", "b"], [1, 0])
+        >>> print(format_item_values([figure]))
+        figure,id,group,value
+        pass_rate,a,,1
+        pass_rate,b,,0
+        <BLANKLINE>
+    """
+    has_clusters = any(figure.clusters for figure in figures)
+    # A column that is empty in every row would only puzzle a reader.
+    header: tuple[str, ...] = COLUMNS
+    if has_clusters:
+        header = (*COLUMNS, CLUSTER)
+    rows: list[tuple[str, ...]] = [header]
+    for figure in figures:
+        keys = [figure.key] * len(figure.ids)
+        empty = ("",) * len(figure.ids)
+        # With 17 digits, each number is read as the one that was written.
+        values = map("{:.17g}".format, figure.values)
+        columns: list[Iterable[str]] = [keys, figure.ids, figure.groups or empty, values]
+        if has_clusters:
+            columns.append(figure.clusters or empty)
+        rows += zip(*columns, strict=True)
+    return format_csv(rows)
+
+
+def read_item_values(
+    report: Path, question: str, result: Mapping[str, Any]
+) -> dict[str, ItemFigure]:
+    """Read the figures of a question with their items.
+
+    Args:
+        report: The folder of a report.
+        question: The question.
+        result: Its result in audit.json.
+
+    Returns:
+        Key -> figure; {} if the report has none.
+    """
+    import pandas as pd
+
+    file = report / get_items_path(question)
+    if not result.get("by_item") or not file.is_file():
+        return {}
+    rows = pd.read_csv(
+        file,
+        dtype={"id": str, "group": str, CLUSTER: str},
+        keep_default_na=False,
+        float_precision="round_trip",
+    )
+    figures = {}
+    for description in result["by_item"]:
+        key = description["key"]
+        figures[key] = _make_figure(description, rows[rows["figure"] == key])
+    return figures
+
+
+def _make_figure(description: Mapping[str, Any], rows: pd.DataFrame) -> ItemFigure:
+    """Make a figure of its description in audit.json and its rows."""
+    groups = ()
+    if any(rows["group"]):
+        groups = tuple(rows["group"])
+    # Figures of independent items have no such column, and reports of earlier versions neither.
+    clusters = ()
+    if CLUSTER in rows and any(rows[CLUSTER]):
+        clusters = tuple(rows[CLUSTER])
+    return ItemFigure.of(
+        description["key"],
+        description["name"],
+        description["better"],
+        rows["id"],
+        rows["value"],
+        low=description["low"],
+        high=description["high"],
+        unit=description["unit"],
+        groups=groups,
+        clusters=clusters,
+        # In reports of earlier versions, each figure is about the finding.
+        is_finding=description.get("is_finding", True),
+    )

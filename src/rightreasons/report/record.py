@@ -1,0 +1,167 @@
+"""The content of audit.json, the record of an audit."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rightreasons
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.predictions_file import get_predictions_path
+from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.options import Options
+from rightreasons.core.store import get_installed_version
+from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.report.outcomes import Outcome
+from rightreasons.report.schema import SCHEMA_VERSION
+
+_PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
+"""Packages whose versions are recorded."""
+
+
+def make_record(
+    context: AuditContext,
+    outcomes: Sequence[Outcome],
+    settings: Mapping[str, Any],
+    options: Mapping[str, Options],
+    subject: str,
+    answers: AnswerFigures | None,
+) -> dict[str, Any]:
+    """Return the content of audit.json, without the digests of the files beside it.
+
+    Args:
+        context: The audit, scored.
+        outcomes: The questions with their answers.
+        settings: Options of the audit as a whole.
+        options: Question -> its options.
+        subject: Digest of model, items and settings.
+        answers: How many answers are correct, from `measure_answers`.
+    """
+    now = datetime.datetime.now().astimezone()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "rightreasons": rightreasons.__version__,
+        "created": now.isoformat(timespec="seconds"),
+        "model": _describe_model(context),
+        "dataset": _describe_data(context),
+        "settings": {
+            **settings,
+            "questions": list(options),
+            "options": {question: values.to_dict() for question, values in options.items()},
+        },
+        "environment": _describe_environment(),
+        "subject": subject,
+        "answers": None if answers is None else answers.to_dict(),
+        "questions": [outcome.to_dict() for outcome in outcomes],
+    }
+
+
+def _describe_model(context: AuditContext) -> dict[str, Any]:
+    """Return what is known about the model; its path is added by those who know it."""
+    logged = None
+    if context.stored is not None:
+        logged = list(context.stored.logged)
+    return {
+        "name": context.source.name,
+        "task": context.task,
+        "path": None,
+        "logged": logged,
+        "label_names": list(context.label_names or ()),
+        "has_confidence": not context.answers_once,
+        "fingerprint": context.model_fingerprint,
+        "n_parameters": getattr(context.source, "n_parameters", None),
+        "weights": _describe_weights(context),
+        "batching": _describe_batching(context),
+        "prompt": _describe_prompt(context),
+        "server": context.server,
+    }
+
+
+def _describe_weights(context: AuditContext) -> str | None:
+    """Return how the weights of a local model are stored; None if that is unknown."""
+    scorer: Any = context.source
+    if context.prompted is not None:
+        scorer = getattr(context.prompted.engine, "scorer", None)
+    # An estimator or a function has no weights to speak of.
+    if not hasattr(scorer, "describe"):
+        return None
+    return scorer.describe().get("weights") or None
+
+
+def _describe_batching(context: AuditContext) -> str | None:
+    """Return how the items were batched; None if that is unknown."""
+    # A server makes its own batches.
+    if context.server is not None or not context.has_scores(context.primary):
+        return None
+    batching = context.scores().way
+    prompted = context.prompted
+    # The remainder is about unreadable answers, which have figures of their own.
+    if prompted is not None and prompted.rendering.scoring == "generated":
+        batching = batching.partition("; ")[0]
+    return batching or None
+
+
+def _describe_prompt(context: AuditContext) -> dict[str, Any] | None:
+    """Return the prompt and the failed requests; None if no prompt was used."""
+    # If no question reads scores, there were no requests in this form.
+    if context.prompted is None or not context.answers:
+        return None
+    failed = []
+    for reason, n_failed, example in failed_of(context):
+        failed.append({"reason": reason, "n": n_failed, "first": example})
+    return {**context.prompted.describe(), "failed": failed}
+
+
+def _describe_data(context: AuditContext) -> dict[str, Any]:
+    """Return what is known about the data."""
+    primary = context.primary
+    class_of_label = {}
+    if primary.class_of is not None and context.label_names is not None:
+        classes = primary.class_of.tolist()
+        for label, number in zip(primary.data_label_names, classes, strict=False):
+            # A label may be none of the model's classes.
+            if number >= 0:
+                class_of_label[label] = context.label_names[number]
+    return {
+        "name": context.dataset_name,
+        "label_names": list(primary.data_label_names),
+        "label_mapping": primary.label_mapping,
+        "label_classes": class_of_label,
+        "primary": primary.name,
+        "known_issues": context.list_corrections(),
+        "splits": [_describe_split(context, split) for split in context.splits],
+    }
+
+
+def _describe_split(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
+    """Return the numbers of items of a split, and where its predictions are."""
+    predictions = None
+    n_truncated = None
+    # A split that no question reads has no scores.
+    if context.has_scores(split):
+        predictions = get_predictions_path(split.name)
+        # What a stored prediction was made from is unknown.
+        if context.stored is None:
+            n_truncated = int(context.scores(split).truncated)
+    return {
+        "name": split.name,
+        "role": split.role,
+        "n_items": len(split),
+        "n_available": split.n_available,
+        "n_truncated": n_truncated,
+        "fingerprint": split.fingerprint,
+        "predictions": predictions,
+        "left_out": [{"id": item_id, "reason": reason} for item_id, reason in split.left_out],
+    }
+
+
+def _describe_environment() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages."""
+    environment = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        version = get_installed_version(package)
+        if version is not None:
+            environment[package] = version
+    return environment
