@@ -12,7 +12,7 @@ from typing import Any
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
-from rightreasons.report.figures import AuditFigure, list_figures
+from rightreasons.report.figures import AuditFigure, audit_figures
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit
 
@@ -91,7 +91,7 @@ def find_audits(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
-    figures = list_figures(audit)
+    figures = audit_figures(audit)
     answer_of = {answer["question"]: answer for answer in audit["questions"]}
     data = audit["dataset"]
     return LeaderboardRow(

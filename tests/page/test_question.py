@@ -15,7 +15,7 @@ from rightreasons.probes.question import JUDGES, PROBES
 from rightreasons.reasons.question import REASONS
 from rightreasons.report.card import gate
 from rightreasons.report.comparison import ANSWERS, compare
-from rightreasons.report.figures import list_figures
+from rightreasons.report.figures import audit_figures
 from rightreasons.report.labels import LABELS
 from rightreasons.report.questions import QUESTIONS, Registered
 from rightreasons.report.runner import audit
@@ -70,7 +70,7 @@ def test_a_seventh_question_is_a_folder_and_a_line(tiny, tmp_path):
     made = audit(tiny, rows(20), out=tmp_path / "report", options={"toy": {"most": 5}}, **how)
     result = made["toy"].result
     assert (result.verdict.tone, result.verdict.label) == ("bad", "Too long")
-    figures = list_figures(made.audit)
+    figures = audit_figures(made.audit)
     assert figures["toy.long_rate"].estimate.value == pytest.approx(2 / 3)
     assert (figures["toy.long_rate"].n, figures["toy.short_rate"].n) == (30, 7)
     assert made.audit["questions"][0]["result"]["data"] == {"n_long": 20, "said": "30 texts"}

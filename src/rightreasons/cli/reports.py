@@ -144,11 +144,11 @@ def gate(
     was not asked, or the figure is undefined.
     """
     from rightreasons.report.card import gate as check_conditions
-    from rightreasons.report.figures import list_figures
+    from rightreasons.report.figures import audit_figures
     from rightreasons.report.schema import read_audit
 
     if list_:
-        figures = list_figures(read_audit(report))
+        figures = audit_figures(read_audit(report))
         words = {path: figure.in_words for path, figure in figures.items()}
         hand_over(words)
         print_rows(words.items(), indent="", texts=(0, 1))

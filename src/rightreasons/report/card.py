@@ -17,7 +17,7 @@ from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import check_file, write_bytes, write_json
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
-from rightreasons.report.figures import ENDS, AuditFigure, list_figures, shorten_path, sort_answers
+from rightreasons.report.figures import ENDS, AuditFigure, audit_figures, shorten_path, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
@@ -103,7 +103,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     Returns:
         A heading, on what the model was audited, and a row per question that was answered, the worst first.
     """
-    figures = list_figures(audit)
+    figures = audit_figures(audit)
     primary = next(
         split
         for split in audit["dataset"]["splits"]
@@ -150,7 +150,7 @@ def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
     """
     from huggingface_hub import EvalResult
 
-    figures = list_figures(audit)
+    figures = audit_figures(audit)
     task, task_name = _TASKS[audit["model"]["task"]]
     dataset = short_name(audit["dataset"]["name"])
     return [
@@ -258,7 +258,7 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
         },
         "evaluation_results": [
             _result(figure, audit)
-            for figure in list_figures(audit).values()
+            for figure in audit_figures(audit).values()
             if figure.estimate.value is not None
         ],
     }
@@ -293,7 +293,7 @@ def write_eval_results(
         )
     audit = read_audit(report)
     figures = {
-        path: each for path, each in list_figures(audit).items() if each.estimate.value is not None
+        path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None
     }
     if figure not in figures:
         raise make_unknown_name_error("figure", figure, figures)
@@ -425,7 +425,7 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     """Check one condition of an audit: "fail" where it holds, as `gate` names what must not."""
-    figures = list_figures(audit)
+    figures = audit_figures(audit)
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise ValueError(

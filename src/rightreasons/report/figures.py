@@ -55,7 +55,7 @@ class AuditFigure(Result):
         return words
 
 
-def list_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
+def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     """Return the figures of an audit by their paths, in the order of the report.
 
     A path is the question and the key of the figure in audit.json, without the word "shortcut" where

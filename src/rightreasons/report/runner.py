@@ -24,7 +24,7 @@ from rightreasons.report.answering import (
 )
 from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.audit_page import render_audit
-from rightreasons.report.figures import AuditFigure, list_figures
+from rightreasons.report.figures import AuditFigure, audit_figures
 from rightreasons.report.folder import OWN, WAYS, digest_subject, write_report
 from rightreasons.report.messages import (
     describe_answers,
@@ -83,7 +83,7 @@ class AuditResult:
     @property
     def figures(self) -> dict[str, AuditFigure]:
         """The figures of all questions by their paths, such as calibration.ece."""
-        return list_figures(self.audit)
+        return audit_figures(self.audit)
 
     def __getitem__(self, name: str) -> Any:
         """Return the outcome of a question, or a figure by its path, such as calibration.ece."""

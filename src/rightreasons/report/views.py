@@ -9,7 +9,7 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.page.prose import short_name, written
-from rightreasons.report.figures import list_figures, sort_answers
+from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE
 
@@ -87,7 +87,7 @@ def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> di
     }
     # A finding names the figure that shows it; a verdict alone has none.
     finding = result["finding"] or {}
-    for figure in list_figures(audit).values():
+    for figure in audit_figures(audit).values():
         if figure.question == answer["question"] and figure.key == finding.get("figure"):
             row["figure"] = figure.name
             row["value"] = written(figure.estimate, figure.unit)
