@@ -1,11 +1,13 @@
 """Audits for the gallery, made again: `python docs/site/gallery.py [--data FOLDER] [NAME ...]`.
 
-Those of `COMMANDS` are about data of our own words, so that the reports, which hold texts, may be passed on: no
-benchmark's items are in them. Pictures are taken where Chromium is installed.
+Those of `COMMANDS` may be passed on with their texts: they are about data of our own words, or, as "films", about
+data whose license allows it (Kaushik et al. 2020, Apache-2.0). The gallery has their pages; all other files stay in
+runs/gallery. Pictures are taken where Chromium is installed.
 
 Those of `OF_BENCHMARKS` hold a benchmark's items, so they stay in runs/gallery, and the page has a row of each: the
-finding, without a text. FOLDER holds local copies of the data, as RIGHTREASONS_DATA_DIR; without it they are
-downloaded. They take up to half an hour each on two cores.
+finding, without a text. They take up to half an hour each on two cores.
+
+FOLDER holds local copies of the data, as RIGHTREASONS_DATA_DIR; without it they are downloaded.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +27,7 @@ GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 WORK = GALLERY.parents[1] / "runs" / "gallery"
 
 COMMANDS = {
+    "films": ("audit films.py:pipeline films-data --out films",),
     "demo": ("demo --out demo",),
     "encoder": (
         "fine-tune demo planted --epochs 1 --learning-rate 1e-4 --out demo-model",
@@ -76,6 +80,40 @@ def write_reviews(folder: Path, **settings: float) -> None:
             names = data[split].features["label"].names
             rows = ((row["text"], names[row["label"]]) for row in data[split])
             csv.writer(stream).writerows([("text", "label"), *rows])
+
+
+FILMS_MODEL = """
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+train = pd.read_csv("films-data/train.csv")
+pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10))
+pipeline.fit(train["text"], train["label"])
+"""
+
+
+def write_films(folder: Path) -> None:
+    """Write the reviews of IMDb that people revised to reverse the sentiment, and a model that reads only originals."""
+    import csv
+
+    import rightreasons
+
+    data = rightreasons.load_dataset("imdb_counterfactual")
+    names = data["train"].features["label"].names
+    folder.mkdir(exist_ok=True)
+    for file, split, role in (
+        ("train", "train", "original"),
+        ("test", "test", "original"),
+        ("test_revised", "test", "perturbed"),
+    ):
+        rows = [row for row in data[split] if row["role"] == role]
+        with (folder / f"{file}.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(("id", "text", "label"))
+            writer.writerows((row["id"], row["text"], names[row["label"]]) for row in rows)
+    (folder.parent / "films.py").write_text(FILMS_MODEL.lstrip(), "utf-8")
 
 
 def write_answers(path: Path) -> None:
@@ -138,6 +176,18 @@ def write_suite(path: Path) -> None:
         label_names=("negative", "positive"),
     )
     suite.write(path)
+
+
+def publish(name: str) -> None:
+    """Copy the page of a report into the gallery, without links to the files that stay behind."""
+    page = (WORK / name / "index.html").read_text("utf-8")
+    shutil.rmtree(GALLERY / name, ignore_errors=True)
+    (GALLERY / name).mkdir()
+    page = re.sub(r'<p id="files">.*?</p>|<a class="file".*?</a>', "", page, flags=re.DOTALL)
+    (GALLERY / name / "index.html").write_text(page, "utf-8")
+    # README opens with figures of the demo, which a test reads here.
+    if name == "demo":
+        shutil.copy(WORK / name / "audit.json", GALLERY / name)
 
 
 def take_picture(page: Path, to: Path) -> None:
@@ -208,6 +258,8 @@ def main() -> int:
     write_suite(WORK / "promises.jsonl")
     if given.data is not None:
         os.environ["RIGHTREASONS_DATA_DIR"] = str(given.data.resolve())
+    if "films" in names:
+        write_films(WORK / "films-data")
     for name in filter(
         names.__contains__, known
     ):  # in this order: a report may need the model of one before
@@ -215,10 +267,7 @@ def main() -> int:
         if name in OF_BENCHMARKS:
             print(row(name))
             continue
-        shutil.rmtree(GALLERY / name, ignore_errors=True)
-        # The values by item, and the scores that a further question would use, stay here.
-        hidden = shutil.ignore_patterns(".*", "chunk-*", "manifest.json", "items.json")
-        shutil.copytree(WORK / name, GALLERY / name, ignore=hidden)
+        publish(name)
         take_picture(GALLERY / name / "index.html", GALLERY / "images" / f"{name}.png")
     return 0
 

@@ -89,6 +89,23 @@ def test_a_gap_is_significant_if_its_interval_is_on_one_side_of_0(low, high, exp
     assert answers.has_significant_gap is expected
 
 
+# Two figures are tested, so that p must be below 0.05 / 2; the margin is 0.05.
+@pytest.mark.parametrize(
+    ("p_value", "error", "significant", "in_bins"),
+    [(0.024, 0.049, True, False), (0.024, 0.051, True, True), (0.026, 0.2, False, False)],
+)
+def test_a_small_error_may_be_significant(p_value, error, significant, in_bins):
+    measured = SimpleNamespace(
+        consistency=SimpleNamespace(p_value=p_value, confidence_level=0.95),
+        decided={"ece_debiased": Estimate(error)},
+    )
+
+    answers = CalibrationAnswers(None, None, measured)
+
+    assert answers.has_significant_error is significant
+    assert answers.is_miscalibrated_in_bins is in_bins
+
+
 def test_without_class_scores_the_first_elicited_source_stands_in():
     figures = {"accuracy": Estimate(0.5), "nll": Estimate(0.7), "mean_confidence": Estimate(0.6)}
     elicited = SimpleNamespace(sources=[SimpleNamespace(figures=figures)], n_shared=12)

@@ -1,7 +1,7 @@
 """Audit every case at several sizes and seeds: `python -m benchmarks.verdicts.natural --seeds 0 1 2`.
 
-What is audited is stored in `results.json` after every case, so that a stopped run goes on.
-`--write` writes the table of docs/evidence/verdicts.md and a csv file with each case from what is stored.
+Each audit is a row of docs/evidence/verdicts_natural.csv, which is written after every case, so that a
+stopped run goes on. `--write` writes the table of docs/evidence/verdicts.md from these rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rightreasons.models import as_scorer
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "evidence" / "verdicts.md"
 TABLE = PAGE.with_name("verdicts_natural.csv")
-STORED = Path(__file__).with_name("results.json")
+COLUMNS = ("case", "n", "seed", "truth", "color", "is_named", "finding")
 SIZES = (200, 400, 1000)
 COLORS = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
 STRONG = 0.5
@@ -102,7 +102,24 @@ def is_named(finding: str, world: World) -> bool:
 
 def read_stored() -> list[Row]:
     """Return the rows that earlier runs stored."""
-    return json.loads(STORED.read_text("utf-8")) if STORED.exists() else []
+    if not TABLE.exists():
+        return []
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for row in rows:
+        row["n"] = int(row["n"])
+        row["seed"] = int(row["seed"])
+        row["truth"] = float(row["truth"])
+        row["is_named"] = row["is_named"] == "True"
+    return rows
+
+
+def store(rows: Sequence[Row]) -> None:
+    """Write every row, in an order that does not depend on which was audited first."""
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: (row["case"], row["n"], row["seed"])))
 
 
 def classify(case: Case, row: Row) -> str:
@@ -171,13 +188,8 @@ def describe_runs(rows: Sequence[Row]) -> str:
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the table of the page, and the csv file with every audit."""
+    """Write the table of the page."""
     write_block(PAGE, "natural", f"{describe_runs(rows)}\n\n{format_table(rows)}")
-    columns = ["case", "n", "seed", "truth", "color", "is_named", "finding"]
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: (row["case"], row["n"], row["seed"])))
 
 
 def main() -> None:
@@ -200,7 +212,7 @@ def main() -> None:
                         continue
                     row = audit_case(case, n_items, seed, Path(options.data))
                     rows.append(row)
-                    STORED.write_text(json.dumps(rows, indent=0, ensure_ascii=False), "utf-8")
+                    store(rows)
                     print(
                         f"{row['truth']:.2f} {row['color']:6s} {row['is_named']!s:5s} "
                         f"n={n_items} seed={seed} {case.name}",

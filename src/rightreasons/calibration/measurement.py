@@ -153,15 +153,22 @@ class CalibrationAnswers:
         return (self.estimates["confidence_gap"].value or 0.0) > 0
 
     @property
-    def is_miscalibrated_in_bins(self) -> bool:
-        """Whether the calibration error is significant and exceeds the margin."""
+    def has_significant_error(self) -> bool:
+        """Whether the calibration error is significant, however small."""
         if self.measured is None:
             return False
         null_model = self.measured.consistency
         # Two figures decide the verdict, so that each test takes half of the error (Bonferroni).
         alpha = (1 - null_model.confidence_level) / len(VERDICT_FIGURES)
+        return null_model.p_value < alpha
+
+    @property
+    def is_miscalibrated_in_bins(self) -> bool:
+        """Whether the calibration error is significant and exceeds the margin."""
+        if self.measured is None:
+            return False
         error = self.measured.decided["ece_debiased"].value or 0.0
-        return null_model.p_value < alpha and error > MARGIN
+        return self.has_significant_error and error > MARGIN
 
     @property
     def is_calibrated(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from rightreasons.repairs.training_set import TrainingSet
 from rightreasons.repairs.verification import Reading, Verification
 from rightreasons.repairs.words import SpuriousWords
 from rightreasons.report.render import PAGE
+from rightreasons.report.schema import read_audit
+from rightreasons.report.views import describe_verdicts, render_summary
 from rightreasons.shortcuts.measure_deciding import FeatureEffect
 from rightreasons.shortcuts.swapping.segments import Text
 
@@ -114,6 +117,17 @@ class RepairResult:
         if self.verification is None:
             return None
         return self.out / PAGE
+
+    def __str__(self) -> str:
+        # Texts alone have no verdict, and no audit.json.
+        if self.verification is None:
+            return f"{len(self.training.labels):,} training texts, not verified: {self.out}"
+        return describe_verdicts(read_audit(self.out), self.out)
+
+    def _repr_html_(self) -> str:
+        if self.verification is None:
+            return html.escape(str(self))
+        return render_summary(read_audit(self.out), self.out)
 
     @property
     def n_items(self) -> int:
