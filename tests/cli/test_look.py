@@ -198,3 +198,22 @@ def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
         "cues (without a model), probes (24 passes)"
         in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out
     )
+
+
+def test_a_settled_doubt_is_kept_for_every_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # 40 equal items of two labels, every second of which was rejected.
+    rows = "".join(
+        f"item {row} of the list,{'up' if row % 3 else 'down'},{'reject' if row % 2 else 'accept'}\n"
+        for row in range(40)
+    )
+    (tmp_path / "x.csv").write_text(f"text,label,answer\n{rows}")
+
+    asked = run(capsys, "look", "x.csv")
+    settled = run(capsys, "look", "x.csv", "--settled-checks", "rejected_rows")
+    again = run(capsys, "look", "data.yaml")
+
+    assert "\nRows: The column 'answer'" in asked.out
+    assert "\nNote: The column 'answer'" in settled.out
+    assert "\nNote: The column 'answer'" in again.out
+    assert "Rows:" not in again.out

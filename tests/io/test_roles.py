@@ -270,3 +270,119 @@ def test_flags_are_classes():
     roles = find_roles({"x": TEXTS, "y": [True, False] * 10})
 
     assert roles.get_column("label") == "y"
+
+
+# ----------------------------------------------------------------- labels and answers, scores, fields
+
+CLASSES = ["良い", "悪い", "普通"]
+GOLD = [CLASSES[row % 3] for row in range(30)]
+# Every fifth answer is the next class: 24 of 30 are correct.
+PREDICTED = [CLASSES[(row + (row % 5 == 0)) % 3] for row in range(30)]
+FRACTIONS = [0.5 + row / 100 for row in range(30)]
+
+
+def read_with_doubts(table):
+    """Read predictions, and return the lines about proposals as well."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        read = read_predictions(table, answers_alone=True)
+    return read, [str(record.message) for record in records]
+
+
+def test_two_columns_of_one_set_of_classes_that_agree_are_labels_and_answers():
+    read, doubts = read_with_doubts({"番号": list(range(30)), "正解": GOLD, "予測": PREDICTED})
+
+    assert read.taken == {"right": ("予測", "正解")}
+    assert read.references.mean() == pytest.approx(24 / 30)
+    assert len(doubts) == 1
+    assert "agree in 80% of the rows" in doubts[0]
+    assert "`label_column`" in doubts[0]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # Agreement by chance: every third class is shifted by one, two or none.
+        [CLASSES[(row + row // 3) % 3] for row in range(30)],
+        # A copy of the labels answers nothing.
+        GOLD,
+        # Words of another set.
+        [{"良い": "a", "悪い": "b", "普通": "c"}[label] for label in PREDICTED],
+    ],
+)
+def test_columns_that_do_not_agree_or_always_do_are_no_labels_and_answers(others):
+    resolution = resolve({"本文": TEXTS + TEXTS[:10], "x": GOLD, "y": others})
+
+    assert resolution.kind == "classification"
+
+
+def test_two_flags_are_no_labels_and_answers():
+    flags = [int(label == "良い") for label in GOLD]
+    near = [*flags[:-3], *(1 - flag for flag in flags[-3:])]
+
+    assert resolve({"本文": TEXTS + TEXTS[:10], "x": flags, "y": near}).kind == "classification"
+
+
+def test_a_fraction_beside_proposed_answers_is_their_confidence():
+    resolution = resolve({"正解": GOLD, "予測": PREDICTED, "確信度": FRACTIONS})
+
+    assert resolution.columns == {"confidence": ("確信度",), "right": ("予測", "正解")}
+    assert resolution.comparison == "{{ 予測 == 正解 }}"
+
+
+def make_shares(row):
+    """Return scores of which that of the predicted class is the largest."""
+    return {
+        name: 0.5 + row / 100 if name == PREDICTED[row] else 0.25 - row / 200 for name in CLASSES
+    }
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {"得点": [make_shares(row) for row in range(30)]},
+        {f"{name}の確率": [make_shares(row)[name] for row in range(30)] for name in CLASSES},
+    ],
+)
+def test_scores_of_all_classes_are_proposed_from_objects_and_from_columns(scores):
+    # The answers are no labels, since the largest score decides them.
+    read, _ = read_with_doubts({"正解": GOLD, "予測": PREDICTED, **scores})
+
+    assert read.taken["labels"] == ("正解",)
+    assert set(read.label_names) == set(CLASSES)
+    assert (read.predictions.argmax(axis=1) == read.references).mean() == pytest.approx(24 / 30)
+
+
+def test_lists_of_scores_are_proposed():
+    read, _ = read_with_doubts(
+        {
+            "正解": [row % 3 for row in range(30)],
+            "得点": [[*make_shares(r).values()] for r in range(30)],
+        }
+    )
+
+    assert read.taken == {"scores": ("得点",), "labels": ("正解",)}
+
+
+def test_objects_of_marks_are_labels():
+    marks = [{name: float(name == label) for name in CLASSES} for label in GOLD]
+
+    resolution = resolve({"本文": TEXTS + TEXTS[:10], "分類": marks})
+
+    assert resolution.columns == {"text": ("本文",), "label": ("分類",)}
+    assert {row.value: row.count for row in resolution.mapping} == dict.fromkeys(CLASSES, 10)
+
+
+def test_fields_of_objects_are_proposed_by_their_paths():
+    rows = [
+        {"番号": row, "入力": {"本文": TEXTS[row]}, "注釈": [{"選択": [LABELS[row]]}]}
+        for row in range(N_ROWS)
+    ]
+
+    resolution = resolve(rows)
+    with pytest.warns(UserWarning, match="No heading"):
+        items = open_dataset(rows)
+
+    assert resolution.columns == {"text": ("入力.本文",), "label": ("注釈.選択",)}
+    assert items["text"][:] == TEXTS
+    assert [items.features["label"].names[label] for label in items["label"]] == LABELS

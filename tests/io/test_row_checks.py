@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datasets
 import numpy as np
+import pandas as pd
 import pytest
 
 from rightreasons.core.errors import OptionError
@@ -21,7 +22,7 @@ from rightreasons.io.row_checks import (
 )
 from rightreasons.io.row_codes import REPEATED_ID, find_repeats
 from rightreasons.io.row_filters import filter_rows
-from rightreasons.io.row_sources import list_values
+from rightreasons.io.row_sources import add_settled_checks, list_values
 from rightreasons.io.tables import open_dataset
 
 WORDS = ("river", "stone", "lamp", "field", "paper", "glass", "wheel", "brick", "cloud", "chair")
@@ -260,3 +261,66 @@ def test_arms_are_the_values_of_a_column_in_their_order():
     with pytest.raises(OptionError) as error:
         list_values(data, "text")
     assert error.value.option == ("by",)
+
+
+# ------------------------------------------------------------------- groups whose labels do not fit
+
+
+def make_graded(n_rows=120, n_rejected=40):
+    """Return labels in words, answers of which one in ten errs, and a status in a language without a list."""
+    names = ["良い", "悪い"]
+    labels = [row * row % 7 < 3 for row in range(n_rows)]
+    answers = [label != (row % 10 == 0) for row, label in enumerate(labels)]
+    # The answers of the last rows alternate, whatever the labels.
+    for row in range(n_rows - n_rejected, n_rows):
+        answers[row] = row % 2 == 0
+    is_rejected = [row >= n_rows - n_rejected for row in range(n_rows)]
+    return {
+        "prediction": [names[answer] for answer in answers],
+        "label": [names[label] for label in labels],
+        "審査": ["却下" if rejected else "承認" for rejected in is_rejected],
+    }
+
+
+def test_a_group_whose_labels_fit_by_chance_alone_is_asked_about():
+    found = resolve(make_graded())
+
+    assert [doubt.check for doubt in found.row_doubts] == ["failing_group"]
+    assert found.row_doubts[0].is_open
+    assert found.row_doubts[0].count == 40
+    assert "\"審査 == '承認'\"" in found.row_doubts[0].remedy
+
+
+def test_a_group_that_is_harder_but_better_than_chance_is_not_asked_about():
+    table = make_graded()
+    # Of the last 40 answers, 30 are correct, of the others 72 of 80: 0.75 is well above one half.
+    table["prediction"][80:] = [
+        label if row % 4 else {"良い": "悪い", "悪い": "良い"}[label]
+        for row, label in enumerate(table["label"][80:])
+    ]
+
+    assert resolve(table).row_doubts == ()
+
+
+def test_a_column_that_was_made_from_the_answers_is_not_asked_about():
+    table = make_graded()
+    correct = map(str.__eq__, table["prediction"], table["label"])
+    table["審査"] = ["○" if is_correct else "×" for is_correct in correct]
+
+    assert resolve(table).row_doubts == ()
+
+
+def test_a_settled_check_is_not_open_again_for_a_data_yaml(tmp_path):
+    pd.DataFrame(make_graded()).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "data.yaml").write_text("data: rows.csv\nsettled_checks: [failing_group]\n")
+
+    found = resolve(tmp_path / "data.yaml")
+
+    assert found.kind == "predictions"
+    assert [(doubt.check, doubt.is_open) for doubt in found.row_doubts] == [
+        ("failing_group", False)
+    ]
+    settings = add_settled_checks(AuditOptions(), None, tmp_path / "data.yaml")
+    assert settings.settled_checks == ("failing_group",)
+    named = AuditOptions(settled_checks=("long_format",))
+    assert add_settled_checks(named, tmp_path / "data.yaml") == named

@@ -113,7 +113,7 @@ def _make_labeled_items(
     from rightreasons.io.arrow_tables import make_dataset
     from rightreasons.io.columns import arrow_of, find_column, named_column
     from rightreasons.io.headings import TEXT_HEADINGS
-    from rightreasons.io.predictions import USUAL
+    from rightreasons.io.prediction_roles import USUAL
     from rightreasons.io.row_codes import find_repeats
 
     n_items = len(predictions)

@@ -29,6 +29,8 @@ from rightreasons.io.columns import (
 from rightreasons.io.headings import USUAL_HEADINGS, find_usual_column, make_heading_key
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions
+from rightreasons.io.prediction_proposals import find_prediction_roles
+from rightreasons.io.prediction_roles import USUAL
 
 COLUMN_PREFIX = "confidence_"
 """Prefix of columns of confidence; the remainder of the heading is the name of the source."""
@@ -86,7 +88,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
         )
     # Correctness is read as in a file of predictions: from a column, or from answers and labels.
     role_options = PredictionOptions(correct_column=options.correct_column)
-    roles = predictions.roles_of(columns, source_name, role_options)
+    roles = find_prediction_roles(columns, source_name, role_options)
     correct, correct_columns, _ = predictions.correctness(roles)
     _check_unique_items(columns, len(correct), source_name)
 
@@ -112,7 +114,7 @@ def _find_confidence_columns(columns: Any) -> list[str]:
     """Return the headings of the columns whose names say that they are confidences."""
     headings = []
     for heading in columns:
-        is_usual = make_heading_key(heading) in predictions.USUAL["confidence"]
+        is_usual = make_heading_key(heading) in USUAL["confidence"]
         if is_usual or heading.lower().startswith(COLUMN_PREFIX):
             headings.append(heading)
     return headings

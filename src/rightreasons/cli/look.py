@@ -67,9 +67,9 @@ DECLARED: Mapping[str, tuple[type[Options], tuple[str, ...]]] = {
             "line_format",
         ),
     ),
-    "source": (LookOptions, ("kind",)),
+    "source": (LookOptions, ("kind", "settled_checks")),
 }
-"""What the columns mean, and how the file is read, where they leave it open."""
+"""What the columns mean, how the file is read, and what is settled about its rows."""
 
 NAMES = tuple(name for _, names in DECLARED.values() for name in names)
 
@@ -184,6 +184,8 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
     for role in resolution.roles:
         if role.source == "content" and role.name in PROPOSAL_KEYS:
             content[PROPOSAL_KEYS[role.name]] = ",".join(role.columns)
+    if resolution.comparison:
+        content["correct_column"] = resolution.comparison
     if resolution.kind == "classification" and not all(
         name.isdecimal() for name in resolution.label_names
     ):
@@ -211,11 +213,11 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
 
 def _print_columns(resolution: Resolution) -> None:
     """Print what each column is taken for, with the reason and the column that comes second."""
-    roles = {role.columns: role for role in resolution.roles}
+    roles = {role.name: role for role in resolution.roles}
     rows = []
     for name, columns in resolution.columns.items():
         reason = ""
-        role = roles.get(columns)
+        role = roles.get(name)
         if role is not None:
             reason = role.reason
             if role.runner_up:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.limits import MAX_COLUMNS
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.io.cells import parse_cell, parse_number
 
@@ -45,6 +48,13 @@ MAX_SUM_ERROR = 0.02
 MIN_SHARE_OF_SUMS = 0.99
 """Share of rows in which scores of classes add up to 1."""
 
+MAX_FIELDS = 200
+"""Number of fields of objects that are looked at."""
+
+MIN_AGREEMENT_Z = 4.0
+MIN_KAPPA = 0.4
+"""Two columns of one set of classes are labels and answers if they agree more often than by chance, by both measures."""
+
 # Codes, links, hashes, dates and numbers: signs of ASCII without a space.
 _CODE = re.compile(r"[\w.:/@#?=&%+\-]+|\d{4}-\d\d-\d\d[ T][\d:.Z+]+", re.ASCII)
 
@@ -56,11 +66,13 @@ class Content:
     Attributes:
         n_rows: The number of sampled cells that are not empty.
         n_values: The number of distinct values among them.
-        kind: "text", "number", "flag", "list" (of several texts), "mixed" (other objects, or several types) or "empty".
+        kind: "text", "number", "flag", "list" (of several texts), "marks" (0 or 1 by class), "shares" (numbers by class
+            that add up to 1), "mixed" (other objects, or several types) or "empty".
         n_letters: The mean number of letters per cell.
         spaced: The share of cells of more than one word.
         coded: The share of cells that look like a code, a link or a date.
         numbers: (n,) the sampled numbers, NaN for empty cells; None unless all cells are numbers.
+        in_lists: Whether each cell is a list of one value.
     """
 
     n_rows: int
@@ -70,10 +82,13 @@ class Content:
     spaced: float = 0.0
     coded: float = 0.0
     numbers: NDArray[np.float64] | None = None
+    in_lists: bool = False
 
     @property
     def has_classes(self) -> bool:
-        """Whether the values repeat as those of classes do."""
+        """Whether the values repeat as those of classes do, or mark which classes hold."""
+        if self.kind == "marks":
+            return self.n_rows >= MIN_ROWS and self.n_values >= 2
         if self.n_rows < MIN_ROWS or not 2 <= self.n_values <= MAX_CLASSES:
             return False
         # Values that hardly repeat are names of rows.
@@ -88,7 +103,7 @@ class Content:
     @property
     def has_texts(self) -> bool:
         """Whether the cells are texts to read, most of which occur once or a few times."""
-        if self.kind != "text" or self.n_rows < MIN_ROWS:
+        if self.kind != "text" or self.in_lists or self.n_rows < MIN_ROWS:
             return False
         if self.coded > 0.5:
             return False
@@ -109,6 +124,11 @@ class Content:
         if not self.has_classes:
             return False
         return self.numbers is not None or self.n_letters == 1
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether each cell is a list or an object of scores of all classes."""
+        return self.kind == "shares" and self.n_rows >= MIN_ROWS
 
     @property
     def is_constant(self) -> bool:
@@ -144,6 +164,10 @@ class Contents(Mapping[str, Content]):
         if name not in self._cache:
             self._cache[name] = describe_content(self.get_cells(name))
         return self._cache[name]
+
+    def __contains__(self, name: object) -> bool:
+        # Otherwise the column would be described for that.
+        return name in self._columns
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -224,9 +248,63 @@ def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
     n_rows = max(lengths, default=0)
     rows = None
     if n_rows > MAX_SAMPLED_ROWS:
-        rows = _sample_rows(n_rows)
+        rows = sample_rows(n_rows)
     # A table may have hundreds of columns, of which few are looked at.
     return Contents(columns, rows)
+
+
+def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict[str, list[Any]]:
+    """Return the fields of objects as columns with dotted names, such as "output.label".
+
+    Args:
+        columns: Column by name.
+        in_lists: Whether lists of objects count, whose fields become lists.
+
+    Example:
+        >>> spread_fields({"id": [1, 2], "output": [{"label": "up"}, None]})
+        {'output.label': ['up', None]}
+    """
+    fields: dict[str, list[Any]] = {}
+    waiting = list(columns.items())
+    while waiting and len(fields) < MAX_FIELDS:
+        name, column = waiting.pop(0)
+        inner = {}
+        for key in _list_keys(column, in_lists):
+            inner[f"{name}.{key}"] = [_get_field(cell, key) for cell in column]
+        fields |= inner
+        waiting += inner.items()
+    return fields
+
+
+def _list_keys(column: Any, in_lists: bool) -> list[str]:
+    """Return the keys of a column of objects; none of other columns, or of numbers by class."""
+    if not isinstance(column, list):
+        return []
+    objects = []
+    for value in _flatten(column) if in_lists else column:
+        if value is not None and not isinstance(value, dict):
+            return []
+        objects.append(value or {})
+    keys = dict.fromkeys(key for value in objects for key in value)
+    has_text = any(
+        not isinstance(item, (int, float)) for value in objects for item in value.values()
+    )
+    return list(keys) if has_text else []
+
+
+def _flatten(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the values in lists, and in lists of lists."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _flatten(value)
+        else:
+            yield value
+
+
+def _get_field(cell: Any, key: str) -> Any:
+    if isinstance(cell, list):
+        return [_get_field(value, key) for value in cell]
+    return cell.get(key) if isinstance(cell, dict) else None
 
 
 def describe_content(cells: Sequence[Any]) -> Content:
@@ -237,15 +315,18 @@ def describe_content(cells: Sequence[Any]) -> Content:
         >>> content.kind, content.n_values, content.has_classes
         ('number', 2, True)
     """
-    values = [parse_cell(cell) for cell in cells if not _is_empty(cell)]
+    values = [_parse_value(cell) for cell in cells if not _is_empty(cell)]
     if not values:
         return Content(0, 0, "empty")
+    in_lists = all(isinstance(value, list) and len(value) == 1 for value in values)
+    if in_lists:
+        values = list(map(_unwrap, values))
     n_values = len(set(map(_make_key, values)))
-    numbers = _parse_numbers(cells)
+    numbers = None if in_lists else _parse_numbers(cells)
     if numbers is not None:
         return Content(len(values), n_values, "number", numbers=numbers)
     if not all(isinstance(value, str) for value in values):
-        return Content(len(values), n_values, _find_kind(values))
+        return Content(len(values), n_values, _find_kind(values), in_lists=in_lists)
 
     n_letters = 0
     n_spaced = 0
@@ -261,6 +342,7 @@ def describe_content(cells: Sequence[Any]) -> Content:
         n_letters=n_letters / len(values),
         spaced=n_spaced / len(values),
         coded=n_coded / len(values),
+        in_lists=in_lists,
     )
 
 
@@ -270,7 +352,52 @@ def _find_kind(values: Sequence[Any]) -> str:
         return "flag"
     if all(map(_is_list_of_texts, values)):
         return "list"
-    return "mixed"
+    table = _parse_numbers_by_class(values)
+    if table is None:
+        return "mixed"
+    is_one = np.abs(table.sum(axis=1) - 1) <= MAX_SUM_ERROR
+    if np.isin(table, (0, 1)).all():
+        # A list of flags may be anything; an object says what each of its marks is about.
+        is_marked = is_one.all() or isinstance(values[0], dict)
+        return "marks" if is_marked and table.shape[1] <= MAX_CLASSES else "mixed"
+    is_sum = table.min() >= 0 and is_one.mean() >= MIN_SHARE_OF_SUMS
+    return "shares" if is_sum and len(np.unique(table)) >= MIN_FRACTIONS else "mixed"
+
+
+def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return (n, K) the numbers of lists of one length, or of objects of the same keys; None for other values."""
+    if not all(isinstance(value, type(values[0])) for value in values):
+        return None
+    if isinstance(values[0], dict):
+        keys = dict.fromkeys(key for value in values for key in value)
+        if len(keys) > MAX_COLUMNS:
+            return None
+        # An object leaves classes out that have no share.
+        rows = [[value.get(key) or 0 for key in keys] for value in values]
+    elif isinstance(values[0], list):
+        rows = list(values)
+    else:
+        return None
+    if len(set(map(len, rows))) != 1 or len(rows[0]) < 2:
+        return None
+    for row in rows:
+        if not all(isinstance(number, (int, float)) for number in row):
+            return None
+    return np.array(rows, dtype=np.float64)
+
+
+def _parse_value(cell: Any) -> Any:
+    """Return a cell as a plain value; a list or an object that a text writes is one."""
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    return parse_cell(cell)
+
+
+def _unwrap(value: Any) -> Any:
+    """Return the value in lists of one."""
+    while isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    return value
 
 
 def _is_list_of_texts(value: Any) -> bool:
@@ -307,6 +434,33 @@ def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
     return 2 * n_shared >= max(1, n_fewer)
 
 
+def measure_agreement(cells: Sequence[Any], other_cells: Sequence[Any]) -> float | None:
+    """Return the share of rows in which two columns of one set of classes agree.
+
+    Returns:
+        The share; None if the sets differ, if the columns are equal throughout, or if they agree no more often than by
+        chance: the margins of both give the expected share, and Cohen's kappa.
+
+    Example:
+        >>> measure_agreement(["a", "b", "c", "a"] * 6, ["a", "b", "c", "b"] * 6)
+        0.75
+    """
+    if not have_same_values(cells, other_cells):
+        return None
+    left = list(map(_make_key, cells))
+    right = list(map(_make_key, other_cells))
+    n_rows = len(left)
+    share = sum(map(operator.eq, left, right)) / n_rows
+    right_counts = Counter(right)
+    n_expected = sum(count * right_counts[value] for value, count in Counter(left).items())
+    chance = n_expected / n_rows**2
+    if share == 1 or chance == 1:
+        return None
+    kappa = (share - chance) / (1 - chance)
+    z_score = (share - chance) / np.sqrt(chance * (1 - chance) / n_rows)
+    return share if kappa >= MIN_KAPPA and z_score >= MIN_AGREEMENT_Z else None
+
+
 def _list_distinct(cells: Sequence[Any]) -> set[str]:
     return {_make_key(cell) for cell in cells if not _is_empty(cell)}
 
@@ -330,7 +484,7 @@ def _find_run(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def _sample_rows(n_rows: int) -> NDArray[np.int64]:
+def sample_rows(n_rows: int) -> NDArray[np.int64]:
     """Return sorted row numbers, always the same ones of as many rows; random, since files are sorted."""
     rng = np.random.default_rng(0)
     rows = rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False)

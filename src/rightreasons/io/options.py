@@ -88,19 +88,10 @@ class ItemOptions(SourceOptions):
     text_pair_column: str | None = option(None, "Column of the second texts.")
 
 
-class LookOptions(Options):
-    """What `look` takes a table for."""
-
-    kind: str | None = option(
-        None,
-        "What the table holds, if both are possible: items to ask about, or predictions.",
-        choices=("items", "predictions"),
-    )
-
-
 CHECK_NAMES = (
     "rejected_rows",
     "long_format",
+    "failing_group",
     "constant_text",
     "several_labels",
     "class_order",
@@ -113,6 +104,26 @@ CHECK_NAMES = (
     "near_duplicates",
 )
 """The checks of rows, see `rightreasons.io.row_checks`."""
+
+
+class CheckOptions(Options):
+    """Which doubts about rows are settled."""
+
+    settled_checks: tuple[str, ...] = option(
+        (),
+        "Checks of rows whose doubts you settled, comma-separated, or all: they withhold no verdict.",
+        choices=(*CHECK_NAMES, "all"),
+    )
+
+
+class LookOptions(CheckOptions):
+    """What `look` takes a table for, and what a person said about its rows."""
+
+    kind: str | None = option(
+        None,
+        "What the table holds, if both are possible: items to ask about, or predictions.",
+        choices=("items", "predictions"),
+    )
 
 
 class RowOptions(Options):
@@ -217,7 +228,7 @@ RESAMPLED = ("n_resamples", "confidence_level", "seed")
 """Options of an audit about its intervals."""
 
 
-class AuditOptions(ItemOptions, RowOptions):
+class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     """What is audited, and how."""
 
     split: str | None = option(
@@ -243,11 +254,6 @@ class AuditOptions(ItemOptions, RowOptions):
     )
     by: str | None = option(
         None, "Column whose values are audited one by one, such as that of the system or seed."
-    )
-    settled_checks: tuple[str, ...] = option(
-        (),
-        "Checks of rows whose doubts you settled, comma-separated, or all: they withhold no verdict.",
-        choices=(*CHECK_NAMES, "all"),
     )
     revision: str | None = option(None, "Revision of the model on the hub.")
     device: str | None = option(

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ from rightreasons.core.options import parse_names as listed_names
 from rightreasons.core.ordering import LazyArrowColumn, factorize
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
-from rightreasons.io.cells import is_number, parse_cell, parse_list, parse_numbers
+from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import (
     Column,
     Columns,
@@ -63,39 +62,25 @@ from rightreasons.io.columns import (
     renamed_labels,
     renamed_values,
 )
-from rightreasons.io.contents import (
-    Contents,
-    describe_contents,
-    find_complementary_columns,
-    have_same_values,
-)
-from rightreasons.io.headings import (
-    LABEL_HEADINGS,
-    USUAL_HEADINGS,
-    find_usual_column,
-    is_first_row,
-    list_ending_columns,
-    make_heading_key,
-)
+from rightreasons.io.headings import find_usual_column, make_heading_key
 from rightreasons.io.logs import NORMALIZED, UNREAD, select_confident_answers
 from rightreasons.io.opened_columns import get_columns, read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
-from rightreasons.io.reading import parse_table, pipeline_columns
-from rightreasons.io.roles import Role, describe_proposal, warn_of_doubts
-
-OPTION_BY_ROLE = {
-    "labels": "label_column",
-    "answers": "correct_column",
-    "scores": "score_columns",
-    "confidence": "confidence_column",
-}
-"""Role -> the option that names its columns; answers are compared by an expression."""
-
-USUAL: Mapping[str, Any] = USUAL_HEADINGS["predictions"]
-"""Usual names of columns by what they hold; those of scores state their kind."""
-
-GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
-"""Those names of answers that are of nothing but a model's: "answer" may be that of an item."""
+from rightreasons.io.prediction_proposals import find_prediction_roles
+from rightreasons.io.prediction_roles import (
+    GIVEN_ANSWERS,
+    USUAL,
+    PredictionRoles,
+    ScoreColumns,
+    find_label_in_heading,
+    is_answer,
+    iterate_distinct,
+    list_score_columns,
+    list_words,
+    to_typed_values,
+)
+from rightreasons.io.reading import parse_table
+from rightreasons.io.roles import Role, warn_of_doubts
 
 _FEW, _MANY = 10, 100  # so few rows may hold no right answer; so many words may be free answers
 _TRUE, _FALSE = (
@@ -253,9 +238,9 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     columns, options, where = read_columns(path, options)
-    roles = roles_of(columns, where, options.of_predictions())
+    roles = find_prediction_roles(columns, where, options.of_predictions())
     columns, answers = roles.columns, roles.answers
-    if answers and not roles.scored:
+    if answers and not roles.is_scored:
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
@@ -310,7 +295,7 @@ def find_predictions(
         if (name := getattr(options, option)) is not None:
             named_column(columns, name, option, where)
     columns = select_confident_answers(columns, where)
-    roles = roles_of(columns, where, options)
+    roles = find_prediction_roles(columns, where, options)
     warn_of_doubts(roles.doubts)
     predictions = _read_roles(roles, with_labels=with_labels, answers_alone=answers_alone)
     return dataclasses.replace(predictions, roles=roles.describe(predictions.taken))
@@ -318,7 +303,7 @@ def find_predictions(
 
 def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: bool) -> Predictions:
     """Read the predictions from the columns that have a role."""
-    where = roles.where
+    where = roles.source_name
     if answers_alone and (found := without_scores(roles)) is not None:
         return found
     columns, options, labels, answers = roles.columns, roles.options, roles.labels, roles.answers
@@ -330,7 +315,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
     if named and options.score_columns is not None:
         both = ("score_columns", named[0])
         raise OptionError(f"Expected `score_columns` or `{named[0]}`, but got both.", option=both)
-    if named or (roles.confident and not roles.scored):
+    if named or (roles.confident and not roles.is_scored):
         return _confidence(roles)
     if with_labels and not labels and roles.correct:
         raise OptionError(
@@ -349,7 +334,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
     check_once(columns, (*chosen.columns, label), where)
     vector = not isinstance(table, list) and table.ndim == 1
     given = (
-        set(map(str, _met(columns[answers[0]])))
+        set(map(str, iterate_distinct(columns[answers[0]])))
         if options.score_columns is None and len(answers) == 1
         else ()
     )
@@ -373,9 +358,9 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
         ):
             label_names = values.names
     if values is not None and label_names is None and (headings or vector):
-        words = _words(values)
+        words = list_words(values)
         classes = chosen.class_names or chosen.columns
-        endings = tuple(_ending(name, words) for name in classes)
+        endings = tuple(find_label_in_heading(name, words) for name in classes)
         in_words = {*map(fold_name, classes)} & words.keys() if headings else ()
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
@@ -455,263 +440,6 @@ def each_score(
     )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PredictionRoles:
-    """What the columns of a table may hold, by their names and by those of the labels, or as options say.
-
-    Attributes:
-        columns: Column by name, with a column per class in the place of objects of them.
-        where: The name of the table, for errors.
-        options: Those that name columns.
-        labels: The columns that may be the labels.
-        answers: The columns that may be the answers.
-        confident: The columns that may be the confidence in the answer.
-        correct: The columns that may say whether the answer was right.
-        scores: What may be the scores.
-        named: Columns of P(label) that are named as the labels are, by names that say so.
-        proposals: The roles that only the cells of columns proposed.
-    """
-
-    columns: Columns
-    where: str
-    options: PredictionOptions
-    labels: list[str]
-    answers: list[str]
-    confident: list[str]
-    correct: list[str]
-    scores: list[_Scores]
-    named: Columns
-    proposals: tuple[Role, ...] = ()
-
-    @property
-    def doubts(self) -> list[str]:
-        """Sentences about the proposals."""
-        return [
-            describe_proposal(role.name, role, OPTION_BY_ROLE[role.name]) for role in self.proposals
-        ]
-
-    def add_proposal(self, role: Role, **changes: Any) -> PredictionRoles:
-        """Return the roles with one that only the cells of columns propose."""
-        return dataclasses.replace(self, proposals=(*self.proposals, role), **changes)
-
-    def list_unused(self) -> list[str]:
-        """Return the columns that have no role."""
-        used = {*self.labels, *self.answers, *self.confident, *self.correct}
-        for scores in self.scores:
-            used.update(scores.columns)
-        return [name for name in self.columns if name not in used]
-
-    def describe(self, taken: Mapping[str, tuple[str, ...]]) -> tuple[Role, ...]:
-        """Return the roles of the columns that were read, with the reasons."""
-        proposals = {role.columns: role for role in self.proposals}
-        options = (
-            self.options.label_column,
-            self.options.confidence_column,
-            self.options.correct_column,
-            *(listed_names(self.options.score_columns) or ()),
-        )
-        roles = []
-        for name, columns in taken.items():
-            if columns in proposals:
-                roles.append(dataclasses.replace(proposals[columns], name=name))
-            elif columns[0] in options:
-                roles.append(Role(name, columns, "option", "named by an option"))
-            else:
-                roles.append(Role(name, columns, "heading", "by its heading"))
-        return tuple(roles)
-
-    @property
-    def scored(self) -> bool:
-        """Whether there are scores."""
-        return bool(self.scores) or self.options.score_columns is not None
-
-
-def roles_of(columns: Columns, where: str, options: PredictionOptions) -> PredictionRoles:
-    """Find what the columns of a table may hold: by options and headings, or else by their cells."""
-    columns, options = by_class(columns, options)
-    answers = _called(columns, "answer")
-    for name in columns:
-        if make_heading_key(name) == "predictions" and _are_answers(columns[name]):
-            answers.append(name)
-    correct = _called(columns, "correct", options.correct_column)
-    labels = named_labels = _called(columns, "label", options.label_column)
-    if not named_labels and not correct:
-        # Items have further names for their labels.
-        labels = [name for name in columns if make_heading_key(name) in LABEL_HEADINGS]
-    unused = {name: columns[name] for name in columns if name not in (*labels, *answers)}
-    scores = _candidates(unused)
-    named: Columns = {}
-    if not scores and len(labels) == 1 and labels[0] in columns:
-        named = _named_by_labels(unused, columns[labels[0]])
-        scores = _candidates(named)
-    roles = PredictionRoles(
-        columns=columns,
-        where=where,
-        options=options,
-        labels=labels if scores or options.score_columns else named_labels,
-        answers=answers,
-        confident=_called(columns, "confidence", options.confidence_column),
-        correct=correct,
-        scores=scores,
-        named=named,
-    )
-    return _propose_roles(roles, labels)
-
-
-def _propose_roles(roles: PredictionRoles, labels: list[str]) -> PredictionRoles:
-    """Fill in the roles that no heading and no option names, where the cells of one column alone fit.
-
-    Args:
-        roles: The roles by headings and options.
-        labels: The columns that have a heading of labels, if there are scores.
-    """
-    # The first row of a table without a heading proposes nothing.
-    if is_first_row(list(roles.columns)):
-        return roles
-    contents = describe_contents(roles.columns)
-    if not roles.scored and not roles.confident and not roles.correct:
-        roles = _propose_scores(roles, labels, contents)
-    has_answers = bool(roles.answers) or bool(roles.confident)
-    if not roles.labels and not roles.correct and (roles.scored or has_answers):
-        roles = _propose_labels(roles, contents)
-    is_graded = bool(roles.correct) or len(roles.labels) == 1
-    if roles.confident and not roles.answers and not roles.correct and is_graded:
-        roles = _propose_answers(roles, contents)
-    if roles.answers and is_graded and not roles.scored and not roles.confident:
-        roles = _propose_confidence(roles, contents)
-    return roles
-
-
-def _propose_scores(
-    roles: PredictionRoles, labels: list[str], contents: Contents
-) -> PredictionRoles:
-    names = [name for name in roles.columns if name not in labels]
-    runs = find_complementary_columns(contents, names)
-    if len(runs) != 1:
-        return roles
-    scores = _Scores(runs[0], "probabilities")
-    role = Role("scores", runs[0], "content", "they add up to 1 in every row")
-    proposed = roles.add_proposal(role, scores=[scores], labels=labels)
-    if len(labels) != 1:
-        return proposed
-    return _name_scores(proposed)
-
-
-def _name_scores(roles: PredictionRoles) -> PredictionRoles:
-    """Give scores that only their cells proposed the classes in whose names their headings end."""
-    scores = roles.scores[0]
-    words = _words(roles.columns[roles.labels[0]])
-    classes = tuple(_ending(name, words) for name in scores.columns)
-    if not all(classes) or len({*classes}) < len(classes):
-        return roles
-    return dataclasses.replace(roles, scores=[dataclasses.replace(scores, class_names=classes)])
-
-
-def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    candidates = contents.list_classes(roles.list_unused())
-    if roles.answers:
-        answers = contents.get_cells(roles.answers[0])
-        candidates = [
-            name for name in candidates if have_same_values(contents.get_cells(name), answers)
-        ]
-    if len(candidates) > 1:
-        candidates = list_ending_columns(candidates, LABEL_HEADINGS)
-    if len(candidates) != 1:
-        return roles
-    (column,) = candidates
-    reason = f"its {contents[column].n_values} values repeat as labels do"
-    if roles.answers:
-        reason = f"it holds the values of {roles.answers[0]!r}"
-    roles = roles.add_proposal(Role("labels", (column,), "content", reason), labels=[column])
-    if len(roles.scores) == 1 and roles.scores[0].class_names is None:
-        return _name_scores(roles)
-    return roles
-
-
-def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    labels = contents.get_cells(roles.labels[0])
-    candidates = []
-    for name in contents.list_classes(roles.list_unused()):
-        if have_same_values(contents.get_cells(name), labels):
-            candidates.append(name)
-    if len(candidates) != 1:
-        return roles
-    reason = f"it holds the values of {roles.labels[0]!r}"
-    role = Role("answers", (candidates[0],), "content", reason)
-    return roles.add_proposal(role, answers=candidates)
-
-
-def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    fractions = [name for name in roles.list_unused() if contents[name].has_fractions]
-    if len(fractions) != 1:
-        return roles
-    role = Role(
-        "confidence", (fractions[0],), "content", "the only column of fractions from 0 to 1"
-    )
-    return roles.add_proposal(role, confident=fractions)
-
-
-def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:
-    """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
-    named = listed_names(options.score_columns) or ()
-    for name in list(columns):
-        first, is_meant = (
-            parse_cell(columns[name][0]),
-            name in named or make_heading_key(name) in USUAL["scores"],
-        )
-        if not pipeline_columns([first]) and not (is_meant and isinstance(first, dict)):
-            continue
-        cells = list(map(parse_cell, columns[name]))
-        made = pipeline_columns(cells)
-        if not made and is_meant and all(isinstance(cell, dict) for cell in cells):
-            kind = USUAL["scores"].get(make_heading_key(name))
-            prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
-            classes = dict.fromkeys(itertools.chain(*cells))
-            made = {f"{prefix}_{each}": [cell.get(each) for cell in cells] for each in classes}
-        if made and not made.keys() & columns.keys():
-            columns = {other: column for other, column in columns.items() if other != name} | made
-            options = options.replace(score_columns=None) if name in named else options
-    return columns, options
-
-
-def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
-    """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
-    words = {word: label for word, label in _words(labels).items() if not is_number(label)}
-    named = [(word, name) for name in columns if (word := _ending(name, words))]
-    try:
-        sums = sum(parse_numbers(columns[name], name) for _, name in named)
-    except ValueError:
-        return {}
-    once = 1 < len(named) == len(dict(named))
-    adds_up = once and any(np.allclose(sums, whole, atol=0.02 * whole) for whole in (1, 100))
-    return {f"p_{word}": columns[name] for word, name in named} if adds_up else {}
-
-
-def _met(column: Iterable[Any]) -> Iterable[Any]:
-    """Return the values of a column, each once where Arrow or numpy tell that without a look at each."""
-    once = isinstance(column, LazyArrowColumn) or (
-        isinstance(column, np.ndarray) and column.dtype != object
-    )
-    return factorize(column)[1] if once else column
-
-
-def _words(labels: Iterable[Any]) -> dict[str, str]:
-    """Return the labels that are texts by what they say."""
-    words = dict.fromkeys(label for label in _met(labels) if isinstance(label, (str, bool)))
-    return {fold_name(str(label)): str(label).strip() for label in words}
-
-
-def _ending(name: str, words: Mapping[str, str]) -> str:
-    """Return the label that the name of a column is, or ends in or begins with: "P(good)", "good_prob"; "" for none."""
-    borders = [place for place, sign in enumerate(name) if sign in " _.:-()"]
-    parts = [
-        name,
-        *(name[place + 1 :].rstrip(")") for place in borders),
-        *(name[:place] for place in borders[::-1]),
-    ]
-    return next((words[part] for part in map(fold_name, parts) if part in words), "")
-
-
 def _settled(scores: str | None) -> str | None:
     """Return what the scores are once percentages are fractions."""
     return "probabilities" if scores == "percentages" else scores
@@ -719,7 +447,7 @@ def _settled(scores: str | None) -> str | None:
 
 def _scored(
     roles: PredictionRoles,
-) -> tuple[_Scores, NDArray[Any] | list[list[float]], str | None, str]:
+) -> tuple[ScoreColumns, NDArray[Any] | list[list[float]], str | None, str]:
     """Return the columns of scores, the scores, their kind, and what was done to them."""
     chosen = _chosen_scores(roles)
     kind = _settled(roles.options.scores) or chosen.kind
@@ -759,7 +487,7 @@ def _as_fractions(table: Any, roles: PredictionRoles, kind: str | None, shown: s
         np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1
     ):
         raise OptionError(
-            f"Expected fractions from 0 to 1 in {shown} of {roles.where}, but got {table.max():g}: where these are "
+            f"Expected fractions from 0 to 1 in {shown} of {roles.source_name}, but got {table.max():g}: where these are "
             "percentages, say scores=percentages.",
             option="scores",
         )
@@ -789,37 +517,7 @@ def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
 # ------------------------------------------------------------------------------------------------------------- columns
 
 
-@dataclasses.dataclass(frozen=True)
-class _Scores:
-    """Columns of scores: one that holds lists, or one per class with the class that each names."""
-
-    columns: tuple[str, ...]
-    kind: str | None
-    class_names: tuple[str, ...] | None = None
-
-
-def _candidates(columns: Columns) -> list[_Scores]:
-    """Return what may be the scores by its name."""
-    single = [
-        _Scores((name,), USUAL["scores"][make_heading_key(name)])
-        for name in _called(columns, "scores")
-    ]
-    single += [
-        _Scores((name,), "probabilities")
-        for name in _called(columns, "confidence")
-        if _are_rows(columns[name])
-    ]
-    taken = {name for scores in single for name in scores.columns}
-    groups: dict[str, dict[str, str]] = {}
-    for name in columns:
-        prefix, label = parse_class_column(name)
-        if prefix is not None and name not in taken:
-            groups.setdefault(prefix, {})[label] = name
-    several = [(CLASS_COLUMNS[prefix], group) for prefix, group in groups.items() if len(group) > 1]
-    return single + [_Scores(tuple(group.values()), kind, tuple(group)) for kind, group in several]
-
-
-def _in_order(scores: _Scores, where: str) -> _Scores:
+def _in_order(scores: ScoreColumns, where: str) -> ScoreColumns:
     """Return columns that are numbered in the order of their numbers."""
     names = scores.class_names or ("",)
     if not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
@@ -835,9 +533,9 @@ def _in_order(scores: _Scores, where: str) -> _Scores:
     return dataclasses.replace(scores, columns=columns, class_names=names)
 
 
-def _chosen_scores(roles: PredictionRoles) -> _Scores:
+def _chosen_scores(roles: PredictionRoles) -> ScoreColumns:
     """Return the scores that an option names, or else the only ones."""
-    columns, where, options = roles.columns, roles.where, roles.options
+    columns, where, options = roles.columns, roles.source_name, roles.options
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ("",))
         for name in names:
@@ -848,9 +546,9 @@ def _chosen_scores(roles: PredictionRoles) -> _Scores:
         stated = USUAL["scores"].get(make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
         kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
-        return _Scores(names, kind, class_names)
+        return ScoreColumns(names, kind, class_names)
     unlabeled = {name: columns[name] for name in columns if name not in roles.labels}
-    candidates = fitting = roles.scores or _candidates(
+    candidates = fitting = roles.scores or list_score_columns(
         unlabeled
     )  # answers in their place are refused as such
     if options.scores is not None:
@@ -927,7 +625,7 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
 
 
 def _class_names(
-    scores: _Scores, table: Any, given: Sequence[str] | None, where: str
+    scores: ScoreColumns, table: Any, given: Sequence[str] | None, where: str
 ) -> tuple[tuple[str, ...] | None, Any]:
     """Return the names of the classes, and the scores in their order: given names are matched with those of columns."""
     if given is None:
@@ -1039,7 +737,7 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
 
 def _confidence(roles: PredictionRoles) -> Predictions:
     """Read the confidence in given answers, and whether they were right."""
-    columns, where, options = roles.columns, roles.where, roles.options
+    columns, where, options = roles.columns, roles.source_name, roles.options
     name = one_column(
         roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where
     )
@@ -1096,7 +794,7 @@ def correctness(roles: PredictionRoles) -> tuple[NDArray[np.bool_], tuple[str, .
         (N,) whether the answer was right; the column that says it, or those of answers and of labels; and a
         sentence where another order of the classes would fit far better, or "".
     """
-    columns, where, correct = roles.columns, roles.where, roles.correct
+    columns, where, correct = roles.columns, roles.source_name, roles.correct
     labels, answers = roles.labels, roles.answers
     if not correct and len(answers) == 1 and len(labels) == 1:
         right, doubt = _agreement(columns, answers[0], labels[0], where)
@@ -1132,9 +830,9 @@ def _agreement(
 ) -> tuple[NDArray[np.bool_], str]:
     """Return whether an answer names the class that the label names; and the doubt, or ""."""
     both = {f"the column {name!r} of {where}": columns[name] for name in (answer, label)}
-    labeled, said = _words(columns[label]), _words(columns[answer])
+    labeled, said = list_words(columns[label]), list_words(columns[answer])
     if len(said) == len(
-        {each for each in _met(columns[answer]) if isinstance(each, str)}
+        {each for each in iterate_distinct(columns[answer]) if isinstance(each, str)}
     ):  # POSITIVE is positive
         spelled = {said[word]: labeled[word] for word in said.keys() & labeled.keys()}
         codes, met = factorize(columns[answer])
@@ -1178,16 +876,18 @@ def without_scores(roles: PredictionRoles) -> Predictions | None:
 
     Example:
         >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
-        >>> found = without_scores(roles_of(columns, "log.jsonl", PredictionOptions()))
+        >>> found = without_scores(find_prediction_roles(columns, "log.jsonl", PredictionOptions()))
         >>> found.references.tolist(), found.predictions.tolist()
         ([True, False], [1.0, 1.0])
-        >>> without_scores(roles_of({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", PredictionOptions()))
+        >>> without_scores(find_prediction_roles({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", PredictionOptions()))
     """
     columns, answers = roles.columns, roles.answers
-    if roles.scored or roles.confident or len(answers) > 1 or not (answers or roles.correct):
+    if roles.is_scored or roles.confident or len(answers) > 1 or not (answers or roles.correct):
         return None
-    is_models = UNREAD in columns or any(
-        make_heading_key(name) in GIVEN_ANSWERS for name in answers
+    is_models = (
+        UNREAD in columns
+        or roles.is_proposed("answers")
+        or any(make_heading_key(name) in GIVEN_ANSWERS for name in answers)
     )
     if not roles.correct and (len(roles.labels) != 1 or not is_models):
         return None
@@ -1195,37 +895,15 @@ def without_scores(roles: PredictionRoles) -> Predictions | None:
     return _of_answers(roles, np.ones(n_rows), {}, answers_once=True)
 
 
-def _are_rows(column: Column) -> bool:
-    """Tell whether a column holds lists of numbers."""
-    return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
-
-
-def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
-    """Return the column that is named for something, or those of a usual name of it."""
-    return (
-        [named]
-        if named is not None
-        else [name for name in columns if make_heading_key(name) in USUAL[what]]
-    )
-
-
-def _are_answers(column: Column) -> bool:
-    """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
-    values = _typed(column)
-    if all(isinstance(value, str) for value in values):
-        return not any(isinstance(parse_cell(value), list) for value in values)
-    return all(_is_answer(value) and not isinstance(value, str) for value in values)
-
-
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
-    values = _typed(column)
+    values = to_typed_values(column)
     texts = bool(values) and isinstance(values[0], str)
     lists = texts and all(isinstance(parse_cell(value), list) for value in values)
     check_all(
         values,
         lambda value: (
             isinstance(value, str) == texts
-            and _is_answer(value)
+            and is_answer(value)
             and not lists
             and (texts or abs(value) < 2**63)
         ),
@@ -1233,17 +911,3 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
         unit="item",
     )
     return values if texts else np.asarray(values, dtype=np.int64)
-
-
-def _typed(column: Column) -> list[Any]:
-    """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    if not any(values) or not all(
-        isinstance(value, str) and (not value or is_number(value)) for value in values
-    ):
-        return values
-    return [float(value) if value else float("nan") for value in values]
-
-
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, (str, int)) or (is_number(value) and float(value).is_integer())

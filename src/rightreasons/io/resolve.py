@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
+import numpy as np
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, format_list, label_rows
@@ -21,7 +22,9 @@ from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
 from rightreasons.io.columns import (
     Columns,
+    in_expression,
     labels_of,
+    nested_fields,
     one_label_each,
     values_of,
     with_nested,
@@ -33,15 +36,19 @@ from rightreasons.io.headings import (
     make_heading_key,
 )
 from rightreasons.io.opened_columns import get_columns, list_named_columns, name_source
-from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
-from rightreasons.io.predictions import (
-    GIVEN_ANSWERS,
-    find_predictions,
-    roles_of,
-    without_scores,
+from rightreasons.io.options import (
+    CheckOptions,
+    ChoiceOptions,
+    LookOptions,
+    PredictionOptions,
+    ScoreOptions,
+    TextOptions,
 )
+from rightreasons.io.prediction_proposals import find_prediction_roles
+from rightreasons.io.prediction_roles import GIVEN_ANSWERS
+from rightreasons.io.predictions import Predictions, find_predictions, without_scores
 from rightreasons.io.reading import Described, as_table, described
-from rightreasons.io.roles import Role, Roles
+from rightreasons.io.roles import Role, Roles, add_role_columns
 from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_columns
 from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.tables import choice_form, known_form, whole_number
@@ -67,6 +74,8 @@ class Resolution(Result):
         readable: Whether it can be read.
         row_doubts: What the checks of the rows found; see `check_rows`.
         unused: The columns of few values that are not used, with their counts, in a sentence; "" for none.
+        comparison: The expression that compares the answers with the labels, if only their cells propose which columns
+            they are; "" otherwise.
     """
 
     kind: str
@@ -80,6 +89,7 @@ class Resolution(Result):
     readable: bool = True
     row_doubts: tuple[RowDoubt, ...] = ()
     unused: str = ""
+    comparison: str = ""
 
 
 def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
@@ -150,7 +160,8 @@ def _resolve(description: Described) -> Resolution:
     fields["doubts"] = (*fields.get("doubts", ()), *unlabeled)
     if kind != "question_answering":
         rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
-        fields["row_doubts"] = tuple(check_rows(rows))
+        settled = description.options(LookOptions()).settled_checks
+        fields["row_doubts"] = tuple(check_rows(rows, settled))
         fields["unused"] = describe_unused_columns(rows)
     return Resolution(kind=kind, **fields)
 
@@ -190,7 +201,8 @@ def _find_kind(
     item_kind = "classification" if is_text else "multiple_choice"
     if given.get("kind") == "items":
         return item_kind
-    is_described = form is not None or bool(given)
+    # What is settled about rows says nothing about columns.
+    is_described = form is not None or bool(given.keys() - set(CheckOptions.list_names()))
     if not is_described and _has_answers_alone(columns):
         return "predictions"
     options = description.options(PredictionOptions())
@@ -211,11 +223,11 @@ def _has_predictions(
 ) -> bool:
     """Return whether a table has scores, a confidence, or graded answers."""
     try:
-        roles = roles_of(columns, table_name, options)
+        roles = find_prediction_roles(columns, table_name, options)
         if roles.proposals and form is not None:
             # The known headings of a format say more than numbers that add up to 1.
             return False
-        return roles.scored or bool(roles.confident) or without_scores(roles) is not None
+        return roles.is_scored or bool(roles.confident) or without_scores(roles) is not None
     except ValueError:
         # "correct" may be the right choice of an item.
         return form is None
@@ -233,7 +245,24 @@ def _read_predictions(description: Described, columns: Columns, table_name: str)
         "items": _list_rows(columns),
         "doubts": tuple(_describe_order(predictions.mapping, options.label_names)),
         "outcomes": judge_predictions(predictions),
+        "comparison": _describe_comparison(predictions),
     }
+
+
+def _describe_comparison(predictions: Predictions) -> str:
+    """Return the expression that compares proposed answers with labels; "" if there are none, or it errs."""
+    columns = predictions.taken.get("right", ())
+    is_proposed = any(
+        role.name == "right" and role.source == "content" for role in predictions.roles
+    )
+    if not is_proposed or len(columns) != 2:
+        return ""
+    answers, labels = (predictions.columns[name] for name in columns)
+    # Labels may be spelled otherwise than answers, which an expression does not know.
+    is_equal = [answer == label for answer, label in zip(answers, labels, strict=True)]
+    if not np.array_equal(is_equal, np.asarray(predictions.references)):
+        return ""
+    return f"{{{{ {in_expression(columns[0])} == {in_expression(columns[1])} }}}}"
 
 
 def _read_texts(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
@@ -247,6 +276,7 @@ def _read_texts(description: Described, parts: tables.Parts, table_name: str) ->
         tables.read_text_labels(parts, options.replace(require_labels=True), table_name)
         raise
     roles = next(iter(roles_by_part.values()))
+    parts = add_role_columns(parts, roles_by_part)
     doubts = list(roles.doubts)
     # Every split is opened, so that nothing is shown that a command would then refuse.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=_name_columns(options, roles))
@@ -256,7 +286,7 @@ def _read_texts(description: Described, parts: tables.Parts, table_name: str) ->
     label_names: tuple[str, ...] = ()
     label = roles.get("label")
     if label is None:
-        doubts += _describe_missing_labels(roles, column_names)
+        doubts += _describe_missing_labels(roles, _list_leaves(next(iter(parts.values()))))
     else:
         column = label.columns[0]
         rows_by_part = []
@@ -288,6 +318,18 @@ def _name_columns(options: TextOptions, roles: Roles) -> TextOptions:
         if role.source == "content":
             proposals[options_by_role[role.name]] = role.columns[0]
     return options.replace(**proposals) if proposals else options
+
+
+def _list_leaves(table: datasets.Dataset) -> list[str]:
+    """Return the columns of a table; in place of one of objects, the fields in it."""
+    fields = nested_fields(table.features)
+    names: list[str] = []
+    for name in table.column_names:
+        inner = [field for field in fields if field.startswith(f"{name}.")]
+        # A field that holds fields is no leaf.
+        leaves = [field for field in inner if not any(f.startswith(f"{field}.") for f in inner)]
+        names += leaves or [name]
+    return list(dict.fromkeys(names))
 
 
 def _describe_missing_labels(roles: Roles, column_names: Sequence[str]) -> list[str]:

@@ -15,8 +15,21 @@ from typing import TYPE_CHECKING, Literal
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import format_list
 from rightreasons.core.results import Result
-from rightreasons.io.columns import all_found, describe_missing_heading, named_column
-from rightreasons.io.contents import Contents, describe_contents
+from rightreasons.io.columns import (
+    all_found,
+    cells_in,
+    describe_missing_heading,
+    named_column,
+    nested_fields,
+    with_nested,
+)
+from rightreasons.io.contents import (
+    MAX_SAMPLED_ROWS,
+    Contents,
+    describe_contents,
+    sample_rows,
+    spread_fields,
+)
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
     PAIR_HEADINGS,
@@ -122,7 +135,7 @@ def find_text_roles(
         [('text', ('本文',), 'the only column of texts'), ('label', ('極性',), 'the only column of classes, 2 of them')]
     """
     # The rows of one split show what the columns of all splits hold.
-    contents = describe_contents(next(iter(parts.values())))
+    contents = _describe_columns_and_fields(next(iter(parts.values())))
     roles = {}
     for split, table in parts.items():
         finder = _TextRoleFinder(table, contents, options, source_name, propose_labels)
@@ -131,6 +144,30 @@ def find_text_roles(
             tuple(role for role in (*texts, *labels) if role is not None), tuple(finder.doubts)
         )
     return roles
+
+
+def add_role_columns(
+    parts: Mapping[str, datasets.Dataset], roles: Mapping[str, Roles]
+) -> dict[str, datasets.Dataset]:
+    """Return the tables with the fields of objects that have a role as columns."""
+    tables = {}
+    for split, table in parts.items():
+        names = [name for role in roles[split].roles for name in role.columns]
+        tables[split] = with_nested(table, names)
+    return tables
+
+
+def _describe_columns_and_fields(table: datasets.Dataset) -> Contents:
+    """Describe the columns of a table, and the fields of objects in them by their dotted names."""
+    fields = nested_fields(table.features)
+    if not fields:
+        return describe_contents(table)
+    # Fields are read row by row, so that only a sample of the rows is.
+    arrow = table.with_format("arrow")[:]
+    if len(table) > MAX_SAMPLED_ROWS:
+        arrow = arrow.take(sample_rows(len(table)))
+    columns = {name: cells_in(arrow.column(name)) for name in arrow.column_names}
+    return describe_contents({**columns, **spread_fields(columns, in_lists=True)})
 
 
 def warn_of_doubts(doubts: Iterable[str]) -> None:
@@ -156,10 +193,11 @@ def describe_proposal(subject: str, role: Role, *options: str) -> str:
     if len(role.columns) > 4:
         columns += f" and {len(role.columns) - 4:,} more"
     verb = "are" if len(role.columns) > 1 else "is"
+    question = "which columns hold" if len(role.columns) > 1 else "which column holds"
     remedy = " and ".join(f"`{option}`" for option in options)
     remedy += " name others" if len(options) > 1 else " names another"
     return (
-        f"No heading says which column holds the {subject}, so {columns} {verb} taken "
+        f"No heading says {question} the {subject}, so {columns} {verb} taken "
         f"({role.reason}): {remedy}."
     )
 
@@ -179,8 +217,12 @@ class _TextRoleFinder:
         self.names = list(table.column_names)
         # The first row of a table without a heading proposes nothing.
         self.known_names: list[str] = []
+        self.field_names: list[str] = []
         if not is_first_row(self.names):
             self.known_names = list(filter(contents.__contains__, self.names))
+            self.field_names = list(
+                filter(contents.__contains__, nested_fields(self.table.features))
+            )
         self.contents = contents
         self.options = options
         self.source_name = source_name
@@ -284,7 +326,7 @@ class _TextRoleFinder:
 
     def _propose_pair(self, texts: Sequence[str]) -> tuple[Role, ...]:
         """Return two columns of texts of similar length as the texts of pairs, in the order of the columns."""
-        ordered = sorted(texts, key=self.names.index)
+        ordered = sorted(texts, key=[*self.names, *self.field_names].index)
         pair = Role("texts of pairs", tuple(ordered), "content", "the only two columns of texts")
         sentence = describe_proposal("texts", pair, "text_column", "text_pair_column")
         self.doubts.append(sentence)
@@ -355,11 +397,14 @@ class _TextRoleFinder:
         return (role,)
 
     def _list_texts(self, candidates: Sequence[str]) -> list[str]:
-        return self.contents.list_texts(filter(self.known_names.__contains__, candidates))
+        texts = self.contents.list_texts(filter(self.known_names.__contains__, candidates))
+        # Fields of objects are what no column is.
+        return texts or self.contents.list_texts(self.field_names)
 
     def _list_classes(self) -> list[str]:
         named = (self.options.text_column, self.options.text_pair_column)
-        return self.contents.list_classes(name for name in self.known_names if name not in named)
+        classes = self.contents.list_classes(name for name in self.known_names if name not in named)
+        return classes or self.contents.list_classes(self.field_names)
 
     def _make_missing_error(
         self, subject: str, headings: Sequence[str], option: str, candidates: Sequence[str]
@@ -370,7 +415,7 @@ class _TextRoleFinder:
             question = f", of which {_quote_names(candidates)} may hold them"
         return OptionError(
             f"Expected a column with the {subject} in {self.source_name}, such as {', '.join(headings[:3])}, but its "
-            f"columns are {format_list(self.names)}{question}; name it with "
+            f"columns are {format_list([*self.names, *self.field_names])}{question}; name it with "
             f"{option}={describe_missing_heading(self.table)}.",
             option=option,
         )

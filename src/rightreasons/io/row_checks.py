@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import datasets
 import numpy as np
@@ -26,6 +26,7 @@ from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.io.arrow_tables import read_values
 from rightreasons.io.columns import arrow_of, in_expression
+from rightreasons.io.group_tests import is_failing_group
 from rightreasons.io.row_codes import (
     MIN_COPIES,
     MIN_ROWS,
@@ -37,6 +38,7 @@ from rightreasons.io.row_codes import (
     encode_normalized_texts,
     encode_rows,
     find_copies,
+    find_first_rows,
     find_labeled,
     mark_first,
     normalize_texts,
@@ -136,13 +138,19 @@ class Outcomes:
 
     Attributes:
         is_correct: (M,) whether the answer to each labeled row is correct.
+        rows: (M,) numbers of the labeled rows; None if all rows are labeled.
         gold: (M,) gold classes of the labeled rows; None if only correctness is known.
+        labels: (M,) gold labels as numbers that `answers` share; None if only correctness is known.
+        answers: (M,) the answers to the labeled rows, as numbers of labels; None like `labels`.
         n_classes: Number of classes; 0 if it differs between items.
         order_doubt: The sentence of `suggest_class_order`, "" if no other order fits better.
         is_stored: Whether the answers come from a file, which somebody may have filtered.
     """
 
     is_correct: NDArray[np.bool_]
+    rows: NDArray[np.int64] | None = None
+    labels: NDArray[np.int64] | None = None
+    answers: NDArray[np.int64] | None = None
     gold: NDArray[np.int64] | None = None
     n_classes: int = 0
     order_doubt: str = ""
@@ -472,6 +480,36 @@ def check_class_order(table: RowTable) -> RowDoubt | None:
     )
 
 
+def check_failing_group(table: RowTable) -> RowDoubt | None:
+    """Find a value of an unused column whose rows have labels that fit the answers no better than chance.
+
+    Rows that their annotators rejected are of this kind, whatever the language of their status. A group of hard items
+    is not: a model that is worse on it is still better than chance.
+    """
+    outcomes = table.outcomes
+    if outcomes is None or outcomes.labels is None or outcomes.answers is None:
+        return None
+    # One of several systems may be poor.
+    if check_long_format(table) is not None:
+        return None
+    n_groups = sum(map(len, table.unused.values()))
+    for column, value, in_group in _iterate_groups(table):
+        mask = in_group if outcomes.rows is None else in_group[outcomes.rows]
+        if not is_failing_group(outcomes.labels, outcomes.answers, mask, n_tests=n_groups):
+            continue
+        remaining = [other for other in table.unused[column] if other != value]
+        return RowDoubt(
+            "failing_group",
+            f"The answers to {int(mask.sum()):,} rows in which {column!r} is {shorten(value, 30)!r} "
+            f"are correct in {outcomes.is_correct[mask].mean():.0%}, no more often than by chance, "
+            f"and in {outcomes.is_correct[~mask].mean():.0%} of the others. Do these labels count?",
+            int(in_group.sum()),
+            remedy=f'--where "{format_exclusion(table.data, column, [value], remaining)}" leaves '
+            "them out.",
+        )
+    return None
+
+
 def check_selected_outcomes(table: RowTable) -> RowDoubt | None:
     """Find a file of errors alone, or of correct answers alone."""
     outcomes = table.outcomes
@@ -518,6 +556,7 @@ def check_single_class(table: RowTable) -> RowDoubt | None:
 CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
     "rejected_rows": check_rejected_rows,
     "long_format": check_long_format,
+    "failing_group": check_failing_group,
     "constant_text": check_constant_text,
     "several_labels": check_several_labels,
     "class_order": check_class_order,
@@ -609,6 +648,24 @@ def shorten(text: str, length: int = 60) -> str:
 
 
 # ------------------------------------------------------------------------------- private
+
+
+def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Yield the rows of each value of the unused columns, apart from columns that say which answers are correct."""
+    outcomes = table.outcomes
+    if outcomes is None:
+        return
+    for column in table.unused:
+        codes = table.encode(column)
+        labeled = codes if outcomes.rows is None else codes[outcomes.rows]
+        # If each value has one outcome, the column was made from the answers.
+        if count_codes(combine_codes(labeled, outcomes.is_correct.astype(np.int64))) == count_codes(
+            labeled
+        ):
+            continue
+        for row in find_first_rows(codes):
+            value = table.data[int(row)][column]
+            yield column, "" if value is None else str(value), codes == codes[row]
 
 
 def _get_unit(table: RowTable) -> tuple[str, Codes]:

@@ -1,6 +1,7 @@
 """Sources of rows before they are opened: which rows are meant, and which values make arms.
 
-`add_row_options` adds `--where` to a source; `list_values` lists what `--by` makes arms of.
+`add_row_options` adds `--where` to a source; `list_values` lists what `--by` makes arms of;
+`add_settled_checks` reads which doubts about rows a data.yaml says are settled.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import datasets
 
 from rightreasons.core.errors import OptionError
 from rightreasons.io.columns import named_column, values_of
-from rightreasons.io.options import RowOptions
+from rightreasons.io.options import AuditOptions, CheckOptions, RowOptions
 from rightreasons.io.reading import as_table, described
 
 MAX_ARMS = 20
@@ -37,6 +38,22 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
         return source
     description = described(source)
     return dataclasses.replace(description, given={**description.given, **changes})
+
+
+def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
+    """Return the options of an audit with the checks of rows that its data.yaml says are settled.
+
+    Args:
+        options: The options; checks that they name come before those of a data.yaml.
+        *sources: The data and the predictions, None for none.
+    """
+    if options.settled_checks:
+        return options
+    for source in sources:
+        settled = described(source).options(CheckOptions()).settled_checks
+        if settled:
+            return options.replace(settled_checks=settled)
+    return options
 
 
 def list_values(source: Any, column: str) -> list[Any]:

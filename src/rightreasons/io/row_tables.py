@@ -7,16 +7,20 @@ says which predictions of a file are correct.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
 import numpy as np
+from numpy.typing import NDArray
 
-from rightreasons.io.columns import with_nested
+from rightreasons.core.ordering import factorize
+from rightreasons.io.columns import in_expression, with_nested
 from rightreasons.io.headings import ID_HEADINGS, TEXT_HEADINGS, find_usual_column
 from rightreasons.io.logs import UNREAD
-from rightreasons.io.predictions import USUAL, Predictions
+from rightreasons.io.prediction_roles import USUAL
+from rightreasons.io.predictions import Predictions
 from rightreasons.io.row_checks import Outcomes, RowRoles, RowTable
 from rightreasons.io.tables import TEST_SPLITS
 
@@ -24,6 +28,8 @@ TEXT_ROLES = ("text", "text pair", "prompt", "choices")
 """What `look` calls the columns that make up the input of a model."""
 
 LABEL_ROLES = ("label", "labels")
+
+_COMPARISON = re.compile(r"\{\{ (.+) == (.+) \}\}")
 
 Found = Mapping[str, Sequence[str]]
 """What is read -> the columns that it is read from, as `Resolution.columns`."""
@@ -94,21 +100,54 @@ def judge_predictions(read: Predictions) -> Outcomes | None:
     # Of given answers, only correctness is known.
     if read.kind == "confidence":
         correct = references.astype(np.bool_)
-        return Outcomes(correct, order_doubt=read.doubt, is_stored=True)
+        answers, labels = _encode_answers(read)
+        return Outcomes(
+            correct, labels=labels, answers=answers, order_doubt=read.doubt, is_stored=True
+        )
     is_labeled = references >= 0
-    predicted = predict_classes(read.predictions)
+    predicted = predict_classes(read.predictions)[is_labeled]
     gold = references[is_labeled].astype(np.int64)
     n_classes = 0
     # Items of different numbers of choices have no classes.
     if isinstance(read.predictions, np.ndarray):
         n_classes = 2 if read.predictions.ndim == 1 else read.predictions.shape[1]
     return Outcomes(
-        is_correct=predicted[is_labeled] == gold,
+        is_correct=predicted == gold,
+        rows=np.flatnonzero(is_labeled),
+        labels=gold,
+        answers=predicted,
         gold=gold,
         n_classes=n_classes,
         order_doubt=read.doubt,
         is_stored=True,
     )
+
+
+def _encode_answers(
+    read: Predictions,
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """Return (N,) the answers and the labels of graded answers, as numbers of the labels; None if one is unknown."""
+    names = read.taken.get("right", ())
+    if len(names) == 1:
+        names = _parse_comparison(names[0], read.columns)
+    if len(names) != 2:
+        return None, None
+    cells = [read.columns[name] for name in names]
+    label_codes, labels = factorize(cells[1])
+    number_by_label = {str(label): number for number, label in enumerate(labels)}
+    answer_codes, answers = factorize(cells[0])
+    # Words that no label is agree with none.
+    numbers = [number_by_label.get(str(answer), -1) for answer in answers]
+    return np.array(numbers, dtype=np.int64)[answer_codes], np.asarray(label_codes)
+
+
+def _parse_comparison(expression: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of answers and of labels that an expression such as `look` writes compares; () for others."""
+    match = _COMPARISON.fullmatch(expression)
+    name_by_term = {in_expression(name): name for name in names}
+    if match is None or not set(match.groups()) <= name_by_term.keys():
+        return ()
+    return tuple(name_by_term[term] for term in match.groups())
 
 
 def predict_classes(scores: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

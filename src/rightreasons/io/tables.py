@@ -64,7 +64,7 @@ from rightreasons.io.options import (
     TextOptions,
 )
 from rightreasons.io.reading import NAMES_OF_SPLITS, as_table, described
-from rightreasons.io.roles import Roles, find_text_roles, warn_of_doubts
+from rightreasons.io.roles import Roles, add_role_columns, find_text_roles, warn_of_doubts
 from rightreasons.io.row_codes import find_repeats
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
@@ -273,6 +273,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         )
     # Labels that are not required are read where options or headings say so.
     roles, labels = read_text_labels(tables, options, name, propose_labels=options.require_labels)
+    tables = add_role_columns(tables, roles)
     warn_of_doubts(next(iter(roles.values())).doubts)
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
@@ -570,6 +571,7 @@ def read_text_labels(
         The roles in each split, and the labels of each split that has some. The classes are those of all splits.
     """
     roles = find_text_roles(tables, options, name, propose_labels=propose_labels)
+    tables = add_role_columns(tables, roles)
     labeled = {}
     for part, found_roles in roles.items():
         label = found_roles.get_column("label")

@@ -13,6 +13,7 @@ from rightreasons.core.options import Options, QuestionOptions, check_options, f
 from rightreasons.core.sentences import format_value
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.options import AuditOptions, StoredOptions
+from rightreasons.io.row_sources import add_settled_checks
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.report.earlier import EarlierReport, read_earlier
@@ -176,7 +177,13 @@ def parse_request(
     model, dataset, predictions = resolve_inputs(
         model, dataset, predictions, request.stored, request.prompt
     )
-    return dataclasses.replace(request, model=model, dataset=dataset, predictions=predictions)
+    return dataclasses.replace(
+        request,
+        model=model,
+        dataset=dataset,
+        predictions=predictions,
+        general=add_settled_checks(request.general, dataset, predictions),
+    )
 
 
 def _join_names(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,19 +112,23 @@ def judge_answers(context: AuditContext) -> Outcomes | None:
     # Only labeled items can be correct or incorrect.
     scores = context.scores(split)
     labels = split.labels[split.labeled]
+    rows = np.flatnonzero(split.labeled)
     is_stored = context.stored is not None
     order_doubt = ""
     if context.stored is not None:
         order_doubt = context.stored.order_doubt
     if context.task == "confidence":
-        return Outcomes(labels == 1, order_doubt=order_doubt, is_stored=is_stored)
+        return Outcomes(labels == 1, rows=rows, order_doubt=order_doubt, is_stored=is_stored)
     predicted = scores.predicted[split.labeled]
     if context.task == "multiple_choice" or isinstance(scores.logits, Ragged):
-        return Outcomes(predicted == labels, is_stored=is_stored)
+        return Outcomes(predicted == labels, rows=rows, is_stored=is_stored)
     # A model numbers its classes, which the labels of the data may call otherwise.
     names = context.label_names or ()
     return Outcomes(
         is_correct=predicted == labels,
+        rows=rows,
+        labels=np.asarray(labels, dtype=np.int64),
+        answers=np.asarray(predicted, dtype=np.int64),
         gold=np.asarray(labels, dtype=np.int64),
         n_classes=len(names),
         order_doubt=order_doubt or doubt_class_order(context),

@@ -1,0 +1,278 @@
+"""Roles of the columns of predictions that no heading says: their cells propose them, and a line tells so.
+
+`find_prediction_roles` returns the roles by options and headings, and fills in those for which the cells of a single
+column, or of a single pair, fit: numbers that add up to 1 are scores, two columns of one set of classes that agree are
+labels and answers. Which of these are the labels does not change the accuracy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.io.cells import parse_cell, parse_list
+from rightreasons.io.columns import Columns
+from rightreasons.io.contents import (
+    Contents,
+    describe_contents,
+    find_complementary_columns,
+    have_same_values,
+    measure_agreement,
+    spread_fields,
+)
+from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
+from rightreasons.io.options import PredictionOptions
+from rightreasons.io.prediction_roles import (
+    PredictionRoles,
+    ScoreColumns,
+    find_named_roles,
+    list_words,
+    match_headings,
+    spread_objects,
+)
+from rightreasons.io.roles import Role
+
+MIN_PURITY = 0.98
+"""Share of rows in which the largest score decides a value that is the answer, and not the label."""
+
+
+def find_prediction_roles(
+    columns: Columns, source_name: str, options: PredictionOptions
+) -> PredictionRoles:
+    """Find what the columns of a table may hold: by options and headings, or else by their cells.
+
+    Args:
+        columns: Column by name.
+        source_name: The name of the table, for errors.
+        options: Options that name columns.
+
+    Example:
+        >>> columns = {"正解": ["良", "悪", "良", "悪"] * 4, "予測": ["良", "悪", "良", "良"] * 4}
+        >>> roles = find_prediction_roles(columns, "eval.csv", PredictionOptions())
+        >>> roles.labels, roles.answers
+        (['正解'], ['予測'])
+    """
+    roles = find_named_roles(columns, source_name, options)
+    # The first row of a table without a heading proposes nothing.
+    if is_first_row(list(roles.columns)):
+        return roles
+    # An option may have made a column of a field.
+    fields = {
+        name: column
+        for name, column in spread_fields(roles.columns).items()
+        if name not in roles.columns
+    }
+    proposed = propose_roles(dataclasses.replace(roles, columns={**roles.columns, **fields}))
+    return _drop_unused_fields(proposed, fields)
+
+
+def propose_roles(roles: PredictionRoles) -> PredictionRoles:
+    """Fill in the roles that no heading and no option names, if the cells of one column alone fit.
+
+    Args:
+        roles: The roles by headings and options.
+    """
+    contents = describe_contents(roles.columns)
+    if not roles.is_scored and not roles.confident and not roles.correct:
+        roles = _propose_scores(roles, contents)
+    # Objects of scores were replaced by a column per class.
+    if roles.objects:
+        contents = describe_contents(roles.columns)
+    has_answers = bool(roles.answers) or bool(roles.confident)
+    if not roles.labels and not roles.correct and (roles.is_scored or has_answers):
+        roles = _propose_labels(roles, contents)
+    # A heading of labels says that the table holds items.
+    if not roles.label_headings and not roles.answers and not roles.correct and not roles.is_scored:
+        roles = _propose_labels_and_answers(roles, contents)
+
+    is_graded = bool(roles.correct) or len(roles.labels) == 1
+    if roles.confident and not roles.answers and not roles.correct and is_graded:
+        roles = _propose_answers(roles, contents)
+    if roles.answers and is_graded and not roles.is_scored and not roles.confident:
+        roles = _propose_confidence(roles, contents)
+    return roles
+
+
+# ---------------------------------------------------------------------------------- scores
+
+
+def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    names = [name for name in roles.columns if name not in roles.label_headings]
+    runs = find_complementary_columns(contents, names)
+    shares = [name for name in names if contents[name].has_shares]
+    if len(runs) + len(shares) != 1:
+        return roles
+    if shares:
+        return _propose_shares(roles, shares[0])
+    scores = ScoreColumns(runs[0], "probabilities")
+    role = Role("scores", runs[0], "content", "they add up to 1 in every row")
+    proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
+    return _name_scores(proposed)
+
+
+def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
+    """Propose a column of lists, or of objects by class, whose numbers add up to 1."""
+    role = Role("scores", (name,), "content", "its numbers add up to 1 in every row")
+    cells = list(map(parse_cell, roles.columns[name]))
+    spread = spread_objects(cells, "probabilities")
+    if not spread:
+        lists = {name: list(map(parse_list, cells))}
+        return roles.add_proposal(
+            role,
+            columns={**roles.columns, **lists},
+            scores=[ScoreColumns((name,), "probabilities")],
+            labels=roles.label_headings,
+        )
+    classes = tuple(heading.removeprefix("p_") for heading in spread)
+    # The fields of these objects are the scores themselves.
+    remaining = {
+        other: column
+        for other, column in roles.columns.items()
+        if other != name and not other.startswith(f"{name}.")
+    }
+    return roles.add_proposal(
+        role,
+        columns={**remaining, **spread},
+        scores=[ScoreColumns(tuple(spread), "probabilities", classes)],
+        labels=roles.label_headings,
+        objects=dict.fromkeys(spread, name),
+    )
+
+
+def _name_scores(roles: PredictionRoles) -> PredictionRoles:
+    """Give scores that only their cells proposed the classes that their headings name."""
+    if len(roles.labels) != 1 or len(roles.scores) != 1:
+        return roles
+    scores = roles.scores[0]
+    if scores.class_names is not None or len(scores.columns) < 2:
+        return roles
+    classes = match_headings(scores.columns, list_words(roles.columns[roles.labels[0]]))
+    if classes is None:
+        return roles
+    return dataclasses.replace(roles, scores=[dataclasses.replace(scores, class_names=classes)])
+
+
+def _find_predicted_columns(
+    roles: PredictionRoles, candidates: Sequence[str], contents: Contents
+) -> list[str]:
+    """Return the columns of classes that the largest score decides: these are answers, and no labels."""
+    if len(roles.scores) != 1:
+        return []
+    numbers = _read_numbers(roles.scores[0], contents)
+    if numbers is None:
+        return []
+    predicted = numbers.argmax(axis=1).tolist()
+    return [
+        name
+        for name in candidates
+        if _measure_purity(predicted, contents.get_cells(name)) >= MIN_PURITY
+    ]
+
+
+def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, Any] | None:
+    """Return (N, K) the sampled scores of columns of one class each; None for other columns."""
+    columns = []
+    for name in scores.columns:
+        numbers = contents[name].numbers
+        if numbers is None:
+            return None
+        columns.append(numbers)
+    return np.column_stack(columns) if len(columns) > 1 else None
+
+
+def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
+    """Return the share of rows that hold the most frequent value of their group."""
+    counts: dict[Any, dict[Any, int]] = {}
+    for group, cell in zip(groups, cells, strict=True):
+        values = counts.setdefault(group, {})
+        values[cell] = values.get(cell, 0) + 1
+    n_frequent = sum(max(values.values()) for values in counts.values())
+    return n_frequent / max(1, len(cells))
+
+
+# ------------------------------------------------------------------------ labels and answers
+
+
+def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    candidates = contents.list_classes(roles.list_unused())
+    if roles.answers:
+        answers = contents.get_cells(roles.answers[0])
+        candidates = [
+            name for name in candidates if have_same_values(contents.get_cells(name), answers)
+        ]
+    if len(candidates) > 1:
+        predicted = _find_predicted_columns(roles, candidates, contents)
+        candidates = [name for name in candidates if name not in predicted] or candidates
+    if len(candidates) > 1:
+        candidates = list_ending_columns(candidates, LABEL_HEADINGS)
+    if len(candidates) != 1:
+        return roles
+    (column,) = candidates
+    reason = f"its {contents[column].n_values} values repeat as labels do"
+    if roles.answers:
+        reason = f"it holds the values of {roles.answers[0]!r}"
+    role = Role("labels", (column,), "content", reason)
+    return _name_scores(roles.add_proposal(role, labels=[column]))
+
+
+def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the only two columns that hold one set of classes and agree more often than by chance."""
+    # Two flags share their values whatever they say.
+    candidates = [
+        name
+        for name in contents.list_classes(roles.list_unused())
+        if contents[name].kind == "text" or contents[name].n_values > 2
+    ]
+    pairs = []
+    for position, left in enumerate(candidates):
+        for right in candidates[position + 1 :]:
+            share = measure_agreement(contents.get_cells(left), contents.get_cells(right))
+            if share is not None:
+                pairs.append((left, right, share))
+    # Three raters, or two systems, are for a person to tell apart.
+    if len(pairs) != 1:
+        return roles
+    label, answer, share = pairs[0]
+    reason = (
+        f"they hold the same values and agree in {share:.0%} of the rows; which is which does not "
+        "change the accuracy"
+    )
+    role = Role("labels and answers", (label, answer), "content", reason)
+    return roles.add_proposal(role, labels=[label], label_headings=[label], answers=[answer])
+
+
+def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    labels = contents.get_cells(roles.labels[0])
+    candidates = []
+    for name in contents.list_classes(roles.list_unused()):
+        if have_same_values(contents.get_cells(name), labels):
+            candidates.append(name)
+    if len(candidates) != 1:
+        return roles
+    reason = f"it holds the values of {roles.labels[0]!r}"
+    role = Role("answers", (candidates[0],), "content", reason)
+    return roles.add_proposal(role, answers=candidates)
+
+
+def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    fractions = [name for name in roles.list_unused() if contents[name].has_fractions]
+    if len(fractions) != 1:
+        return roles
+    reason = "the only column of fractions from 0 to 1"
+    role = Role("confidence", (fractions[0],), "content", reason)
+    return roles.add_proposal(role, confident=fractions)
+
+
+# ---------------------------------------------------------------------------------- fields
+
+
+def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:
+    """Return the roles without the fields of objects that have no role: they are in their objects."""
+    unused = {name for name in roles.list_unused() if name in fields}
+    if not unused:
+        return roles
+    columns = {name: column for name, column in roles.columns.items() if name not in unused}
+    return dataclasses.replace(roles, columns=columns)
