@@ -106,7 +106,7 @@ def main():
     made = traces(given.rows)
     hinted = [trace for trace in made if trace.arm == HINT]
     columns = [0] * len(hinted), [2] * len(hinted), [t.answer for t in hinted], [1] * len(hinted)
-    flags = fresh(made).arm(HINT, KIND.name).levels > 0
+    flags = fresh(made).arm(HINT, KIND.name).mentions
 
     def bound():
         for trace in made:

@@ -24,9 +24,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import REASONED, Worded
-from rightreasons.reasons.hints import LEVELS, NAMES
-from rightreasons.reasons.measure import read_traces
+from rightreasons.reasons.hints import NAMES
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.rows import read_traces
 from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 from rightreasons.report.runner import AuditResult, audit
 
@@ -164,6 +164,13 @@ def ask(work: Path, model: str) -> AuditResult:
     )
 
 
+def _describe_level(is_mention: bool, is_shown: bool) -> str:
+    """Return what an answer says of the hint. The sentences of these models that name it credit it."""
+    if not is_shown:
+        return "unseen"
+    return "credits" if is_mention else "none"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, default=Path("reasons-work"))
@@ -179,8 +186,16 @@ def main() -> None:
         )
         arm = answers.arm(HINT, "colleague")
         rows = [
-            [before[t.item], beside[t.item], t.answer, t.hint, LEVELS[level] if shown else "unseen"]
-            for t, level, shown in zip(arm.traces.values(), arm.levels, arm.shows, strict=True)
+            [
+                before[t.item],
+                beside[t.item],
+                t.answer,
+                t.hint,
+                _describe_level(is_mention, shown),
+            ]
+            for t, is_mention, shown in zip(
+                arm.traces.values(), arm.mentions, arm.shows, strict=True
+            )
         ]
         verdict = result["reasons"].result.verdict
         found[model] = {"verdict": verdict.label, "summary": verdict.summary, "rows": rows}

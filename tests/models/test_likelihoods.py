@@ -1,6 +1,7 @@
 """The ways of reading prompts and choices: each is taken where a trial finds it exact."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,14 @@ import torch
 import transformers
 
 from rightreasons.models.choices import CausalLM, load_causal
-from rightreasons.models.likelihoods import WAYS, Tokens, likelihoods, n_rows, width
+from rightreasons.models.likelihoods import (
+    WAYS,
+    Tokens,
+    likelihoods,
+    make_batches,
+    n_rows,
+    width,
+)
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
 
@@ -137,7 +145,7 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
 def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alone():
     letters, texts = (
         Tokens("x", [5, 6, 7], [[1], [2], [3]], [], False),
-        Tokens("x", [5], [[1, 2, 3], [1, 2]], [], False),
+        Tokens("x", [5], [[1, 2, 3], [4, 2]], [], False),
     )
     assert [(width(letters, way), n_rows(letters, way)) for way in WAYS[:2]] == [(3, 1), (3, 1)]
     assert [(width(texts, way), n_rows(texts, way)) for way in WAYS[:2]] == [
@@ -152,6 +160,130 @@ def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alon
         likelihoods(scorer.model, [letters], "right padding")
     hook.remove()
     assert shapes == [(1, 3)]
+
+
+def record_shapes(model, function):
+    """The shapes of the tokens that a model reads while a function runs."""
+    shapes = []
+
+    def record(_, arguments, options):
+        shapes.append(tuple(options["input_ids"].shape))
+
+    hook = model.register_forward_pre_hook(record, with_kwargs=True)
+    with torch.no_grad():
+        function()
+    hook.remove()
+    return shapes
+
+
+def make_items(sizes, seed=0):
+    """Items of (tokens of the prompt, tokens of each choice)."""
+    draw = np.random.default_rng(seed)
+    items = []
+    for n_prompt, *n_choices in sizes:
+        prompt = draw.integers(2, 40, n_prompt).tolist()
+        choices = [draw.integers(2, 40, n).tolist() for n in n_choices]
+        items.append(Tokens("x", prompt, choices, [], False))
+    return items
+
+
+def test_packed_items_fill_rows_of_like_length_and_do_not_see_each_other():
+    scorer = build("llama")
+    sizes = np.random.default_rng(1).integers(2, 60, size=(23, 3)).tolist()
+    items = make_items(sizes)
+    # A row of an item has its prompt and its choices without their last tokens.
+    n_tokens = sum(n_prompt + first - 1 + second - 1 for n_prompt, first, second in sizes)
+
+    scores = []
+    shapes = record_shapes(
+        scorer.model, lambda: scores.extend(likelihoods(scorer.model, items, "shared prefix")())
+    )
+
+    ((n_packed, longest),) = shapes
+    assert n_packed == round(n_tokens / 256)
+    assert n_packed * longest <= 1.1 * n_tokens
+    with torch.no_grad():
+        singles = [likelihoods(scorer.model, [item], "one by one")()[0] for item in items]
+    assert np.array(scores) == pytest.approx(np.array(singles), abs=1e-4)
+
+
+def test_a_long_item_is_not_padded_by_short_ones():
+    scorer = build("llama")
+    items = make_items([(3, 2, 2)] * 9 + [(400, 2, 2)])
+
+    shapes = record_shapes(
+        scorer.model, lambda: likelihoods(scorer.model, items, "shared prefix")()
+    )
+
+    # 402 tokens and nine times 5: two rows would have 402 tokens each.
+    assert shapes == [(1, 402 + 9 * 5)]
+
+
+def test_choices_that_begin_alike_are_read_once_up_to_where_they_differ():
+    scorer = build("llama")
+    # Without their last tokens: 9 8 7, 9 8 6 5, 9 8 6 and 9, a tree of five tokens.
+    choices = [[9, 8, 7, 4], [9, 8, 6, 5, 4], [9, 8, 6, 4], [9, 3]]
+    items = [Tokens("x", [5, 11], choices, [], False), *make_items([(6, 4, 3)])]
+    # 2 + 5 tokens of the first item, 6 + 3 + 2 of the second.
+    assert [width(item, "shared prefix") for item in items] == [7, 11]
+
+    scores = []
+    shapes = record_shapes(
+        scorer.model, lambda: scores.extend(likelihoods(scorer.model, items, "shared prefix")())
+    )
+
+    assert shapes == [(1, 7 + 11)]
+    for choice, score in zip(choices, scores[0], strict=True):
+        single = Tokens("x", [5, 11], [choice], [], False)
+        with torch.no_grad():
+            (want,) = likelihoods(scorer.model, [single], "one by one")()[0]
+        assert score == pytest.approx(want, abs=1e-4)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_batches_hold_every_item_once_within_their_budget(way):
+    sizes = np.random.default_rng(2).integers(1, 90, size=(60, 4)).tolist()
+    items = make_items([*sizes, (700, 9, 9)])
+
+    batches = make_batches(items, way, 512)
+
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(items)))
+    for batch in batches:
+        widths = [width(items[place], way) for place in batch]
+        rows = [n_rows(items[place], way) for place in batch]
+        n_tokens = sum(map(math.prod, zip(widths, rows, strict=True)))
+        if way == "right padding":
+            n_tokens = max(widths) * sum(rows)
+        assert n_tokens <= 512 or len(batch) == 1
+    if way != "equal lengths":
+        assert 60 in batches[0]  # the longest first
+
+
+def test_batches_of_padded_rows_are_cut_before_a_fifth_is_padding():
+    # Rows of 100 and of 19 tokens: one of the short with the long would leave 81 of 400 tokens to padding.
+    items = make_items([(19, 1), (100, 1)] * 3)
+
+    batches = make_batches(items, "right padding", 4096)
+
+    assert [sorted(batch.tolist()) for batch in batches] == [[1, 3, 5], [0, 2, 4]]
+
+
+def test_a_trial_reads_without_a_cache():
+    """As with xLSTM, whose cache fails at sequences of some lengths."""
+    scorer = build("llama")
+    forward = type(scorer.model).forward
+
+    def forward_without_cache(self, input_ids=None, use_cache=True, **options):
+        if use_cache:
+            raise RuntimeError("matC_old has wrong shape")
+        return forward(self, input_ids=input_ids, use_cache=False, **options)
+
+    want = [alone(scorer, PROMPTS[0], choice) for choice in SHORT[0]]
+    scorer.model.forward = forward_without_cache.__get__(scorer.model)
+
+    scores = chosen(scorer, PROMPTS[:1], SHORT[:1], method="sum", progress=False)
+
+    assert list(scores.logits[0]) == pytest.approx(want, abs=1e-4)
 
 
 def test_models_that_cannot_be_asked_are_told_in_a_sentence(tmp_path):

@@ -17,9 +17,11 @@ from rightreasons.models.protocol import Answers
 from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import REASONED, Arms
-from rightreasons.reasons.measure import measure_reasons, read_traces
+from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
-from rightreasons.reasons.question import REASONS, sway_rows
+from rightreasons.reasons.question import REASONS
+from rightreasons.reasons.rows import read_traces
+from rightreasons.reasons.tables import list_sway_rows
 from rightreasons.reasons.trace import HINT, NEUTRAL, PLAIN
 from second_reader import choose
 
@@ -69,14 +71,14 @@ def test_figures_recover_the_rates():
     true = 0.3 * (1 - 0.1 / 4)
     assert sway.sway.value == pytest.approx(true, abs=0.03)
     assert sway.silent_sway - 0.03 <= true * 0.6 <= sway.upper + 0.03
-    assert sway.credited.value == pytest.approx(0.4, abs=0.08)
+    assert m.hints["colleague"].judged.credited.value == pytest.approx(0.4, abs=0.08)
     assert m.hints["colleague"].false_confessions.value == pytest.approx(
         0.3 * 0.4 + 0.7 * 0.1, abs=0.05
     )
     assert sway.phi.p_value < 0.001
     detector = m.hints["colleague"].detector
     assert detector.false_mentions.value == 0
-    assert detector.found == {"mentions": 1.0, "dismisses": 1.0, "credits": 1.0}
+    assert detector.missed.low < detector.missed.value < detector.missed.high
 
 
 def test_all_kinds_are_asked_and_never_pooled():
@@ -243,7 +245,7 @@ def test_no_verdict_where_unread_answers_depend_on_the_correct_one():
     assert REASONS.answer(lost, 0.95).verdict.label == "Inconclusive"
 
 
-def test_reasoning_in_another_language_is_not_called_silent():
+def test_reasoning_in_another_language_is_read_like_any_other():
     class German(ScriptedEngine):
         def generate(self, requests, **how):
             made = super().generate(requests, **how)
@@ -254,9 +256,9 @@ def test_reasoning_in_another_language_is_not_called_silent():
                 [[f"{said}\n{row[0].text.splitlines()[-1]}"] for row in made.replies]
             )
 
-    m = measured(None, 100, engine=German(Script(sway=0.4)))
-    assert m.lead.status == "unseen"
-    assert "not in English" in REASONS.answer(m).verdict.summary
+    m = measured(None, 200, engine=German(Script(sway=0.4)))
+    # The judge and the test of the texts need no English.
+    assert m.lead.status == "silent"
 
 
 def test_the_pair_shows_the_hint_marked():
@@ -495,7 +497,7 @@ def test_what_cannot_be_seen_is_not_counted_as_mentioned():
         for n in range(24)
         for arm in (PLAIN, "neutral", HINT)
     ]
-    ((name, n_items, moved, _, *said),) = sway_rows(measure_reasons(read_traces(rows)))
+    ((name, n_items, moved, _, *said),) = list_sway_rows(measure_reasons(read_traces(rows)))
     assert (name, n_items, moved.value) == ("a colleague's opinion", 24, 0.5)
     assert said[:3] == [None] * 3
 

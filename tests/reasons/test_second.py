@@ -11,8 +11,9 @@ from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
-from rightreasons.reasons.question import RATED, REASONS
+from rightreasons.reasons.question import REASONS
 from rightreasons.reasons.second import check_second_model
+from rightreasons.reasons.sheet import N_RATED
 
 
 def measured(script, n=120, judge=None, labeled=True, **options):
@@ -32,7 +33,9 @@ def test_a_judge_agrees_with_the_words_where_both_see_it():
     own, sway = m.lead.judged, m.lead.sway
     assert (own.n, own.dropped) == (sway.n_moved, 0)
     assert own.agrees.value == 1.0
-    assert (own.mentioned.value, own.credited.value) == (sway.mentioned.value, sway.credited.value)
+    assert own.mentioned.value == sway.mentioned.value
+    # A moved answer that does not credit the hint names it at a rate of .3.
+    assert 0 < own.credited.value < own.mentioned.value
     assert tables(m)["judged"].rows[0][:2] == ("a colleague's opinion", own.n)
 
 
@@ -73,7 +76,7 @@ def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, caps
     path = tmp_path / "said.jsonl"
     path.write_text(REASONS.answer(m).files["said.jsonl"], "utf-8")
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert len(rows) == RATED + RATED // 2
+    assert len(rows) == N_RATED + N_RATED // 2
     assert {row["label"] for row in rows} == {0, 3}
     assert all("What does it say of this note?" in row["prompt"] for row in rows)
     written = run(

@@ -175,7 +175,7 @@ SIMILAR_TEXTS = TextComparison(0.5, 0.5, 0.5, 1.0, (), 40)
 def weigh(texts=SIMILAR_TEXTS, n_mentions=0, **changes):
     """Weigh evidence of 40 judgments; `changes` replace its fields."""
     judged = estimate_rate([True] * n_mentions + [False] * (40 - n_mentions), Resampling())
-    fields = {"texts": texts, "finds_implanted": True, "judged": judged, "can_judge": True}
+    fields = {"texts": texts, "noticed_share": 0.3, "judged": judged, "can_judge": True}
     return SilenceEvidence(**{**fields, **changes}).weigh(0.05)
 
 
@@ -183,7 +183,7 @@ def test_few_moved_answers_prove_nothing():
     assert weigh() == "silent"
     assert weigh(texts=None) == "untested"
     # A test that finds no sentence that is there cannot show that there is none.
-    assert weigh(finds_implanted=False) == "untested"
+    assert weigh(noticed_share=None) == "untested"
 
 
 def test_without_a_reliable_judge_nothing_is_silent():
@@ -204,6 +204,15 @@ def test_a_judge_that_finds_mentions_disputes_silence(n_mentions, proof):
     assert weigh(n_mentions=n_mentions) == proof
 
 
+def test_the_page_states_the_share_that_would_have_been_noticed():
+    m = measure(1)
+    share = m.lead.evidence.noticed_share
+    # 80 changed answers show acknowledgments in half of them, but not in a few.
+    assert 0.1 <= share <= 0.5
+    summary = REASONS.answer(m).verdict.summary
+    assert f"had {100 * share:.1f}% of them acknowledged the hint" in summary.replace(" %", "%")
+
+
 def test_a_sentence_is_put_into_the_middle():
     assert insert_sentence("", "So.") == "So."
     assert insert_sentence("One. Two.", "So.") == "One. So. Two."
@@ -211,6 +220,6 @@ def test_a_sentence_is_put_into_the_middle():
 
 def test_evidence_is_in_the_record():
     plain = measure(0).lead.to_dict()["evidence"]
-    assert plain["finds_implanted"] is True
+    assert plain["noticed_share"] in (0.1, 0.2, 0.3, 0.4, 0.5)
     assert (plain["judged"]["value"], plain["can_judge"]) == (0.0, True)
     assert np.isclose(plain["texts"]["p_value"], 1.0, atol=1.0)

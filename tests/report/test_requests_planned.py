@@ -10,6 +10,7 @@ import pytest
 from command_line import run
 from fake_server import body_text, serving
 from rightreasons.cli import main
+from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS
 from thinking_server import thinking
 from tiny_suites import behavior_suite
 
@@ -61,6 +62,7 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
             or not (tmp_path / "planned" / "audit.json").exists()
         )
         trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
+        trial -= N_SAMPLED_PROMPTS
         told = json.loads(run(capsys, "audit", fake.url, items, "--plan", "--json", *how).out)[
             "result"
         ]
@@ -69,9 +71,13 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
         assert done.code == 0, done.err
         sent = len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial
     assert counts(planned.err, "together") == told["together"]["requests"] == sent
+    usage = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+    report = usage["model"]["server"]["usage"]["report"]
+    assert told["together"]["requests"] == report["requests"]
+    assert told["together"]["prompt_tokens"] == pytest.approx(report["prompt_tokens"], rel=0.1)
     assert told["together"]["price"] == pytest.approx(told["together"]["prompt_tokens"] / 1e6)
     assert counts(planned.err, "the items") + counts(planned.err, "probes") == sent
-    assert "Sent so far, for the trial: " in planned.err
+    assert "Sent so far, for the trial and 3 prompts: " in planned.err
 
 
 @pytest.mark.parametrize(
@@ -107,7 +113,7 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
 
         planned = run(capsys, *typed, "--plan")
         assert planned.code == 0, planned.err
-        trial = sent()
+        trial = sent() - N_SAMPLED_PROMPTS
         in_json = json.loads(run(capsys, *typed, "--plan", "--json").out)["result"]
         fake.reset()
         done = run(capsys, *typed)
@@ -118,7 +124,7 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
         {"behavior": fake.url, "difficulty": "together"}.get(command, command),
     )
     assert counts(told, name) == in_json[name]["requests"] == expected
-    assert "Sent so far, for the trial: " in told
+    assert "Sent so far, for the trial and 3 prompts: " in told
 
 
 def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_path, capsys):
@@ -133,6 +139,7 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         )
         before = run(capsys, "audit", fake.url, items, "--plan", *how)
         trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
+        trial -= N_SAMPLED_PROMPTS
         together = counts(before.err, "together")
         fake.reset()
         done = run(capsys, "audit", fake.url, items, "--max-requests", str(trial + 5), *how)

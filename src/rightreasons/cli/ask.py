@@ -438,8 +438,9 @@ def reasons(
         return
     from rightreasons.io.arrow_tables import only_part
     from rightreasons.io.reading import as_table
-    from rightreasons.reasons.measure import measure_reasons, read_traces
+    from rightreasons.reasons.measure import measure_reasons
     from rightreasons.reasons.question import REASONS
+    from rightreasons.reasons.rows import read_traces
 
     rows = only_part(as_table(model), model)
     judge = None

@@ -1,8 +1,8 @@
 """The log-likelihood of choices after their prompts, in every way of batching that a causal language model may allow.
 
-A prompt is read once with all its choices behind it, in one row where an attention mask lets each choice see only the
-prompt and itself, or it is read with each choice anew. A row holds no last token of a choice, which nothing follows, so
-choices of one token need the prompt alone.
+A prompt is read once with all of its choices after it, in one row in which an attention mask lets each choice see only
+the prompt and itself, and such rows of several items are packed into one. Otherwise it is read anew with each choice. A
+row holds no last token of a choice, which nothing follows, so that choices of one token need only the prompt.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from rightreasons.models.batching import later, sent
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import (
+    TOKENS_PER_ITEM,
     Column,
     Columns,
     HowToRun,
     Later,
+    default_batch_size,
     run_model,
 )
 from rightreasons.models.trial import (
@@ -55,11 +57,21 @@ PADDED = "right padding"
 WAYS = (SHARED, PADDED, EQUAL_LENGTHS, ONE_BY_ONE)
 """The ways of batching, the fastest first."""
 
+ROW_TOKENS = 256
+"""About as many tokens are packed into one row: longer rows cost more attention, shorter ones use a processor less well."""
+
+MAX_PADDING = 0.2
+"""Largest share of padding in a batch of more than a few tokens."""
+
+# A batch below so many tokens is not cut because of its padding: a pass costs as much as these tokens by itself.
+_MIN_TOKENS = 128
 _PART = 512
 # About as many tokens of choices are scored in a trial.
 _TRIED = 256
-# Rows of a trial that are read again without their last tokens.
-_CUT = 6
+# Prompts of a trial that have choices of about as many tokens, at most: each costs two passes.
+_MAX_TRIED = 4
+# Tokens of a batch on a CPU: a larger one is not faster, needs more memory, and says less often how far it is.
+_CPU_TOKENS = 512
 # Texts that are tokenized at once.
 _BLOCK = 1024
 
@@ -244,23 +256,30 @@ def _fit(
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """One sequence that a model reads, and what is read off it.
+    """One sequence that a model reads, and the tokens whose log-likelihood is read off it.
+
+    A row holds prompts, each with its choices as a tree: what choices have in common at their beginning is read once. A
+    segment is a prompt, or what a choice adds to the tree.
 
     Attributes:
-        tokens: (T,) the sequence.
-        positions: (T,) the position of each token.
-        segments: (T,) 0 for the prompt, j > 0 for a choice that sees only the prompt and itself.
-        columns: (W,) where the logits of each wanted token are.
-        wanted: (W,) the wanted tokens.
-        owners: (W,) the choice that each is of.
+        tokens: (T,) token ids.
+        positions: (T,) position of each token in its prompt with its choice.
+        segments: (T,) segment of each token.
+        limits: (S, S) position below which tokens of one segment (row) see those of another (column).
+        columns: (W,) column of the logits of each target.
+        targets: (W,) token ids whose log-likelihood is read.
+        owners: (W,) choice that each target belongs to.
+        is_path: Whether each token sees all tokens before it, so that no mask is needed.
     """
 
     tokens: NDArray[np.int64]
     positions: NDArray[np.int64]
     segments: NDArray[np.int64]
+    limits: NDArray[np.int64]
     columns: NDArray[np.int64]
-    wanted: NDArray[np.int64]
+    targets: NDArray[np.int64]
     owners: NDArray[np.int64]
+    is_path: bool
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -268,8 +287,20 @@ class _Row:
 
 def width(item: Tokens, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
-    sizes = [len(choice) - 1 for choice in item.choices]
-    return len(item.prompt) + (sum(sizes) if way == SHARED else max(sizes))
+    if way == SHARED:
+        return len(item.prompt) + _count_nodes(item.choices)
+    return len(item.prompt) + max(map(len, item.choices)) - 1
+
+
+def _count_nodes(choices: Sequence[Sequence[int]]) -> int:
+    """Return the number of tokens that are read of choices if a common beginning is read once."""
+    # (node before, token) -> node
+    nodes: dict[tuple[int, int], int] = {}
+    for choice in choices:
+        node = 0
+        for token in choice[:-1]:
+            node = nodes.setdefault((node, token), len(nodes) + 1)
+    return len(nodes)
 
 
 def n_rows(item: Tokens, way: str) -> int:
@@ -303,22 +334,64 @@ def token_likelihoods(
     Returns:
         A function that waits for them: (T,) per choice, one choice after another.
     """
-    first = [0, *itertools.accumulate(len(item.choices) for item in items)]
-    rows = [
-        row
-        for item, start in zip(items, first, strict=False)
-        for row in _rows(item, start, shared=way == SHARED)
-    ]
-    groups: list[list[_Row]] = [rows]
-    if way == ONE_BY_ONE:
+    rows: list[_Row] = []
+    n_choices = 0
+    for item in items:
+        rows += _rows(item, n_choices, shared=way == SHARED)
+        n_choices += len(item.choices)
+
+    if way == SHARED:
+        groups = [_pack(rows)]
+    elif way == ONE_BY_ONE:
         groups = [[row] for row in rows]
     elif way == EQUAL_LENGTHS:
         groups = [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
+    else:
+        groups = [rows]
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
     scored = torch.cat([_read(model, group) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
+
+
+def _pack(rows: Sequence[_Row]) -> list[_Row]:
+    """Join rows into a few of about `ROW_TOKENS` tokens, nearly equal in length, so that little is padded."""
+    sizes = np.array([len(row) for row in rows])
+    n_packed = max(1, round(int(sizes.sum()) / max(ROW_TOKENS, int(sizes.max()))))
+    packed: list[list[_Row]] = [[] for _ in range(n_packed)]
+    lengths = [0] * n_packed
+    # The longest first, each into the row that is the shortest so far.
+    for position in np.argsort(-sizes, kind="stable"):
+        shortest = lengths.index(min(lengths))
+        packed[shortest].append(rows[position])
+        lengths[shortest] += len(rows[position])
+    return [_join(group) for group in packed if group]
+
+
+def _join(rows: Sequence[_Row]) -> _Row:
+    """Put rows into one, in which their items do not see each other."""
+    starts = np.cumsum([0, *map(len, rows[:-1])])
+    n_segments = [len(row.limits) for row in rows]
+    first_segments = np.cumsum([0, *n_segments[:-1]])
+    limits = np.zeros((sum(n_segments), sum(n_segments)), dtype=np.int64)
+    segments = []
+    columns = []
+    for row, start, first_segment in zip(rows, starts, first_segments, strict=True):
+        own = slice(first_segment, first_segment + len(row.limits))
+        limits[own, own] = row.limits
+        segments.append(row.segments + first_segment)
+        columns.append(row.columns + start)
+    return _Row(
+        tokens=np.concatenate([row.tokens for row in rows]),
+        positions=np.concatenate([row.positions for row in rows]),
+        segments=np.concatenate(segments),
+        limits=limits,
+        columns=np.concatenate(columns),
+        targets=np.concatenate([row.targets for row in rows]),
+        owners=np.concatenate([row.owners for row in rows]),
+        is_path=len(rows) == 1 and rows[0].is_path,
+    )
 
 
 def fingerprints_of(items: Sequence[Tokens]) -> dict[str, str]:
@@ -365,135 +438,245 @@ def likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: bool =
 
 
 def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
-    """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
+    """Return items of random words for a trial.
+
+    Args:
+        words: Token ids to draw from.
+        reach: Tokens of the longest item. Up to `SHORTEST`, all items are short.
+        twice: Whether two items have equal lengths, as batches of equal lengths need.
+    """
+    # (tokens of the prompt, tokens of each choice)
+    shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2,)), (5, (3, 2))]
+    if reach > SHORTEST:
+        # A short item next to long ones, whose length may change how it is read.
+        shapes = [(5, (3, 1, 2)), (reach - 2, (3,))]
+        if not twice:
+            # Ties in attention to the few best tokens, which padding changes, need many tokens to show.
+            quarter = reach // 4
+            n_long = min(max(1, _TRIED // reach), _MAX_TRIED)
+            shapes = [shapes[0], *[(quarter, (reach - quarter + 1, quarter))] * n_long]
+    if twice:
+        shapes = [*shapes, shapes[-1]]
     draw = np.random.default_rng(0)
-    shapes: list[tuple[int, tuple[int, ...]]] = [
-        (1, (2, 1)),
-        (5, (3, 1, 2)),
-        (min(9, max(1, reach - 7)), (4, 2, 2)),
-    ]
-    if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
-        shapes = [(reach - 2, (3,)), shapes[1]]
-    shapes += shapes[:1] * twice
-    # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
-    return [
-        Tokens(
-            "trial",
-            draw.choice(words, size).tolist(),
-            [draw.choice(words, n).tolist() for n in sizes],
-            [],
-            False,
-        )
-        for size, sizes in shapes
-    ]
+    items = []
+    for size, sizes in shapes:
+        prompt = draw.choice(words, size).tolist()
+        choices = [draw.choice(words, n).tolist() for n in sizes]
+        for choice in choices[1:]:
+            # Choices of real items often begin alike.
+            n_common = len(choice) // 2
+            choice[:n_common] = choices[0][:n_common]
+        items.append(Tokens("trial", prompt, choices, places=[], truncated=False))
+    return items
 
 
 def one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
-    """Score one by one by plain calls; check that no logits depend on tokens that follow."""
+    """Score choices one by one by plain calls, and check that no logits depend on later tokens.
+
+    Args:
+        model: A causal language model.
+        items: The items.
+        name: Name of the model, for errors.
+
+    Returns:
+        (T,) log-likelihoods per choice, one choice after another.
+
+    Raises:
+        RefusalError: If logits depend on later tokens, or the model gives none.
+    """
     answers: list[NDArray[np.float64]] = []
-    left = _CUT
-    alone = (
-        Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices
-    )
-    for row in itertools.chain.from_iterable(_rows(item, 0, shared=False) for item in alone):
-        scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name)[0]
-        if left and len(row) > 4:
-            left -= 1
-            part = logits_of(model, {"input_ids": _tensor(model, row.tokens[None, :-3])})[0]
-            off = float((scores[: len(part)] - part).abs().max())
-            if off > 10 * tolerance(model, float(scores.abs().max())):
-                raise RefusalError(
-                    f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores "
-                    f"differ by {off:.2g} where later tokens differ."
-                )
-        log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
-        answers.append(log.gather(1, _tensor(model, row.wanted)[:, None])[:, 0].cpu().numpy())
+    for item in items:
+        previous: tuple[NDArray[np.int64], torch.Tensor] | None = None
+        for choice in item.choices:
+            row = _row(item.prompt, [choice], owners=[0])
+            scores = _plain_logits(model, row.tokens, name)
+            if previous is not None:
+                _check_causal(model, previous, (row.tokens, scores), name)
+            previous = (row.tokens, scores)
+            log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
+            targets = _tensor(model, row.targets)[:, None]
+            answers.append(log.gather(1, targets)[:, 0].cpu().numpy())
     return answers
 
 
-def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
-    """Yield a row per choice, or one of all; choices that differ in their last token alone are read once."""
-    read: dict[tuple[int, ...], list[int]] = {}
-    for place, choice in enumerate(item.choices):
-        read.setdefault(tuple(choice[:-1]), []).append(place)
-    for parts in [list(read.items())] if shared else [[part] for part in read.items()]:
-        size = at = len(item.prompt)
-        columns: list[int] = []
-        wanted: list[int] = []
-        owners: list[int] = []
-        for tokens, places in parts:
-            for place in places:
-                columns += [size - 1, *range(at, at + len(tokens))]
-                wanted += item.choices[place]
-                owners += [first + place] * (len(tokens) + 1)
-            at += len(tokens)
-        lengths = [len(tokens) for tokens, _ in parts]
-        segments = np.arange(1, len(parts) + 1) if len(parts) > 1 else np.zeros(1, dtype=np.int64)
-        yield _Row(
-            np.array(
-                [*item.prompt, *itertools.chain.from_iterable(tokens for tokens, _ in parts)],
-                dtype=np.int64,
-            ),
-            np.concatenate([np.arange(size), *(size + np.arange(length) for length in lengths)]),
-            np.concatenate([np.zeros(size, dtype=np.int64), np.repeat(segments, lengths)]),
-            np.array(columns, dtype=np.int64),
-            np.array(wanted, dtype=np.int64),
-            np.array(owners, dtype=np.int64),
+def _check_causal(
+    model: Any,
+    left: tuple[NDArray[np.int64], torch.Tensor],
+    right: tuple[NDArray[np.int64], torch.Tensor],
+    name: str,
+) -> None:
+    """Check that two sequences, each with its logits, have the same logits up to where they differ."""
+    tokens, scores = left
+    other_tokens, other_scores = right
+    shorter = min(len(tokens), len(other_tokens))
+    is_equal = tokens[:shorter] == other_tokens[:shorter]
+    n_common = int(np.logical_and.accumulate(is_equal).sum())
+    bound = 10 * tolerance(model, float(scores.abs().max()))
+    difference = float((scores[:n_common] - other_scores[:n_common]).abs().max())
+    if not difference > bound:  # NaN is refused later, with its cause
+        return
+    # A model with random answers is no less causal for it.
+    difference_again = float((scores - _plain_logits(model, tokens, name)).abs().max())
+    if difference_again > bound:
+        raise RefusalError(
+            f"Expected a model that gives the same answer to the same question, but two answers of {name} differ by "
+            f"{difference_again:.2g}."
         )
+    raise RefusalError(
+        f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores differ by "
+        f"{difference:.2g} where later tokens differ."
+    )
+
+
+def _plain_logits(model: Any, tokens: NDArray[np.int64], name: str) -> torch.Tensor:
+    """Return the (T, V) logits of a sequence that is read by itself."""
+    inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens[None])}
+    if "use_cache" in inspect.signature(model.forward).parameters:
+        # Nothing is read after it, and the cache of some models fails at sequences of some lengths.
+        inputs["use_cache"] = False
+    return logits_of(model, inputs, name)[0]
+
+
+def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
+    """Yield a row per choice, or one of all; choices that differ only in their last token share a row.
+
+    Args:
+        item: The item.
+        first: Number of its first choice among those of all items.
+        shared: Whether one row holds all choices.
+    """
+    if shared:
+        yield _row(item.prompt, item.choices, range(first, first + len(item.choices)))
+        return
+    # What is read of a choice, all but its last token -> the choices that it is read for.
+    places_by_tokens: dict[tuple[int, ...], list[int]] = {}
+    for place, choice in enumerate(item.choices):
+        places_by_tokens.setdefault(tuple(choice[:-1]), []).append(place)
+    for places in places_by_tokens.values():
+        choices = [item.choices[place] for place in places]
+        yield _row(item.prompt, choices, [first + place for place in places])
+
+
+def _row(prompt: Sequence[int], choices: Sequence[Sequence[int]], owners: Sequence[int]) -> _Row:
+    """Return the row of a prompt with a tree of choices.
+
+    Args:
+        prompt: Tokens of the prompt.
+        choices: Tokens of each choice.
+        owners: Number of each choice among those of all items.
+    """
+    size = len(prompt)
+    tokens = list(prompt)
+    positions = list(range(size))
+    segments = [0] * size
+    limits = np.zeros((len(choices) + 1, len(choices) + 1), dtype=np.int64)
+    limits[:, 0] = size
+    columns: list[int] = []
+    # (column of the token before, token) -> column of the token
+    column_by_step: dict[tuple[int, int], int] = {}
+    for segment, choice in enumerate(choices, start=1):
+        # The first token of a choice is predicted at the end of the prompt.
+        column = size - 1
+        columns.append(column)
+        # Nothing follows the last token, so that it is not read.
+        for position, token in enumerate(choice[:-1], start=size):
+            step = (column, token)
+            if step not in column_by_step:
+                column_by_step[step] = len(tokens)
+                tokens.append(token)
+                positions.append(position)
+                segments.append(segment)
+            column = column_by_step[step]
+            columns.append(column)
+            limits[segment, segments[column]] = position + 1
+    return _Row(
+        tokens=np.array(tokens, dtype=np.int64),
+        positions=np.array(positions, dtype=np.int64),
+        segments=np.array(segments, dtype=np.int64),
+        limits=limits,
+        columns=np.array(columns, dtype=np.int64),
+        targets=np.concatenate([np.array(choice, dtype=np.int64) for choice in choices]),
+        owners=np.repeat(np.array(owners, dtype=np.int64), [len(choice) for choice in choices]),
+        is_path=len(set(segments)) <= 2,
+    )
 
 
 def _read(model: Any, rows: Sequence[_Row]) -> torch.Tensor:
-    """Read rows in one pass, padded on the right; return the log-likelihoods of their wanted tokens."""
-    shape = (len(rows), max(map(len, rows)))
-    tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    segments = np.full(shape, -1, dtype=np.int64)
-    for place, row in enumerate(rows):
-        tokens[place, : len(row)], positions[place, : len(row)] = row.tokens, row.positions
-        segments[place, : len(row)] = row.segments
-    inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
-    if (segments > 0).any():
-        inputs |= {
-            "attention_mask": _mask(model, segments),
-            "position_ids": _tensor(model, positions),
-        }
-    elif (segments < 0).any():
-        inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
-    known, columns = inspect.signature(model.forward).parameters, np.arange(shape[1])
-    if "use_cache" in known:
+    """Read rows in one pass, padded on the right; return the log-likelihoods of their targets."""
+    inputs = _inputs(model, rows)
+    size = inputs["input_ids"].shape[1]
+    parameters = inspect.signature(model.forward).parameters
+    if "use_cache" in parameters:
         inputs["use_cache"] = False
-    if "logits_to_keep" in known:
+    columns = np.arange(size)
+    if "logits_to_keep" in parameters:
         columns = np.unique(np.concatenate([row.columns for row in rows]))
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
-    if logits.shape[1] == shape[1]:  # all were kept
-        columns = np.arange(shape[1])
-    at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
+    if logits.shape[1] == size:  # some models take the option and keep all
+        columns = np.arange(size)
+
+    n_targets = [len(row.targets) for row in rows]
+    at_row = np.repeat(np.arange(len(rows)), n_targets)
     at_column = np.searchsorted(columns, np.concatenate([row.columns for row in rows]))
-    index = [
-        sent(each, logits.device)
-        for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))
-    ]
+    targets = np.concatenate([row.targets for row in rows])
+    index = [sent(array, logits.device) for array in (at_row, at_column, targets)]
     found = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for at, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
+    for at, column, target in zip(*(torch.split(array, _PART) for array in index), strict=True):
         scores = logits[at, column]
-        scores = scores if scores.dtype == torch.float64 else scores.float()
-        found.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
+        if scores.dtype != torch.float64:
+            scores = scores.float()
+        found.append(scores.gather(1, target[:, None])[:, 0] - scores.logsumexp(dim=1))
     return torch.cat(found).double()
 
 
-def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
-    """Return the additive, four-dimensional attention mask that transformers takes as it is."""
-    parts = _tensor(model, segments)
-    size = parts.shape[1]
-    causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
-    key, query = parts[:, None, :], parts[:, :, None]
-    allowed = causal & (key >= 0) & ((key == 0) | (key == query))
-    allowed |= torch.eye(
-        size, dtype=torch.bool, device=parts.device
-    )  # padding sees itself, so that no row is empty
-    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
+def _inputs(model: Any, rows: Sequence[_Row]) -> dict[str, Any]:
+    """Return the tokens of rows, padded on the right, with the mask that they need."""
+    shape = (len(rows), max(map(len, rows)))
+    tokens = np.zeros(shape, dtype=np.int64)
+    positions = np.zeros(shape, dtype=np.int64)
+    is_token = np.zeros(shape, dtype=np.bool_)
+    for place, row in enumerate(rows):
+        tokens[place, : len(row)] = row.tokens
+        positions[place, : len(row)] = row.positions
+        is_token[place, : len(row)] = True
+    inputs = {"input_ids": _tensor(model, tokens)}
+    if not all(row.is_path for row in rows):
+        inputs["attention_mask"] = _mask(model, rows, positions)
+        inputs["position_ids"] = _tensor(model, positions)
+    elif not is_token.all():
+        inputs["attention_mask"] = _tensor(model, is_token.astype(np.int64))
+    return inputs
+
+
+def _mask(model: Any, rows: Sequence[_Row], positions: NDArray[np.int64]) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is.
+
+    A token sees those before it whose position is below the limit of its segment for theirs.
+
+    Args:
+        model: The model.
+        rows: n rows.
+        positions: (n, T) positions of their tokens, padded.
+    """
+    n_segments = max(len(row.limits) for row in rows)
+    # Padding is a segment that sees nothing, and that nothing sees.
+    segments = np.full(positions.shape, n_segments, dtype=np.int64)
+    limits = np.zeros((len(rows), n_segments + 1, n_segments + 1), dtype=np.int32)
+    for place, row in enumerate(rows):
+        segments[place, : len(row)] = row.segments
+        limits[place, : len(row.limits), : len(row.limits)] = row.limits
+    segment = _tensor(model, segments)
+    number = torch.arange(len(rows), device=segment.device)[:, None, None]
+    limit = sent(limits, segment.device)[number, segment[:, :, None], segment[:, None, :]]
+    allowed = _tensor(model, positions)[:, None, :] < limit
+    size = positions.shape[1]
+    every = torch.ones(size, size, dtype=torch.bool, device=segment.device)
+    allowed &= every.tril()
+    # Each token sees itself, padding too, so that no row is empty.
+    allowed |= torch.eye(size, dtype=torch.bool, device=segment.device)
+    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=segment.device)
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
 
@@ -518,7 +701,7 @@ def scored_continuations(
     items: Sequence[Tokens],
     *,
     kind: str,
-    max_tokens: int,
+    max_tokens: int | None,
     **how: Unpack[HowToRun],
 ) -> tuple[Columns, str]:
     """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
@@ -526,8 +709,11 @@ def scored_continuations(
     Where a row of a prompt with all of its choices is longer than what the model reads, each choice has its own.
     """
     fits = SHARED in scorer.WAYS and max(width(item, SHARED) for item in items) <= scorer.max_length
-    longest = max(width(item, SHARED if fits else ONE_BY_ONE) for item in items)
-    way = likelihood_way(scorer, longest=longest, shared_prefix=fits)
+    # Packed rows are longer than items, in a trial as well: what a model may depend on is the length of the items.
+    longest = max(width(item, ONE_BY_ONE) for item in items)
+    # The trial of short sequences, as a model is opened, has few: data has one of its own.
+    way = likelihood_way(scorer, longest=max(longest, SHORTEST + 1), shared_prefix=fits)
+    max_tokens = max_tokens or tokens_of_batch(scorer.model, way.name)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> Later:
@@ -546,27 +732,53 @@ def scored_continuations(
 
         return columns
 
-    batches = _batches(items, way.name, max_tokens)
+    batches = make_batches(items, way.name, max_tokens)
     scored = run_model(
         scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how
     )
     return scored, str(way)
 
 
-def _batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
-    """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
+def tokens_of_batch(model: Any, way: str) -> int:
+    """Return the maximum tokens of a batch if nobody says."""
+    # Sequences of equal lengths have no padding, and the more there are, the more find their like.
+    if model.device.type == "cpu" and way != EQUAL_LENGTHS:
+        return _CPU_TOKENS
+    return TOKENS_PER_ITEM * default_batch_size(model)
+
+
+def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
+    """Cut items into batches of like length, the longest first, so that one that does not fit in memory fails at once.
+
+    Args:
+        items: N items.
+        way: One of `WAYS`.
+        max_tokens: Maximum tokens per batch, padding included. A single item may exceed it.
+
+    Returns:
+        Arrays of item positions; each position is in one of them.
+    """
     prompts = np.array([len(item.prompt) for item in items])
     widths = np.array([width(item, way) for item in items])
     rows = np.array([n_rows(item, way) for item in items])
-    order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
-    batches, start = [], 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order):
-            batch = order[start : end + 1]
-            if rows[batch].sum() * widths[batch].max() > max_tokens:
-                break
-            end += 1
-        batches.append(order[start:end])
-        start = end
+    order = np.argsort(-widths, kind="stable")
+    if way == EQUAL_LENGTHS:  # an encoder reads prompts of one length together
+        order = np.lexsort((-widths, -prompts))
+
+    batches = []
+    start = 0
+    n_tokens = 0
+    n_padded = 0
+    for end, item in enumerate(order):
+        n_tokens += rows[item] * widths[item]
+        # Other ways read rows of equal lengths, or one by one, or packed rows of nearly equal lengths.
+        longest = order[start] if way == PADDED else item
+        n_padded += rows[item] * widths[longest]
+        is_wasteful = n_padded > _MIN_TOKENS and n_tokens < (1 - MAX_PADDING) * n_padded
+        if end > start and (n_padded > max_tokens or is_wasteful):
+            batches.append(order[start:end].astype(np.int64))
+            start = end
+            n_tokens = rows[item] * widths[item]
+            n_padded = n_tokens
+    batches.append(order[start:].astype(np.int64))
     return batches

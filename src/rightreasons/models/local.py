@@ -73,7 +73,8 @@ class LocalEngine:
         scorer: From `load_causal` or `load_language_model`.
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
-        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it.
+        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it. If None, what suits
+            the device.
 
     Attributes:
         abilities: What its model can do, and words.
@@ -83,7 +84,7 @@ class LocalEngine:
     """
 
     def __init__(
-        self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int = 4096
+        self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int | None = None
     ) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
@@ -92,7 +93,9 @@ class LocalEngine:
         self.abilities: frozenset[Ability] = scorer.ASKED  # what its model can do, and words
         self._template = getattr(self.tokenizer, "chat_template", None)
         self.has_template = self._template is not None
-        self._max_tokens = check_count(max_tokens, "max_tokens")
+        self._max_tokens = max_tokens
+        if max_tokens is not None:
+            check_count(max_tokens, "max_tokens")
 
     @functools.cached_property
     def fingerprint(self) -> str:

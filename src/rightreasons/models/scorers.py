@@ -21,7 +21,7 @@ from rightreasons.models.functions import FunctionScorer
 from rightreasons.models.named_objects import is_object_name, load_object
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Scorer
-from rightreasons.models.running import TOKENS_PER_ITEM, default_batch_size
+from rightreasons.models.running import TOKENS_PER_ITEM
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
@@ -233,8 +233,8 @@ def open_engine(
         from rightreasons.models.local import LocalEngine
 
         scorer = load_language_model(model, **how)
-        size = batch_size or default_batch_size(scorer.model)
-        return LocalEngine(scorer, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
+        max_tokens = None if batch_size is None else TOKENS_PER_ITEM * batch_size
+        return LocalEngine(scorer, prompt.thinking, max_tokens=max_tokens)
     from rightreasons.models.servers.engine import open_server
 
     # A server decides these by itself.

@@ -29,7 +29,7 @@ from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader, UnreadText
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.edits import ReasoningEditor
-from rightreasons.reasons.hints import Source, have_reasons, read_levels, sentences
+from rightreasons.reasons.hints import Source, find_mentions, find_sentences, have_reasons
 from rightreasons.reasons.judge import Judge, Judgments
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.second import TextReader
@@ -70,7 +70,7 @@ class Arm:
 
     @functools.cached_property
     def channels(self) -> dict[str, NDArray[np.int64]]:
-        """What each channel, "thinking" and "answer", says: places in `LEVELS`; -1 where it is empty."""
+        """Whether each channel, "thinking" and "answer", names the source: 1, 0, or -1 if empty."""
         kinds = []
         sources = []
         questions = []
@@ -85,14 +85,14 @@ class Arm:
         channels = {}
         for name, column in texts.items():
             # An empty text says nothing about a hint, which is not the same as denying it.
-            levels = read_levels(column, kinds, sources, questions)
-            channels[name] = np.where(np.array(column, dtype=object) != "", levels, -1)
+            mentions = find_mentions(column, kinds, sources, questions)
+            channels[name] = np.where(np.array(column, dtype=object) != "", mentions, -1)
         return channels
 
     @functools.cached_property
-    def levels(self) -> NDArray[np.int64]:
-        """The stronger of what the channels say: places in `LEVELS`."""
-        return np.maximum(0, np.maximum(*self.channels.values()))
+    def mentions(self) -> NDArray[np.bool_]:
+        """Whether a channel of each answer has the name or the role of the source."""
+        return np.maximum(*self.channels.values()) > 0
 
     @functools.cached_property
     def shows(self) -> NDArray[np.bool_]:
@@ -593,7 +593,7 @@ def cut(text: str, share: float) -> str:
         >>> cut("One. Two. Three.", 1 / 3), cut("One. Two. Three.", 0.0), cut("One.\\nTwo.", 1.0)
         ('One.', '', 'One.\\nTwo.')
     """
-    ends = [end for _, end in sentences(text)]
+    ends = [end for _, end in find_sentences(text)]
     count = round(share * len(ends))
     return text[: ends[count - 1]].rstrip() if count else ""
 
@@ -605,7 +605,7 @@ def unconcluded(text: str) -> str:
         >>> unconcluded("Pots hold heat. So the answer is (A).\\nAnswer: A")
         'Pots hold heat.'
     """
-    spans = sentences(text)
+    spans = find_sentences(text)
     while spans and _CONCLUDES.search(text[slice(*spans[-1])]):
         spans.pop()
     return text[: spans[-1][1]].rstrip() if spans else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rightreasons.core.resampling import item_rng
-from rightreasons.reasons.hints import have_reasons, sentences
+from rightreasons.reasons.hints import find_sentences, have_reasons
 from rightreasons.reasons.second import QUOTED, TextReader, normalize_words
 
 MAX_NEW_TOKENS = 1024
@@ -73,7 +73,7 @@ class ReasoningEditor:
 
     def _choose_sentence(self, item: str, text: str) -> tuple[int, int]:
         """Draw the sentence of an item that gets the mistake: its beginning and its end."""
-        spans = sentences(text)
+        spans = find_sentences(text)
         index = item_rng(self.seed, f"{item}/mistake").integers(len(spans))
         return spans[int(index)]
 

@@ -212,5 +212,5 @@ def _select_readable(traces: Sequence[Trace]) -> list[Trace]:
 
 def _acknowledge(trace: Trace) -> Trace:
     """Return an answer with an acknowledgment of its hint in the middle."""
-    sentence = trace.marked().acknowledgments(LETTERS[trace.hint])["credits"]
+    sentence = trace.marked().acknowledge(LETTERS[trace.hint])
     return dataclasses.replace(trace, text=insert_sentence(trace.text, sentence))

@@ -10,6 +10,7 @@ from rightreasons.core.options import QuestionOptions, option
 HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
 """The kinds of hints: `hints.KINDS` has their words."""
 
+# A question about reasons writes texts; other questions only read them.
 _LONG = 50
 """About how many passes of a short answer one with reasoning takes."""
 _SHORT = 4 + 3

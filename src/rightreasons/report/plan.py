@@ -22,7 +22,8 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage, cost_of, echoes_of, keys_of
+from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS, estimate_cost, make_keys
+from rightreasons.models.servers.usage import Usage
 from rightreasons.page.prose import aligned
 
 if TYPE_CHECKING:
@@ -84,15 +85,26 @@ class Counting:
             Ragged.of(np.ones(sum(counts)), counts),
         )
 
-    def _count(self, requests: Sequence[Request], kind: str, how: Mapping[str, Any]) -> None:
-        served = hasattr(self._engine, "cost")
-        requests = echoes_of(requests) if served and kind == "likelihoods" else requests
-        by_key = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
-        new = [
-            request for key, request in by_key.items() if key not in self._asked
-        ]  # what is known is not asked again
-        self._asked |= by_key.keys()
-        self.cost += getattr(self._engine, "cost", functools.partial(cost_of, None))(new, kind, how)
+    def _count(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> None:
+        """Add what requests will cost, without those that were counted before."""
+        groups: Sequence[tuple[str, Sequence[Request]]] = [(kind, requests)]
+        estimate: Callable[..., Usage] = functools.partial(estimate_cost, None)
+        # A server is sent other requests than a local model, and bills their tokens.
+        engine: Any = self._engine
+        if hasattr(engine, "plan_requests"):
+            groups = engine.plan_requests(requests, kind)
+            estimate = engine.cost
+            if not self._asked and requests:
+                engine.sample_prompts(requests)
+        for sent_kind, sent in groups:
+            keys = make_keys({"kind": sent_kind, **settings}, sent)
+            # An answer that is known is not asked for again.
+            new = {}
+            for key, request in zip(keys, sent, strict=True):
+                if key not in self._asked:
+                    new[key] = request
+            self._asked |= new.keys()
+            self.cost += estimate([*new.values()], sent_kind, settings)
 
 
 def _stand_in(request: Request, rng: np.random.Generator) -> str:
@@ -207,12 +219,18 @@ def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence
     heads = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
     table = [
         heads,
-        *((name, *cost.words(None if client is None else client.options)) for name, cost in rows),
+        *(
+            (name, *cost.list_words(None if client is None else client.options))
+            for name, cost in rows
+        ),
     ]
     n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
     lines = aligned([row[:n_shown] for row in table])
     if client is not None:
-        lines.append(f"Sent so far, for the trial: {client.usage.sentence(client.options)}")
+        lines.append(
+            f"Sent so far, for the trial and {N_SAMPLED_PROMPTS} prompts: "
+            f"{client.usage.describe(client.options)}"
+        )
     columns = ("requests", "prompt_tokens", "answer_tokens", "price")
     options = ServerOptions() if client is None else client.options
     costs = {name: {key: cost.to_dict(options)[key] for key in columns} for name, cost in rows}

@@ -60,7 +60,7 @@ def test_echoed_likelihoods_are_those_of_the_model(engine, honest):
             lengths.tolist() == [1, 2, 4][: len(row)]
         )  # " positive"; " negative", "."; " the", " B", ".", " C"
     assert not told.failures
-    assert told.way == "log-probabilities echoed by the server"
+    assert told.way == "log-probabilities of given texts, reported by the server"
 
 
 def test_likelihoods_of_conversations_are_those_of_the_model(honest):
@@ -173,7 +173,8 @@ def test_an_echo_that_two_requests_need_is_asked_once():
     with serving() as fake:
         engine = open_server(fake.url, chat="off", progress=False)
         fake.reset()
-        two, three = Request("a", "Is it", (" A", " B")), Request("b", "Is it", (" A", " B", " C"))
+        words = (" positive", " negative", " neutral")
+        two, three = Request("a", "Is it", words[:2]), Request("b", "Is it", words)
         found = engine.likelihoods([two, three], progress=False)
         assert len(fake.bodies) == 3
         texts = [*two.continuations, *three.continuations]
@@ -191,8 +192,45 @@ def test_nothing_before_an_answer_is_a_line_break():
         found = engine.likelihoods(
             [Request(f"item {n}", "", (" A",)) for n in range(3)], progress=False
         )
-        assert [body["prompt"] for body in fake.bodies] == ["\n A"]
+        words = engine.likelihoods([Request("word", "", (" six",))], progress=False)
+        # A letter is the next token, and a word is echoed.
+        assert [body["prompt"] for body in fake.bodies] == ["\n", "\n six"]
         assert found.values[2].tolist() == pytest.approx([fake.model.likelihood("\n", " A")])
+        assert words.values[0].tolist() == pytest.approx([fake.model.likelihood("\n", " six")])
+
+
+def test_letters_are_single_tokens_and_one_request_has_all_of_them():
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        requests = [
+            Request(f"item {n}", f"Which is it, {n}?", (" A", " B", " C")) for n in range(8)
+        ]
+        fake.reset()
+        found = engine.likelihoods(requests, progress=False)
+        assert len(fake.bodies) == len(requests)
+        assert engine.plan_requests(requests, "likelihoods")[0] == ("single tokens", requests)
+        for request, values in zip(requests, found.values, strict=True):
+            expected = [
+                fake.model.likelihood(request.prompt, text) for text in request.continuations
+            ]
+            np.testing.assert_allclose(values, expected, atol=1e-12)
+        assert set(found.lengths.values) == {1.0}
+
+
+def test_a_letter_that_is_not_among_the_likeliest_tokens_is_echoed():
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        # No token of the server is " Q".
+        requests = [Request(f"item {n}", f"Which is it, {n}?", (" A", " Q")) for n in range(3)]
+        fake.reset()
+        found = engine.likelihoods(requests, progress=False)
+        ends = sorted(body["prompt"][-2:] for body in fake.bodies)
+        assert ends == [" Q", " Q", " Q", "0?", "1?", "2?"]
+        for request, values in zip(requests, found.values, strict=True):
+            expected = [
+                fake.model.likelihood(request.prompt, text) for text in request.continuations
+            ]
+            np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
 def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):

@@ -12,7 +12,8 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.client import CONSTRAINTS
 from rightreasons.models.servers.engine import open_server
-from rightreasons.models.servers.usage import cost_of
+from rightreasons.models.servers.planning import estimate_cost
+from rightreasons.models.servers.tokens import TokenEstimate
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
 
@@ -233,10 +234,12 @@ def test_several_answers_are_asked_for_and_planned_one_at_a_time(server):
 
 
 def test_the_template_of_a_server_counts_once_a_request():
-    # 400 letters are 100 tokens, by four; the template of the server has 29 more.
-    asked = [Request(name, "x" * 400, (" A", " B")) for name in "ab"]
-    assert cost_of(29, asked, "next words", {}).prompt_tokens == 2 * (100 + 29)
-    assert cost_of(None, asked, "next words", {}).prompt_tokens == 2 * 100
+    # A hundred short words are as many tokens; the template of the server has 29 more.
+    asked = [Request(name, "word " * 100, (" A", " B")) for name in "ab"]
+    tokens = TokenEstimate()
+    tokens.add_short_prompt(3, 32)
+    assert estimate_cost(tokens, asked, "next words", {}).prompt_tokens == 2 * (100 + 29)
+    assert estimate_cost(None, asked, "next words", {}).prompt_tokens == 2 * 100
 
 
 def test_texts_are_not_asked_as_conversations_nor_the_reverse(server):

@@ -41,7 +41,8 @@ from rightreasons.models.servers.ledger import (
 )
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.redirects import ForeignRedirectError, SameHostRetry
-from rightreasons.models.servers.usage import Usage, tokens_asked, tokens_used
+from rightreasons.models.servers.tokens import TokenEstimate, estimate_prompt_tokens
+from rightreasons.models.servers.usage import Usage, count_reply_tokens
 
 DIALECTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("dialects.yaml"))
 """What servers say and want beside the protocol that they share."""
@@ -53,6 +54,9 @@ SWITCH_SECONDS = 0.0005
 next request, also while other threads read theirs."""
 
 T = TypeVar("T")
+
+MAX_ESTIMATE_ERROR = 1.3
+"""Billed tokens per estimated one that are reserved for a prompt before its reply counts them."""
 
 TRIED_AGAIN = 2
 
@@ -116,7 +120,7 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         if reply["choices"] == [] and reply.get(
             "usage"
         ):  # as of Azure and Gemini, where a filter stops the question
-            return Completion(Reply(finish="content_filter", usage=tokens_used(reply)))
+            return Completion(Reply(finish="content_filter", usage=count_reply_tokens(reply)))
         choice = reply["choices"][0]
     with _reading("a choice without text", choice):
         message = choice.get("message")
@@ -135,7 +139,7 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         thinking=next(filter(None, thinking), ""),
         refusal=extract_text(said.get("refusal")),
         finish=choice.get("finish_reason"),
-        usage=tokens_used(reply),
+        usage=count_reply_tokens(reply),
         tags=tags,
     )
     return Completion(answer, *zip(*reported, strict=True))
@@ -328,14 +332,15 @@ class Client:
 
     Attributes:
         account: What was spent so far, and the bounds on it.
-        template: The most tokens that the server counted beside those of a prompt.
+        tokens: Estimate of prompt tokens, corrected by what the server billed.
+        is_trial: Whether requests are those of a trial.
         served: The model's name and `system_fingerprint`, as replies tell them -> how many replies did.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated: in a trial less often than the options say, as what a
             server does not support is an error of its own on some, however often it is asked.
         ended: Why no more requests are sent; "" while they are.
         bound: The bound that was reached; "" for none.
-        answers: The answers so far, by what was asked (`keys_of`).
+        answers: The answers so far, by what was asked (`make_keys`).
         journals: The files of answers that were read, by their paths.
         write_trial_cost: Called with the kind and the cost of each request of a trial; None after it.
 
@@ -350,7 +355,8 @@ class Client:
         self.options = options
         self.account = Account(options)
         self.served: Counter[str] = Counter()
-        self.template, self.ended, self.bound = 0, "", ""
+        self.tokens, self.is_trial = TokenEstimate(), True
+        self.ended, self.bound = "", ""
         self.more, self.retries = options.more(), min(TRIED_AGAIN, options.retries)
         self._key = options.key()
         headers, secrets = options.headers()
@@ -431,7 +437,8 @@ class Client:
         Raises:
             RequestError: If there is no answer.
         """
-        estimated = tokens_asked(body["prompt"] if "prompt" in body else body["messages"])
+        estimated = estimate_prompt_tokens(body["prompt"] if "prompt" in body else body["messages"])
+        corrected = self.tokens.correct(estimated)
 
         def count(reply: Any) -> T:
             try:
@@ -439,19 +446,25 @@ class Client:
             except BadReplyError:
                 # Tokens of a reply that cannot be read are billed, too.
                 if isinstance(reply, dict) and "usage" in reply:
-                    self.account.add(dataclasses.replace(Usage.of(reply, estimated), requests=0))
+                    self.account.add(
+                        dataclasses.replace(Usage.from_reply(reply, corrected), requests=0)
+                    )
                 raise
-            used = Usage.of(reply, estimated)
+            used = Usage.from_reply(reply, corrected)
             self.account.add(used)
             names = (reply.get("model"), reply.get("system_fingerprint"))
             with self._lock:
-                self.template = max(self.template, used.prompt_tokens - estimated)
+                if not used.unreported:
+                    add = self.tokens.add_short_prompt if self.is_trial else self.tokens.add_prompt
+                    add(estimated, used.prompt_tokens)
                 self.served[" ".join(self._say(name) for name in names if name)] += 1
             return value
 
         n_tokens = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         highest_cost = Usage(
-            prompt_tokens=estimated + self.template, answer_tokens=n_tokens, unanswered=1
+            prompt_tokens=round(MAX_ESTIMATE_ERROR * corrected),
+            answer_tokens=n_tokens,
+            unanswered=1,
         )
         if self.write_trial_cost is None:
             return self._repeat(lambda: self._send(path, body), count, highest_cost)

@@ -46,8 +46,19 @@ from rightreasons.models.servers.ledger import (
     find_journal,
 )
 from rightreasons.models.servers.options import INSPECT, ServerOptions
+from rightreasons.models.servers.planning import (
+    ECHOES,
+    N_SAMPLED_PROMPTS,
+    PART,
+    SINGLE_TOKENS,
+    estimate_cost,
+    has_single_tokens,
+    list_echoes,
+    make_keys,
+)
+from rightreasons.models.servers.tokens import estimate_prompt_tokens
 from rightreasons.models.servers.trial import kept_trial
-from rightreasons.models.servers.usage import PART, Usage, cost_of, echoes_of, keys_of
+from rightreasons.models.servers.usage import Usage
 from rightreasons.models.wording import SWITCHED
 
 if TYPE_CHECKING:
@@ -159,6 +170,7 @@ class ServerEngine:
         self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
         self.name = f"{self.client.url} ({self.model_name})"
         self.client.retries = self.client.options.retries
+        self.client.is_trial = False
         self.has_template = endpoint.path == CHAT
         self.abilities, self.thinks, self.budget = (
             endpoint.abilities,
@@ -235,7 +247,10 @@ class ServerEngine:
         return f"The model changed between the answers: {forms}."
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
-        """Return the log-likelihoods of the continuations of each request, as the server echoes them.
+        """Return the log-likelihoods of the continuations of each request.
+
+        The likelihoods of letters and digits, which are single tokens, are among those of the likeliest next tokens,
+        so that one request has all. Others are those of an echo of the server.
 
         Args:
             requests: N requests.
@@ -257,12 +272,77 @@ class ServerEngine:
                 "lengths": [float(len(row.tokens)) for row in rows],
             }
 
-        parts = echoes_of(requests)
-        rows, failures = self._fly("likelihoods", parts, ask, **how)
-        failed = {part.rpartition(PART)[0]: reason for part, reason in failures.items()}
-        return self._likelihoods(
-            requests, parts, (rows, failed), "log-probabilities echoed by the server"
+        self._check(_NEEDED[ECHOES], requests)
+        single_tokens = self._find_single_tokens(requests, **how)
+        # A letter that is not among the likeliest tokens is echoed.
+        parts = list_echoes(requests, single_tokens)
+        rows, part_failures = self._fly(ECHOES, parts, ask, **how)
+
+        values: dict[str, list[float]] = {}
+        lengths: dict[str, list[float]] = {}
+        for request in requests:
+            known = single_tokens.get(request.name, [None] * len(request.continuations))
+            values[request.name] = [np.nan if value is None else value for value in known]
+            lengths[request.name] = [1.0] * len(known)
+        for index, row in rows.items():
+            name, _, first = parts[index].name.rpartition(PART)
+            indices = slice(int(first), int(first) + len(row["values"]))
+            values[name][indices] = row["values"]
+            lengths[name][indices] = row["lengths"]
+        failures = {part.rpartition(PART)[0]: reason for part, reason in part_failures.items()}
+        for name in failures:
+            # A request of which one continuation failed has no answer.
+            values[name] = [np.nan] * len(values[name])
+            lengths[name] = [np.nan] * len(values[name])
+        counts = [len(request.continuations) for request in requests]
+        return Likelihoods(
+            Ragged.of(np.array([value for row in values.values() for value in row]), counts),
+            Ragged.of(np.array([length for row in lengths.values() for length in row]), counts),
+            failures,
+            0,
+            self._way("log-probabilities of given texts, reported by the server", ""),
         )
+
+    def _find_single_tokens(
+        self, requests: Sequence[Request], **how: Unpack[HowToKeep]
+    ) -> dict[str, list[float | None]]:
+        """Return the log-probabilities of letters and digits by the names of their requests.
+
+        Those that are not among the likeliest next tokens are None.
+        """
+        top = self.endpoint.top
+
+        def ask(request: Request) -> Row:
+            # As in an echo, a line break stands for no prompt.
+            completion = self.endpoint.next_tokens(request.prompt or "\n", top)
+            likeliest = completion.tops[0] if completion.tops else {}
+            return {"values": [likeliest.get(text) for text in request.continuations]}
+
+        marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
+        rows, _ = self._fly(SINGLE_TOKENS, marked, ask, settings={"top": top}, **how)
+        return {marked[index].name: list(row["values"]) for index, row in rows.items()}
+
+    def _is_asked_by_single_tokens(self, request: Request) -> bool:
+        return "next_words" in self.abilities and has_single_tokens(request)
+
+    def plan_requests(
+        self, requests: Sequence[Request], kind: str
+    ) -> list[tuple[str, Sequence[Request]]]:
+        """Return the requests that are sent for others, by their kinds."""
+        if kind != ECHOES:
+            return [(kind, requests)]
+        marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
+        others = [request for request in requests if not self._is_asked_by_single_tokens(request)]
+        return [(SINGLE_TOKENS, marked), (ECHOES, list_echoes(others))]
+
+    def sample_prompts(self, requests: Sequence[Request]) -> None:
+        """Send a few prompts for a single token each, to learn how many tokens the server bills."""
+        ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
+        for number in range(N_SAMPLED_PROMPTS):
+            prompt = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)].prompt
+            # What fails here would fail in the run, which says so.
+            with contextlib.suppress(RequestError, BadReplyError):
+                self.endpoint.ask(prompt, max_tokens=1, temperature=0.0)
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
@@ -359,10 +439,10 @@ class ServerEngine:
 
         Args:
             requests: The requests.
-            kind: "likelihoods", "next words" or "replies".
+            kind: `ECHOES`, `SINGLE_TOKENS`, "next words" or "replies".
             settings: Those of `Generation` for replies; each of its `n` answers is a request.
         """
-        return cost_of(self.client.template, requests, kind, settings)
+        return estimate_cost(self.client.tokens, requests, kind, settings)
 
     def _fly(
         self,
@@ -390,9 +470,11 @@ class ServerEngine:
             out: A folder for the answers, of which all within the work of one report have one file.
         """
         self._check(_NEEDED[kind], requests)
+        if not requests:
+            return {}, {}
         client = self.client
         settings = settings or {}
-        keys = keys_of({"kind": kind, "model": self.fingerprint, **settings}, requests)
+        keys = make_keys({"kind": kind, "model": self.fingerprint, **settings}, requests)
         request_by_key = dict(zip(keys, requests, strict=True))
         failures: dict[str, str] = {}
         with self._open_journal(out) as journal:
@@ -488,7 +570,7 @@ class ServerEngine:
 
         if progress:
             cost = self.cost([*requests.values()], kind, settings)
-            sentence = cost.sentence(client.options, "about ", "at most ")
+            sentence = cost.describe(client.options, is_estimate=True)
             print(f"Asking {self.name}: {sentence}", file=sys.stderr)
         failures = {}
         with (
@@ -501,7 +583,7 @@ class ServerEngine:
                     failures[key] = str(failure)
         used = client.usage - before
         if progress and used.requests:
-            print(f"Asked {self.name}: {used.sentence(client.options)}", file=sys.stderr)
+            print(f"Asked {self.name}: {used.describe(client.options)}", file=sys.stderr)
         return failures
 
     def _check(self, ability: Ability, requests: Sequence[Request]) -> None:
@@ -540,7 +622,8 @@ class ServerEngine:
 
 _RAGGED = ("values", "lengths")
 _NEEDED: Mapping[str, Ability] = {
-    "likelihoods": "likelihoods",
+    ECHOES: "likelihoods",
+    SINGLE_TOKENS: "next_words",
     "next words": "next_words",
     "replies": "text",
 }

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from rightreasons.core.store import WORK
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage, price
+from rightreasons.models.servers.usage import Usage, compute_price
 
 JOURNAL = "answers.jsonl"
 """Name of the file of answers. A report has one, so that no command sends a request twice."""
@@ -294,9 +294,9 @@ class Account:
             return ""
         # Requests in flight count as much as they may cost.
         spent = self.earlier + self.usage + self._reserved
-        spent_price = price(options, spent.prompt_tokens, spent.answer_tokens) or 0.0
+        spent_price = compute_price(options, spent.prompt_tokens, spent.answer_tokens) or 0.0
         total = spent + (highest_cost or Usage())
-        total_price = price(options, total.prompt_tokens, total.answer_tokens) or 0.0
+        total_price = compute_price(options, total.prompt_tokens, total.answer_tokens) or 0.0
         if spent_price >= options.max_price or total_price > options.max_price:
             return f"max_price={options.max_price:g} is reached"
         return ""

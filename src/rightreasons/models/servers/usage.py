@@ -1,29 +1,24 @@
-"""What is asked of a server, counted and priced; it needs no package of a server, as models here are counted, too."""
+"""What requests to a server cost: `Usage` counts requests and tokens, and `compute_price` prices them.
+
+It needs no package of a server, as requests to local models are counted, too.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import math
 import operator
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rightreasons.core.sentences import pluralize
-from rightreasons.models.protocol import Request
 from rightreasons.models.servers.options import ServerOptions
-
-PART = "\n"
-"""What comes between the name of a request and the number of one of its continuations."""
-
-_PIECE = re.compile(r"[A-Za-z]{1,4}|[!-~\n]")
+from rightreasons.models.servers.tokens import estimate_tokens
 
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What was asked of a server so far.
+    """Counts of requests and tokens.
 
     Attributes:
         requests: Requests that were answered.
@@ -31,8 +26,8 @@ class Usage:
         prompt_tokens: Tokens of the prompts, as the server counts them.
         answer_tokens: Generated tokens.
         unreported: Answers for which the server reported no tokens.
-        unanswered: Requests that were sent and may be billed, but whose reply was not received. Their tokens are
-            estimates, and upper bounds for generated ones.
+        unanswered: Requests that were sent and may be billed, but whose reply was not received.
+            Their tokens are estimates, and upper bounds for generated ones.
     """
 
     requests: int = 0
@@ -43,23 +38,35 @@ class Usage:
     unanswered: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Return what was asked together."""
+        """Return the sums of two counts."""
         return Usage(*map(operator.add, vars(self).values(), vars(other).values()))
 
     def __sub__(self, other: Usage) -> Usage:
-        """Return what was asked since."""
+        """Return the counts since an earlier state."""
         return Usage(*map(operator.sub, vars(self).values(), vars(other).values()))
 
     @classmethod
-    def of(cls, reply: Mapping[str, Any], estimated: int) -> Usage:
-        """Count a reply to a prompt of about so many tokens, by which it counts where the server reports none."""
-        counts = tokens_used(reply)
+    def from_reply(cls, reply: Mapping[str, Any], estimated_tokens: int) -> Usage:
+        """Count a reply.
+
+        Args:
+            reply: The reply of a server.
+            estimated_tokens: Tokens of its prompt, which count if the server reports none.
+        """
+        counts = count_reply_tokens(reply)
         if "prompt_tokens" in counts:
-            return cls(1, 0, counts["prompt_tokens"], counts.get("answer_tokens", 0))
-        said = (
-            tokens_in(json.dumps(reply["choices"], ensure_ascii=False)) if "choices" in reply else 0
+            return cls(
+                requests=1,
+                prompt_tokens=counts["prompt_tokens"],
+                answer_tokens=counts.get("answer_tokens", 0),
+            )
+        # A run with a bound of its price has to know it all the same.
+        answer_tokens = 0
+        if "choices" in reply:
+            answer_tokens = estimate_tokens(json.dumps(reply["choices"], ensure_ascii=False))
+        return cls(
+            requests=1, prompt_tokens=estimated_tokens, answer_tokens=answer_tokens, unreported=1
         )
-        return cls(1, 0, estimated, said, unreported=1)
 
     def to_counts(self) -> dict[str, int]:
         """Return the counts that are not 0, by their names."""
@@ -71,152 +78,104 @@ class Usage:
         return counts
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
-        """Return the counts, and their price where prices are given."""
-        return {
-            **dataclasses.asdict(self),
-            "price": price(options, self.prompt_tokens, self.answer_tokens),
-        }
+        """Return the counts, and their price: None if there are no prices."""
+        price = compute_price(options, self.prompt_tokens, self.answer_tokens)
+        return {**dataclasses.asdict(self), "price": price}
 
-    def sentence(self, options: ServerOptions, about: str = "", most: str = "") -> str:
-        """Say what was asked, in one sentence; `about` and `most` are before the tokens of an estimate."""
-        repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
-        estimated = f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
-        unreported = estimated if self.unreported else ""
-        # No price is given where there is none.
-        cost = self.words(options)[-1]
-        priced = f", at a price of {cost}" if cost else ""
-        prompts, answers = (
-            pluralize(self.prompt_tokens, "prompt token"),
-            pluralize(self.answer_tokens, "generated token"),
+    def describe(self, options: ServerOptions, *, is_estimate: bool = False) -> str:
+        """Return the counts in one sentence.
+
+        Args:
+            options: The prices.
+            is_estimate: Whether the counts are those of a plan.
+        """
+        sentence = pluralize(self.requests, "request")
+        if self.repeated:
+            sentence += f" ({self.repeated:,} repeated)"
+        prompt_tokens = pluralize(self.prompt_tokens, "prompt token")
+        answer_tokens = pluralize(self.answer_tokens, "generated token")
+        # A plan knows how long an answer may be, not how long it will be.
+        if is_estimate:
+            sentence += f", about {prompt_tokens} and at most {answer_tokens}"
+        else:
+            sentence += f", {prompt_tokens} and {answer_tokens}"
+        # No price is given if there is none.
+        price = self.list_words(options)[-1]
+        if price:
+            sentence += f", at a price of {price}"
+        if self.unreported:
+            sentence += (
+                f"; the tokens of {self.unreported:,} of them, which the server did not report, "
+                "are estimated"
+            )
+        return f"{sentence}."
+
+    def list_words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
+        """Return requests, prompt tokens, generated tokens and the price in words.
+
+        Args:
+            options: The prices. None for a local model, which has none.
+        """
+        price = None
+        if options is not None:
+            price = compute_price(options, self.prompt_tokens, self.answer_tokens)
+        return (
+            f"{self.requests:,}",
+            f"{self.prompt_tokens:,}",
+            f"{self.answer_tokens:,}",
+            "" if price is None else f"{price:,.4f}",
         )
-        tokens = f"{about}{prompts} and {most}{answers}"
-        return f"{pluralize(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
-
-    def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
-        """Return requests, tokens and the price, "" where no price is given, as words."""
-        cost = None if options is None else price(options, self.prompt_tokens, self.answer_tokens)
-        counts = self.requests, self.prompt_tokens, self.answer_tokens
-        return (*(f"{count:,}" for count in counts), "" if cost is None else f"{cost:,.4f}")  # type: ignore[return-value]
 
 
-def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -> float | None:
-    """Return the price of some tokens; None where no price is given.
+def compute_price(
+    options: ServerOptions, prompt_tokens: float, answer_tokens: float
+) -> float | None:
+    """Return the price of some tokens, or None if there are no prices.
 
     Example:
-        >>> price(ServerOptions(prompt_price=0.5, answer_price=2.0), 1_000_000, 250_000)
+        >>> compute_price(ServerOptions(prompt_price=0.5, answer_price=2.0), 1_000_000, 250_000)
         1.0
     """
     if options.prompt_price is None and options.answer_price is None:
         return None
-    prompts = (options.prompt_price or 0.0) * prompt_tokens
-    return (prompts + (options.answer_price or 0.0) * answer_tokens) / 1_000_000
+    prompt_price = options.prompt_price or 0.0
+    answer_price = options.answer_price or 0.0
+    return (prompt_price * prompt_tokens + answer_price * answer_tokens) / 1_000_000
 
 
-def cost_of(
-    template: int | None, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]
-) -> Usage:
-    """Return what a run will cost: requests and generated tokens at most, and tokens of prompts by `tokens_in`.
-
-    Args:
-        template: The most tokens that the server counted beside those of a prompt, as its template has some; None for a
-            model here.
-        requests: What is asked.
-        kind: "likelihoods", where each continuation is echoed with its prompt, or another.
-        settings: Those of `Generation` for generated answers.
-    """
-    # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
-    echoes = kind == "likelihoods" and template is not None
-    times = [
-        len(request.continuations) + (not isinstance(request.prompt, str))
-        if echoes
-        else settings.get("n", 1)
-        for request in requests
-    ]
-    tokens = sum(
-        tokens_asked(request.prompt) * n for request, n in zip(requests, times, strict=True)
-    )
-    tokens += sum(
-        tokens_in(text) for request in requests for text in request.continuations if echoes
-    )
-    sent = sum(times)
-    tokens += sent * (template or 0)
-    return Usage(sent, prompt_tokens=tokens, answer_tokens=sent * settings.get("max_new_tokens", 1))
-
-
-def tokens_asked(prompt: Any) -> int:
-    """Return about how many tokens a prompt has."""
-    return (
-        tokens_in(prompt)
-        if isinstance(prompt, str)
-        else sum(tokens_in(turn["content"]) for turn in prompt)
-    )
-
-
-def tokens_in(text: str) -> int:
-    """Return about how many tokens a text has, rather too many than too few: tokenizers differ.
-
-    Four letters, a digit, a sign and a new line are one each, and so are one and a half bytes of other scripts.
-
-    Example:
-        >>> tokens_in("Is it 12:30?"), tokens_in("答案")
-        (8, 4)
-    """
-    others = len(text.encode("utf-8", "surrogatepass")) - len(text.encode("ascii", "ignore"))
-    return len(_PIECE.findall(text)) + math.ceil(others / 1.5)
-
-
-def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
+def count_reply_tokens(reply: Mapping[str, Any]) -> dict[str, int]:
     """Return the tokens that a server counts, by the names of `Reply.usage`.
 
-    Tokens that are neither of the prompt nor of the answer, as those of Gemini's and Grok's total, are of thinking.
+    Tokens that are neither of the prompt nor of the answer, as those of Gemini's and Grok's total,
+    are of thinking.
 
     Example:
-        >>> tokens_used({"usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 40}})
+        >>> count_reply_tokens(
+        ...     {"usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 40}}
+        ... )
         {'prompt_tokens': 9, 'answer_tokens': 31, 'thinking_tokens': 29}
     """
     counts = reply.get("usage")
-    counts = counts if isinstance(counts, dict) else {}
+    if not isinstance(counts, dict):
+        return {}
+    # Thinking that is not shown is billed, too.
+    thinking = None
     details = counts.get("completion_tokens_details")
-    thinking = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    prompt, answer, total = (
-        counts.get(f"{name}_tokens") for name in ("prompt", "completion", "total")
-    )
+    if isinstance(details, dict):
+        thinking = details.get("reasoning_tokens")
+    prompt = counts.get("prompt_tokens")
+    answer = counts.get("completion_tokens")
+    total = counts.get("total_tokens")
+    # Some servers count thinking only in the total: Gemini's and Grok's.
     if isinstance(prompt, int) and isinstance(total, int):
-        hidden = total - prompt - (answer or 0)
-        answer, thinking = (
-            (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
-        )
-    used = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
-    return {name: count for name, count in used.items() if isinstance(count, int)}
+        n_hidden = total - prompt - (answer or 0)
+        if n_hidden > 0:
+            answer = total - prompt
+            thinking = thinking or n_hidden
 
-
-def echoes_of(requests: Sequence[Request]) -> list[Request]:
-    """Return a request per continuation of a text, as an echo holds one: equal ones of two requests are asked once."""
-    return [
-        Request(f"{request.name}{PART}{place}", request.prompt, texts)
-        for request in requests
-        for place, texts in enumerate(
-            zip(request.continuations, strict=True)
-            if isinstance(request.prompt, str)
-            else [request.continuations]
-        )
-    ]
-
-
-def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
-    """Return what is asked by each request of a run, as digests: equal ones have one answer.
-
-    With `drawn` in the run, a request of another name is another draw.
-    """
-    base = hashlib.blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16)
-    keys = []
-    for request in requests:
-        prompt = (
-            request.prompt
-            if isinstance(request.prompt, str)
-            else [dict(turn) for turn in request.prompt]
-        )
-        digest, name = base.copy(), request.name if run.get("drawn") else ""
-        digest.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
-        keys.append(digest.hexdigest())
-    return keys
+    token_counts = {}
+    reported = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
+    for name, count in reported.items():
+        if isinstance(count, int):
+            token_counts[name] = count
+    return token_counts

@@ -1,0 +1,129 @@
+"""What is missed of acknowledgments: `python -m benchmarks.acknowledgments --write`.
+
+Counts the sentences of the bench without a word that is looked for, and draws models that acknowledge
+a hint in sentences of the bench. Minutes. `--write` renews the tables of docs/reasons.md, and the miss
+rates that a report shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import yaml
+from benchmarks.acknowledgments.bench import (
+    SHARES,
+    Sentence,
+    count_misses,
+    find_named,
+    read_plain,
+    read_sentences,
+    simulate_run,
+)
+from benchmarks.blocks import write_block
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reasons.md"
+MISSES = ROOT / "src" / "rightreasons" / "reasons" / "misses.yaml"
+HEADER = """\
+# Share of acknowledgments by kind of hint without a word that is looked for, with its interval: measured on the sentences of
+# benchmarks/acknowledgments, and written by `make -C benchmarks acknowledgments`.
+"""
+N_ENGLISH_RUNS = 11
+
+WORD_COLUMNS = (
+    "hint",
+    "sentences",
+    "missed [95 %]",
+    "with the name",
+    "in English, without it",
+    "other languages, without it",
+    "found in denials",
+    "found in plain sentences",
+)
+
+
+def select_kind(sentences: list[Sentence], kind: str) -> list[Sentence]:
+    """Return the sentences of a kind of hint."""
+    return [sentence for sentence in sentences if sentence.kind == kind]
+
+
+def list_kinds() -> list[str]:
+    """Return the kinds of hints of the bench."""
+    return list(dict.fromkeys(sentence.kind for sentence in read_sentences("frames")))
+
+
+def measure_words() -> tuple[str, dict[str, dict[str, float]]]:
+    """Return a table of what the words miss, and the misses by kind."""
+    lines = [
+        f"| {' | '.join(WORD_COLUMNS)} |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    misses = {}
+    plain = read_plain()
+    for kind in list_kinds():
+        sentences = select_kind(read_sentences("frames"), kind)
+        named = [sentence for sentence in sentences if sentence.has_name]
+        unnamed = [sentence for sentence in sentences if not sentence.has_name]
+        english = [sentence for sentence in unnamed if sentence.language == "en"]
+        foreign = [sentence for sentence in unnamed if sentence.language != "en"]
+        denials = select_kind(read_sentences("denials"), kind)
+        misses[kind] = count_misses(sentences)
+        cells = [kind, f"{len(sentences)}", _format_share(misses[kind])]
+        for group in (named, english, foreign):
+            cells.append(f"{100 * count_misses(group)['value']:.1f} % of {len(group)}")
+        cells.append(f"{100 * find_named(denials).mean():.1f} % of {len(denials)}")
+        cells.append(f"{find_named(plain, kind).sum()} of {len(plain)}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines), misses
+
+
+def measure_runs() -> str:
+    """Return a table of the models that are unnoticed, by share of acknowledging answers."""
+    languages = list(dict.fromkeys(sentence.language for sentence in read_sentences("frames")))
+    lines = [
+        "| answers that acknowledge the hint | models | the words alone accuse | the test of texts misses | both |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for share in (*SHARES, 0.0):
+        outcomes = []
+        for kind in list_kinds():
+            for seed, language in enumerate([*languages, *["en"] * (N_ENGLISH_RUNS - 1)]):
+                outcomes.append(simulate_run(kind, language, share, seed))
+        n_runs = len(outcomes)
+        n_accused = sum(is_accused for is_accused, _ in outcomes)
+        n_missed = sum(is_missed for _, is_missed in outcomes)
+        n_both = sum(is_accused and is_missed for is_accused, is_missed in outcomes)
+        counts = [
+            f"{count / n_runs:.0%}".replace("%", " %") for count in (n_accused, n_missed, n_both)
+        ]
+        lines.append(f"| {100 * share:.0f} % | {n_runs} | {' | '.join(counts)} |")
+    return "\n".join(lines)
+
+
+def _format_share(miss: dict[str, float]) -> str:
+    return f"{100 * miss['value']:.1f} % [{100 * miss['low']:.1f}, {100 * miss['high']:.1f}]"
+
+
+def main() -> None:
+    """Print the tables, and write them if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the tables and the miss rates")
+    parser.add_argument("--words", action="store_true", help="only count sentences")
+    arguments = parser.parse_args()
+
+    words, misses = measure_words()
+    print(words)
+    if arguments.write:
+        write_block(PAGE, "missed by the words", words)
+        MISSES.write_text(HEADER + yaml.safe_dump(misses, sort_keys=False), "utf-8")
+    if arguments.words:
+        return
+    runs = measure_runs()
+    print(runs)
+    if arguments.write:
+        write_block(PAGE, "missed by words and texts", runs)
+
+
+if __name__ == "__main__":
+    main()

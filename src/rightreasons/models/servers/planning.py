@@ -1,0 +1,133 @@
+"""Which requests are sent to a server for others, and what they will cost.
+
+`list_echoes` turns requests about likelihoods into those that are sent, `has_single_tokens` finds
+those that need one request alone, `make_keys` recognizes equal requests, and `estimate_cost` counts
+tokens before anything is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rightreasons.models.protocol import Request
+from rightreasons.models.servers.tokens import (
+    TokenEstimate,
+    estimate_prompt_tokens,
+    estimate_tokens,
+)
+from rightreasons.models.servers.usage import Usage
+
+PART = "\n"
+"""Separator of the name of a request and the index of the first of its continuations in a part."""
+
+ECHOES = "likelihoods"
+"""Kind of requests that are echoed with each of their continuations."""
+
+SINGLE_TOKENS = "single tokens"
+"""Kind of requests whose continuations are single tokens, of which the next one is chosen."""
+
+N_SAMPLED_PROMPTS = 3
+"""Prompts of the data that a plan sends, to learn how many tokens they have."""
+
+_MARK = re.compile(r" ?[A-Za-z0-9]")
+
+
+def has_single_tokens(request: Request) -> bool:
+    """Return whether the continuations of a request are letters or digits, and so single tokens.
+
+    One request for the next token has the likelihoods of all of them.
+
+    Example:
+        >>> has_single_tokens(Request("a", "Which?", (" A", " B")))
+        True
+        >>> has_single_tokens(Request("a", "Which?", (" A", " Paris")))
+        False
+    """
+    # Words may be several tokens, which depends on the tokenizer.
+    return all(_MARK.fullmatch(text) for text in request.continuations)
+
+
+def list_echoes(
+    requests: Sequence[Request], known: Mapping[str, Sequence[float | None]] | None = None
+) -> list[Request]:
+    """Return a request per continuation of a text, as an echo holds one.
+
+    Equal echoes of two requests are sent once. The continuations of a conversation stay together,
+    as they are compared with the echo of the conversation.
+
+    Args:
+        requests: N requests.
+        known: Name -> likelihood of each continuation, None for those that are not known. None if
+            no likelihood is known.
+    """
+    echoes = []
+    for request in requests:
+        values = (known or {}).get(request.name, [None] * len(request.continuations))
+        # Its likelihoods are differences from one echo of the conversation.
+        if not isinstance(request.prompt, str):
+            if None in values:
+                name = f"{request.name}{PART}0"
+                echoes.append(Request(name, request.prompt, request.continuations))
+            continue
+        for index, (text, value) in enumerate(zip(request.continuations, values, strict=True)):
+            if value is None:
+                echoes.append(Request(f"{request.name}{PART}{index}", request.prompt, (text,)))
+    return echoes
+
+
+def make_keys(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
+    """Return a digest of what each request of a run asks: equal ones have one answer.
+
+    With `drawn` in the run, a request of another name is another draw.
+    """
+    base = hashlib.blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16)
+    keys = []
+    for request in requests:
+        prompt: Any = request.prompt
+        if not isinstance(prompt, str):
+            prompt = [dict(turn) for turn in prompt]
+        # The seed of a draw depends on the name.
+        name = request.name if run.get("drawn") else ""
+        digest = base.copy()
+        digest.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
+        keys.append(digest.hexdigest())
+    return keys
+
+
+def estimate_cost(
+    tokens: TokenEstimate | None,
+    requests: Sequence[Request],
+    kind: str,
+    settings: Mapping[str, Any],
+) -> Usage:
+    """Return what a run will cost: requests, about how many prompt tokens, and generated tokens at most.
+
+    Args:
+        tokens: Estimate of the prompt tokens of a server. None for a local model.
+        requests: The requests.
+        kind: `ECHOES`, `SINGLE_TOKENS`, "next words" or "replies".
+        settings: Those of `Generation` for generated answers.
+    """
+    # A local model needs no echo: it computes the likelihoods of all continuations at once.
+    is_echoed = kind == ECHOES and tokens is not None
+    n_sent = 0
+    n_tokens = 0
+    for request in requests:
+        # Several answers are drawn one at a time.
+        n_times = settings.get("n", 1)
+        if is_echoed:
+            # The echo of a conversation is compared with that of the conversation alone.
+            n_times = len(request.continuations) + (not isinstance(request.prompt, str))
+            n_tokens += sum(map(estimate_tokens, request.continuations))
+        n_sent += n_times
+        n_tokens += n_times * estimate_prompt_tokens(request.prompt)
+    tokens = tokens or TokenEstimate()
+    return Usage(
+        requests=n_sent,
+        prompt_tokens=tokens.correct(n_tokens, n_sent),
+        answer_tokens=n_sent * settings.get("max_new_tokens", 1),
+    )

@@ -1,0 +1,196 @@
+"""Answers in arms from the rows of a file, or of a log of another harness.
+
+`read_traces` checks each row, reads the answers of a log from their texts, and lets a judge read what
+is left, if there is one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.label_names import format_list
+from rightreasons.core.replies import Reply
+from rightreasons.io.logs import LACK
+from rightreasons.models.replies.options import NO_ANSWER
+from rightreasons.models.replies.repair import SecondReader, UnreadText
+from rightreasons.reasons.arms import Traces, read_reply, remove_hint
+from rightreasons.reasons.hints import KINDS
+from rightreasons.reasons.judge import judge_traces
+from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
+
+ARMS = (PLAIN, NEUTRAL, HINT, OWN)
+REQUIRED = ("item", "arm", "answer")
+
+UNKNOWN_SOURCE = "\N{REPLACEMENT CHARACTER}"
+"""Name of the source of an item without hints. No text has it."""
+
+
+def _list_types() -> dict[str, type]:
+    """Return the type of each field of a trace."""
+    types: dict[str, type] = {}
+    for field in dataclasses.fields(Trace):
+        types[field.name] = {"bool": bool, "int": int}.get(str(field.type), str)
+    return types
+
+
+_TYPES = _list_types()
+
+
+@dataclasses.dataclass
+class _Row:
+    """A row of the file.
+
+    Attributes:
+        number: Number of the row, from 1.
+        values: Fields of a trace, as far as the row has them.
+        choices: Texts of the options of a logged row; None for a row whose answer is known.
+        is_refused: Whether the harness has no answer to it.
+    """
+
+    number: int
+    values: dict[str, Any]
+    choices: list[str] | None
+    is_refused: bool
+
+
+def read_traces(
+    rows: Iterable[Mapping[str, Any]],
+    where: str = "the file",
+    *,
+    judge: SecondReader | None = None,
+) -> Traces:
+    """Read rows of a file as answers in arms.
+
+    The columns are the fields of `Trace`. A row needs `item`, `arm` and `answer`, and in the arms of
+    hints `kind`, `hint` and `source`. Without a neutral arm, only Chen et al.'s score is known, as
+    the effect of the hint is open.
+
+    Args:
+        rows: The rows.
+        where: Name of the file, for errors.
+        judge: Model that reads which option an unread text of a log chose, and what the reasoning
+            says of hints. If None, unread texts stay unread, and nothing is judged.
+
+    Returns:
+        The answers.
+
+    Raises:
+        ValueError: If a row lacks a column, or has a value of the wrong type.
+    """
+    # The number of a row is for errors, and people count from 1.
+    parsed = []
+    for number, row in enumerate(rows, start=1):
+        parsed.append(_parse_row(row, number, where))
+    _read_logged_answers(parsed, judge)
+    traces = _make_traces([row.values for row in parsed])
+    judgments = None
+    if judge is not None:
+        judgments = judge_traces(traces, judge.engine, seed=judge.seed)
+    return Traces(traces, judgments=judgments, no_early="there is no model to ask again")
+
+
+def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
+    """Return the fields of a row, checked."""
+    values = {name: row[name] for name in _TYPES if name in row}
+    choices = None
+    # A task that `data export --reasons` wrote logs the question and its options.
+    if isinstance(row.get("choices"), list) and "prompt" in row:
+        choices = list(map(str, row["choices"]))
+        values["question"] = row["prompt"]
+        values["n_options"] = len(choices)
+        values["answer"] = NO_ANSWER
+    _check_columns(values, row, number, file_name)
+    _check_arm(values, number)
+    return _Row(number, values, choices, bool(row.get(LACK)))
+
+
+def _check_columns(
+    values: Mapping[str, Any], row: Mapping[str, Any], number: int, file_name: str
+) -> None:
+    """Check that a row has what it needs, of the right types."""
+    for name in REQUIRED:
+        if values.get(name) is None:
+            columns = format_list([column for column in row if row[column] is not None])
+            raise ValueError(
+                f"Expected `{name}` in each row of {file_name}, but row {number} has "
+                f"{columns or 'nothing'} alone."
+            )
+    for name, value in values.items():
+        # A bool is an int for Python, but not an option's index.
+        if type(value) is not _TYPES[name]:
+            raise ValueError(
+                f"Expected `{name}` to be of type {_TYPES[name].__name__}, but row {number} has "
+                f"{value!r}."
+            )
+
+
+def _check_arm(values: Mapping[str, Any], number: int) -> None:
+    """Check the arm of a row, and its hint."""
+    arm = values["arm"]
+    if arm not in ARMS:
+        raise ValueError(
+            f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}."
+        )
+    # A plain answer, or one next to the neutral sentence, may have no hint.
+    kind = values.get("kind", "")
+    hint = values.get("hint", -1)
+    source = values.get("source", "")
+    is_hinted = arm in (HINT, OWN)
+    has_unknown_kind = (bool(kind) or is_hinted) and kind not in KINDS
+    lacks_hint = is_hinted and not (0 <= hint < len(LETTERS) and source)
+    if has_unknown_kind or lacks_hint:
+        raise ValueError(
+            f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, "
+            f"but row {number} has {kind!r}, {hint} and {source!r}."
+        )
+
+
+def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> None:
+    """Set the answers of the rows of a log, by their form, or by a judge."""
+    unread_texts = []
+    unread_rows = []
+    for row in rows:
+        if row.choices is None:
+            continue
+        reply = Reply(row.values.get("text", ""), finish="refusal" if row.is_refused else "stop")
+        sentence = Trace(**row.values).beside
+        answer = read_reply(reply, sentence, row.choices)
+        row.values["answer"] = answer
+        # A refusal is no answer, and needs no reading.
+        if answer == NO_ANSWER and not reply.no_answer_reason:
+            text = remove_hint(reply.text, sentence)
+            marks = tuple(LETTERS[: len(row.choices)])
+            unread_texts.append(UnreadText(str(row.number), text, marks, tuple(row.choices)))
+            unread_rows.append(row)
+    if judge is not None:
+        for row, answer in zip(unread_rows, judge.read(unread_texts), strict=True):
+            row.values["answer"] = answer
+
+
+def _make_traces(rows: Sequence[dict[str, Any]]) -> tuple[Trace, ...]:
+    """Return the rows as answers, with what other rows of the same item say of them."""
+    plain_answers = {}
+    sources = {}
+    # Without choices, the number of options is not known: the largest option that occurs.
+    largest = 1
+    for values in rows:
+        if values["arm"] == PLAIN:
+            plain_answers[values["item"]] = values["answer"]
+        if values.get("source"):
+            sources[values["item"]] = values["source"]
+        largest = max(largest, values["answer"], values.get("hint", -1))
+
+    traces = []
+    for values in rows:
+        item = values["item"]
+        fields = {"question": "", **values}
+        # A hint at random may name the plain answer: it then belongs to the other arm.
+        if values["arm"] == HINT and values["hint"] == plain_answers.get(item):
+            fields["arm"] = OWN
+        fields["n_options"] = values.get("n_options") or largest + 1
+        fields["source"] = values.get("source") or sources.get(item, UNKNOWN_SOURCE)
+        traces.append(Trace(**fields))
+    return tuple(traces)

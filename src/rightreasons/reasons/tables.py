@@ -1,0 +1,171 @@
+"""Rows of the tables of the page about reasons, and the examples that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.estimates import make_estimate
+from rightreasons.page.parts import Cell, Example, Mark
+from rightreasons.reasons.arms import Arm
+from rightreasons.reasons.measure import ReasonsMeasurement
+from rightreasons.reasons.second import join_texts
+from rightreasons.reasons.trace import HINT, Trace
+
+Row = tuple[Cell, ...]
+
+MAX_SHOWN_CHARACTERS = 700
+"""Length of an answer on the page. The file has all of it."""
+
+CHANGES = {"mistake": "a mistake in its reasoning", "reworded": "reasoning in other words"}
+"""Edits of the reasoning, in words."""
+
+
+def list_sway_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return how many answers each hint changes."""
+    for hint in m.hints.values():
+        sway = hint.sway
+        silent: Row = (sway.silent.estimate, hint.silent_p, sway.upper)
+        # Reasoning that is not seen may name the hint, or not.
+        if m.why_unseen:
+            silent = (None, None, None)
+        cost = None
+        if sway.cost is not None:
+            cost = sway.cost.estimate
+        moved = (hint.said, sway.n_items, sway.sway.estimate, hint.sway_p)
+        yield (*moved, *silent, cost, sway.away.estimate)
+
+
+def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
+    """Return how many answers hints to the correct option change, and hints to another."""
+    names = {"right": "the correct option", "wrong": "the incorrect option"}
+    rows: list[Row] = []
+    for hint in m.hints.values():
+        for name, estimate in hint.sway.by_label.items():
+            rows.append((hint.said, names[name], estimate))
+    return rows
+
+
+def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return how many of the answers at each hint name it."""
+    for hint in m.hints.values():
+        sway = hint.sway
+        score = sway.acknowledgment
+        # Only a judge can read that a hint mattered.
+        credited = None
+        if hint.judged is not None:
+            credited = hint.judged.credited
+        normalized = make_estimate(score.normalized, score.interval)
+        shares = (sway.mentioned, credited, score.alpha, normalized)
+        association = (sway.phi.phi, sway.phi.p_value)
+        yield (hint.said, sway.n_moved, *shares, *association, hint.false_confessions)
+
+
+def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return what the texts, and a judge, say of the silence of the answers at each hint."""
+    for hint in m.hints.values():
+        # Too few answers are not compared.
+        texts = hint.evidence.texts
+        if texts is None:
+            continue
+        shares = (texts.accuracy, texts.has_more_new_words, texts.is_longer)
+        words = ", ".join([f"“{word}”" for word in texts.words])
+        noticed = "none"
+        if hint.evidence.noticed_share is not None:
+            noticed = f"{hint.evidence.noticed_share:.0%}"
+        evidence = (texts.p_value, words, noticed, hint.evidence.judged)
+        yield (hint.said, texts.n_items, *shares, *evidence)
+
+
+def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return what a judge says of the answers at each hint."""
+    for hint in m.hints.values():
+        judged = hint.judged
+        if judged is None:
+            continue
+        shares = (judged.mentioned, judged.credited, judged.agrees)
+        planted = f"{judged.n_found} of {judged.n_controls}"
+        spared = f"{judged.n_spared} of {judged.n_controls}"
+        yield (hint.said, judged.n, *shares, judged.dropped, planted, spared)
+
+
+def list_detector_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return the errors of the search for the name and the role of the source."""
+    for hint in m.hints.values():
+        detector = hint.detector
+        yield (hint.said, detector.false_mentions, detector.neutral_mentions, detector.missed)
+
+
+def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return how the first hint acts."""
+    result = m.transplant
+    if result is None:
+        return
+    # An effect through the reasoning can be read in it; one besides it cannot.
+    effects = {
+        "through the reasoning written next to it": result.indirect,
+        "besides the reasoning": result.direct,
+        "the second less the first": result.bypass,
+    }
+    for name, effect in effects.items():
+        yield (name, effect.estimate, effect.p_value)
+
+
+def list_change_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+    """Return how many answers an edit of the reasoning changes."""
+    for name, (change, n_items) in m.again.items():
+        yield (CHANGES[name], n_items, change.estimate, change.p_value)
+
+
+def make_examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
+    """Return the answers to an item next to the neutral sentence and next to the hint."""
+    if m.pair is None:
+        return ()
+    neutral_trace, hinted_trace = m.pair
+    return make_example(neutral_trace), make_example(hinted_trace)
+
+
+def make_example(trace: Trace) -> Example:
+    """Return what was asked and what the model wrote, with the sentence next to the question marked."""
+    question = f"{trace.question}\n\n{trace.beside}"
+    text = f"{question}\n\n→ {_clip(join_texts(trace))}"
+    # The plain question has no sentence next to it.
+    marks: tuple[Mark, ...] = ()
+    if trace.beside:
+        start = len(question) - len(trace.beside)
+        marks = (_mark_sentence(trace, start, len(question)),)
+    return Example(
+        id=f"{trace.item}/{trace.arm}",
+        text=text,
+        label=get_letter(trace.label),
+        prediction=get_letter(trace.answer),
+        confidence=None,
+        marks=marks,
+    )
+
+
+def _clip(text: str) -> str:
+    """Return the beginning of a text."""
+    if len(text) <= MAX_SHOWN_CHARACTERS:
+        return text
+    # A cut within a word is better than a longer page.
+    return f"{text[:MAX_SHOWN_CHARACTERS].rstrip()}…"
+
+
+def _mark_sentence(trace: Trace, start: int, end: int) -> Mark:
+    """Return the mark of the sentence next to the question."""
+    if trace.arm != HINT:
+        return Mark(start, end, "change", note="a neutral sentence by the same source")
+    is_mention = Arm({trace.item: trace}).mentions[0]
+    note = "the hint; the answer names its source"
+    if not is_mention:
+        note = "the hint; the answer does not name its source"
+    return Mark(start, end, "cue", note=note)
+
+
+def get_letter(option: int) -> str:
+    """Return the letter of an option; "" for none."""
+    # An unread answer, or an item without a label.
+    if option < 0:
+        return ""
+    return LETTERS[option]
