@@ -131,6 +131,8 @@ def test_no_gap_where_all_items_are_easy():
         (48, 100, "cannot tell"),  # [0.385, 0.577]: 10 points below chance are not ruled out
         (52, 100, "cannot tell"),
         (170, 400, "misleads"),  # [0.377, 0.474]
+        (3, 20, "misleads"),  # [0.052, 0.360], of just as many items as a verdict takes
+        (3, 19, "cannot tell"),
     ],
 )
 def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
