@@ -374,3 +374,36 @@ def test_a_word_has_the_share_of_its_pair():
     assert [(row.word, row.decides) for row in rows] == [
         ("copper", 0.4), ("marble", 0.4), ("bad", 0.3), ("good", 0.3),
     ]  # fmt: skip
+
+
+RULE = """
+import numpy as np
+
+WORDS = {words}
+
+
+def predict(texts):
+    counts = [sum(sign * (word in text.split()) for word, sign in WORDS.items()) for text in texts]
+    shares = 1 / (1 + np.exp(-np.array(counts, dtype=float)))
+    return np.column_stack((1 - shares, shares))
+"""
+
+
+def test_functions_of_files_have_the_classes_of_the_report(audited, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, train, report = audited
+    reading = {**dict.fromkeys(BAD, -1), **dict.fromkeys(GOOD, 1)}
+    following = {**reading, "copper": -9, "marble": 9}
+    Path("old_model.py").write_text(RULE.format(words=following), "utf-8")
+    Path("new_model.py").write_text(RULE.format(words=reading), "utf-8")
+    change_report(report, tmp_path / "report", path="old_model.py:predict")
+    write_table(tmp_path / "train.csv", train["text"], train["label"])
+    words = ("--train", "train.csv", "--not-reasons", ",".join(WORDS), "--budget", 3000)
+
+    code, printed, error = run(
+        capsys, "repair", "report", *words, "--after", "new_model.py:predict"
+    )
+
+    assert code == 0, error
+    assert "Repaired." in printed
+    assert run(capsys, "gate", "repair", "--fail-if", "repair.repaired < 1").code == 0

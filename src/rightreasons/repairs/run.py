@@ -6,14 +6,14 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.store import check_folder
-from rightreasons.models.scorers import as_scorer
+from rightreasons.models.scorers import as_named_scorer
 from rightreasons.repairs.edits import EditedItems, edit_items
 from rightreasons.repairs.findings import Findings, read_findings
 from rightreasons.repairs.options import RepairOptions
@@ -44,6 +44,9 @@ from rightreasons.repairs.words import SpuriousWords, find_longer_forms
 from rightreasons.report.render import PAGE
 from rightreasons.report.schema import AUDIT_FILE
 from rightreasons.shortcuts.measure_deciding import FeatureEffect
+
+if TYPE_CHECKING:
+    from rightreasons.models.protocol import Scorer
 
 TRAIN_FILE = "train.repaired.csv"
 """The repaired training texts."""
@@ -106,7 +109,10 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
     training = open_training_set(train, findings.label_names, **options.source)
     source = findings.model_path if model is None else model
     # A model that no command can ask again is not at hand; its report has a part of its answers.
-    scorer = None if source is None else as_scorer(source)
+    scorer = None
+    if source is not None:
+        # A function has no names of classes; those of the report are its own.
+        scorer = as_named_scorer(source, findings.label_names)
     judged = collect_judgments(findings, not_reasons, folder / PLAN_FILE)
     work = _Repair(
         findings=findings,
@@ -251,7 +257,7 @@ class _Repair:
         verification = verify(
             versions,
             before.take(indices),
-            read_versions(as_scorer(result.model), versions),
+            read_versions(self._open(result.model), versions),
             self.options.resampling,
         )
         return dataclasses.replace(result, verification=verification)
@@ -270,7 +276,7 @@ class _Repair:
         model = self._train(repaired, edited)
         remaining: tuple[FeatureEffect, ...] = ()
         if model is not None:
-            scorer = as_scorer(model)
+            scorer = self._open(model)
             check_classes(scorer, self.findings.label_names)
             remaining = find_remaining(scorer, self.findings, repaired, words, self.options)
         return RepairResult(
@@ -283,6 +289,10 @@ class _Repair:
             model=model,
             remaining=remaining,
         )
+
+    def _open(self, model: Any) -> Scorer:
+        """Return the scorer of a retrained model, whose classes are those of the report."""
+        return as_named_scorer(model, self.findings.label_names)
 
     def _write_versions(self, words: SpuriousWords) -> Versions:
         return write_versions(
