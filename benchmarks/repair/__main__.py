@@ -240,7 +240,13 @@ def describe_run(setting: str, seed: int, remedy: str, verification: Verificatio
     }
 
 
-def format_table(rows: Sequence[Row]) -> str:
+def format_linear(rows: Sequence[Row]) -> str:
+    """Return a row for each remedy of linear models."""
+    linear_rows = [row for row in rows if not SETTINGS[row["setting"]].encoder]
+    return tabulate_remedies(linear_rows)
+
+
+def tabulate_remedies(rows: Sequence[Row]) -> str:
     """Return a row for each remedy: how many runs are repaired, and the means of the figures."""
     lines = [
         "| remedy | repaired | decided by the words | as they are | without the words | swapped |",
@@ -258,8 +264,14 @@ def format_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def format_encoder(rows: Sequence[Row]) -> str:
+    """Return a row for each remedy of an encoder."""
+    encoder_rows = [row for row in rows if SETTINGS[row["setting"]].encoder]
+    return tabulate_remedies(encoder_rows)
+
+
 def format_settings(rows: Sequence[Row]) -> str:
-    """Return a row for each setting: what the words decide before, and which remedies repair it."""
+    """Return a row for each setting: what the words decide before, and how many seeds each remedy repairs."""
     lines = ["| setting | decided before | " + " | ".join(REMEDIES[:-1]) + " |"]
     lines.append("|---|---:|" + "---:|" * len(REMEDIES[:-1]))
     for setting in SETTINGS:
@@ -292,9 +304,11 @@ def main() -> None:
                     STORED.write_text(json.dumps(rows, indent=0), "utf-8")
                     print(name, seed, flush=True)
     if options.write:
-        write_block(PAGE, "remedies", format_table(rows))
+        write_block(PAGE, "remedies", format_linear(rows))
+        write_block(PAGE, "encoder", format_encoder(rows))
         write_block(PAGE, "settings", format_settings(rows))
-    print(format_table(rows))
+    print(format_linear(rows))
+    print(format_encoder(rows))
     print(format_settings(rows))
 
 

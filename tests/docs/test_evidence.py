@@ -47,10 +47,17 @@ def test_natural_verdicts(read_block):
 
 
 def test_repairs(read_block):
-    from benchmarks.repair.__main__ import PAGE, STORED, format_settings, format_table
+    from benchmarks.repair.__main__ import (
+        PAGE,
+        STORED,
+        format_encoder,
+        format_linear,
+        format_settings,
+    )
 
     rows = json.loads(STORED.read_text("utf-8"))
-    assert read_block(PAGE, "remedies") == format_table(rows)
+    assert read_block(PAGE, "remedies") == format_linear(rows)
+    assert read_block(PAGE, "encoder") == format_encoder(rows)
     assert read_block(PAGE, "settings") == format_settings(rows)
     # What the page concludes: editing repairs every setting, weights and balancing none.
     outcomes = {}
@@ -58,3 +65,7 @@ def test_repairs(read_block):
         outcomes.setdefault(row["remedy"], set()).add(row["is_repaired"])
     assert outcomes["default"] == outcomes["remove"] == {True}
     assert outcomes["weights"] == outcomes["balanced"] == {False}
+    for row in rows:
+        if row["remedy"] == "default":
+            assert row["decided"] <= 0.05
+            assert abs(row["swapped"] - row["removed"]) <= 0.03
