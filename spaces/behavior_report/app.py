@@ -7,12 +7,14 @@ from typing import Any
 
 import gradio as gr
 from behavior_report import (
+    OWN_SUITE,
     SUITE_FILES,
     Report,
     add_models,
     bundled_files,
     bundled_report,
     examples_text,
+    list_suites,
     open_report,
 )
 from behavior_view import SHOWN, Page, cases, mark, write_page
@@ -67,7 +69,12 @@ def build() -> gr.Blocks:
     start = write_page(bundled, SHOWN[0])
     with public_page("Behavior report", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
-        report, held = gr.State(bundled.suite.name), gr.State()
+        report, held = gr.State(OWN_SUITE), gr.State()
+        suites = list_suites()
+        # A checkout has one suite, the published page several.
+        suite = gr.Dropdown(
+            suites, value=OWN_SUITE, label="Suite", elem_id="suite", visible=len(suites) > 1
+        )
         figures = gr.HTML(start.headline, elem_id="figures")
         heat_map = gr.HTML(start.grid, elem_id="heat-map", js_on_load=CLICKS)
         outline = gr.HTML(mark(start.place, start.number), elem_classes="rr-style")
@@ -137,7 +144,7 @@ def build() -> gr.Blocks:
             return None if isinstance(report, str) else report
 
         def at(report: Any) -> Report | None:
-            return bundled if isinstance(report, str) else report
+            return bundled_report(report) if isinstance(report, str) else report
 
         def open_suite(path: str | None, shown: str) -> Iterator[Any]:
             if path is not None:
@@ -152,8 +159,8 @@ def build() -> gr.Blocks:
                 steps = work(add_models, own(report), paths)
                 yield from opening(steps, partial(write, shown), partial(mistaken, report, held), n)
 
-        def open_bundled(shown: str) -> Iterator[Any]:
-            yield (yield from write(shown, bundled.suite.name))
+        def open_bundled(shown: str, name: str) -> Iterator[Any]:
+            yield (yield from write(shown, name))
 
         def write(shown: str, opened: Any) -> Iterator[Any]:
             report: Report = at(opened)
@@ -205,8 +212,8 @@ def build() -> gr.Blocks:
         long = {**settings, "show_progress": "minimal", "concurrency_id": "open"}
         suite_file.upload(open_suite, [suite_file, shown], whole, **long)
         answer_files.upload(open_answers, [answer_files, shown, report], whole, **long)
-        for event in (back.click, suite_file.clear, answer_files.clear):
-            event(open_bundled, shown, whole, **long)
+        for event in (back.click, suite.input, suite_file.clear, answer_files.clear):
+            event(open_bundled, [shown, suite], whole, **long)
         download_text(
             examples,
             lambda report: examples_text((at(report) or bundled).suite),

@@ -12,6 +12,13 @@ from rightreasons.datasets.suites.suite import Suite
 from rightreasons.widget.pages import by_name, check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
+CHECKLIST = BUNDLED.parent / "checklist.jsonl.gz"
+CHECKLIST_ANSWERS = BUNDLED.parent / "checklist.csv"
+"""CheckList's reading suite and the answers released with it. `make_checklist.py` writes them; a checkout has none."""
+
+OWN_SUITE = "Sentiment, written for this page"
+CHECKLIST_SUITE = "CheckList: reading, with the answers that were released"
+
 SUITE_FILES = (".jsonl", ".gz")
 MAX_MODELS = 12
 
@@ -34,9 +41,24 @@ class Report:
 # --------------------------------------------------------------------------------------------------------------- files
 
 
+def list_suites() -> list[str]:
+    """List the names of the suites that come with the page."""
+    names = [OWN_SUITE]
+    if CHECKLIST.is_file():
+        names.append(CHECKLIST_SUITE)
+    return names
+
+
 @functools.cache
-def bundled_report() -> Report:
-    """Read the bundled suite and the answers of the bundled models."""
+def bundled_report(name: str = OWN_SUITE) -> Report:
+    """Read a bundled suite and the answers of its models."""
+    if name == CHECKLIST_SUITE:
+        suite = open_suite(CHECKLIST)
+        answers = score_stored(
+            "CheckList's model", suite, read_suite_answers(CHECKLIST_ANSWERS, suite)
+        )
+        about = "its answers were released with the suite (Ribeiro et al. 2020, MIT); 50 cases of each test"
+        return Report(suite, (answers,), (about,))
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
     suite = open_suite(BUNDLED / "suite.jsonl")
     models = [

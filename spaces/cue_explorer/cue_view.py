@@ -43,7 +43,7 @@ OWN_SOURCE = (
 )
 COPA_SOURCE = (
     "COPA's training items (Roemmele et al. 2011, BSD-2-Clause) and the mirrors of Balanced COPA "
-    "(Kavumba et al. 2019, MIT)."
+    "(Kavumba et al. 2019, MIT on its site, CC BY 4.0 on the Hub)."
 )
 LEVEL, ALPHA = 0.95, 0.05
 MAX_ITEMS = 20_000

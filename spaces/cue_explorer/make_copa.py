@@ -4,7 +4,7 @@
 
 The items are downloaded, or read from the folder with the published files. They are no part of the
 repository; the Space gets them when it is published. COPA: Roemmele, Bejan & Gordon 2011
-(BSD-2-Clause). The mirrors: Kavumba et al. 2019 (MIT).
+(BSD-2-Clause). The mirrors: Kavumba et al. 2019 (MIT on its site, CC BY 4.0 on the Hub).
 """
 
 import sys

@@ -1,11 +1,14 @@
 """COPA: each training has its folder, and the fall of sensitivities is counted by productivity."""
 
+import io
+import tarfile
 from types import SimpleNamespace
 
 import datasets
 import numpy as np
 import pytest
 
+from rightreasons.core.errors import OptionError
 from rightreasons.replicate import copa_steps
 from rightreasons.replicate.work import Work
 
@@ -62,3 +65,36 @@ def test_falls_are_counted_by_productivity():
     assert above["key"] == {"model": "tiny", "productivity": "above 0.6"}
     assert above["figures"] == {"n_cues": 1, "mean": -2.0, "falls": 100.0}
     assert middle["figures"] == {"n_cues": 2, "mean": -0.25, "falls": 50.0}
+
+
+def test_files_of_a_release_are_found_in_its_archive(tmp_path, monkeypatch):
+    """Without local copies, the answers of COPA's baselines are read from its downloaded archive."""
+    archive = tmp_path / "COPA-resources.tgz"
+    content = b"502 0 1\n501 1 0\n"
+    entry = tarfile.TarInfo("COPA-resources/results/gold.test")
+    entry.size = len(content)
+    with tarfile.open(archive, "w:gz") as bundle:
+        bundle.addfile(entry, io.BytesIO(content))
+    addresses = []
+
+    def download(_, url):
+        addresses.append(url)
+        return str(archive)
+
+    monkeypatch.setattr(datasets.DownloadManager, "download", download)
+    work = Work(tmp_path, None, {}, {})
+
+    # Item 501 has the first alternative, 502 the second.
+    assert copa_steps._read_answer_key(work, "gold.test") == [0, 1]
+    assert addresses == [copa_steps.COPA_RELEASE]
+    with pytest.raises(OptionError, match="copa/results") as error:
+        copa_steps._read_answer_key(work, "baselineFirst.test")
+    assert error.value.option == ("data_dir",)
+
+
+def test_local_files_are_preferred(tmp_path):
+    folder = tmp_path / "copa" / "results"
+    folder.mkdir(parents=True)
+    (folder / "gold.test").write_text("501 0 1\n", "utf-8")
+
+    assert copa_steps._read_answer_key(Work(tmp_path, tmp_path, {}, {}), "gold.test") == [1]

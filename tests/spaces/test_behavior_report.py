@@ -219,3 +219,23 @@ def test_a_phone_scrolls_the_grid_and_not_the_page(visit):
     cell(page, 0, 8).click()
     expect(page.locator("#cases")).to_contain_text("negated from afar")
     expect(page.locator("#cases .br-id").first).to_be_in_viewport()
+
+
+def test_checklist_is_listed_once_its_files_were_made(build, monkeypatch, tmp_path):
+    """The published page has CheckList's suite; a checkout has none."""
+    build("spaces/behavior_report")
+    import behavior_report
+
+    case = Case("0", (("Ann is older than Eve.", "Who is older?"),), ("Ann",))
+    test = Functionality("older", "Taxonomy", "MFT", {"name": "equal"}, (case,))
+    monkeypatch.setattr(behavior_report, "CHECKLIST", tmp_path / "checklist.jsonl.gz")
+    monkeypatch.setattr(behavior_report, "CHECKLIST_ANSWERS", tmp_path / "checklist.csv")
+    assert behavior_report.list_suites() == [behavior_report.OWN_SUITE]
+
+    Suite("checklist_reading", ("context", "question"), (test,)).write(behavior_report.CHECKLIST)
+    behavior_report.CHECKLIST_ANSWERS.write_text("prediction\nEve\n", "utf-8")
+
+    assert behavior_report.list_suites()[1] == behavior_report.CHECKLIST_SUITE
+    report = behavior_report.bundled_report(behavior_report.CHECKLIST_SUITE)
+    assert report.models[0].result.behavioral_pass_rate == 0.0
+    behavior_report.bundled_report.cache_clear()

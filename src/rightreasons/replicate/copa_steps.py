@@ -34,6 +34,9 @@ PREDICTIONS = Source(
 )
 """Released predictions of BERT-large and RoBERTa-large on COPA's test items, three seeds each."""
 
+COPA_RELEASE = "https://people.ict.usc.edu/~gordon/downloads/COPA-resources.tgz"
+"""Archive of COPA's release, with the answers of its baselines."""
+
 BASELINES = {"PMI": "PMIgutenbergW5.test", "first alternative": "baselineFirst.test"}
 """File of the answers, by the name of a baseline that COPA ships."""
 
@@ -85,17 +88,11 @@ def count_cues(work: Work) -> dict[str, Any]:
 
 def score_released_predictions(work: Work) -> dict[str, Any]:
     """Score the released predictions of both models on Easy and Hard items (Table 4)."""
-    # The archive of predictions is no data set, so that `load_dataset` does not download it.
-    if work.data_dir is None:
-        raise OptionError(
-            f"Expected `data_dir` with balanced_copa/{PREDICTIONS.path} in it, which is not on a hub.",
-            option="data_dir",
-        )
     test = work.load("copa_easy_hard", "all", "test")
     rows = []
     facts = {}
     for model in ("BERT", "RoBERTa"):
-        predictions, references = _read_released(Path(work.data_dir), model)
+        predictions, references = _read_released(work, model)
         gap = easy_hard_gap(
             predictions,
             references,
@@ -113,11 +110,10 @@ def score_released_predictions(work: Work) -> dict[str, Any]:
 
 def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]:
     """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone."""
-    folder = Path(work.data_dir or "") / "copa" / "results"
-    labels = _read_answer_key(folder / "gold.test")
+    labels = _read_answer_key(work, "gold.test")
     rows = []
     for name, file_name in BASELINES.items():
-        gap = easy_hard_gap(_read_answer_key(folder / file_name), labels, test["easy"][:])
+        gap = easy_hard_gap(_read_answer_key(work, file_name), labels, test["easy"][:])
         rows.append({"key": {"model": name, "trained on": "COPA"}, "figures": _describe_gap(gap)})
 
     original = work.load("balanced_copa", "original", "train")
@@ -138,14 +134,32 @@ def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]
     return rows
 
 
-def _read_answer_key(file: Path) -> list[int]:
-    """Read the choices of a file of COPA, in the order of its items."""
+def _read_answer_key(work: Work, file_name: str) -> list[int]:
+    """Read the choices of a file of COPA's release, in the order of its items."""
+    file = work.find_file(f"copa/results/{file_name}", COPA_RELEASE)
+    # Without a local copy of the file, the archive of the release has it.
+    if file.name == file_name:
+        text = file.read_text("utf-8")
+    else:
+        text = _read_member(file, file_name).decode()
     choice_by_item = {}
     # A line has the number of an item, and the first and the second alternative as flags.
-    for line in file.read_text("utf-8").splitlines():
+    for line in text.splitlines():
         item, _, is_second = line.split()
         choice_by_item[int(item)] = int(is_second)
     return [choice_by_item[item] for item in sorted(choice_by_item)]
+
+
+def _read_member(archive: Path, file_name: str) -> bytes:
+    """Return the content of a file of an archive."""
+    for name, body in read_members(archive):
+        if PurePosixPath(name).name == file_name:
+            return body
+    raise OptionError(
+        f"Expected the file {file_name} in {archive.name}, but it has none: name a folder with "
+        "copa/results by `data_dir`.",
+        option="data_dir",
+    )
 
 
 def train_on_copa(work: Work) -> dict[str, Any]:
@@ -342,15 +356,12 @@ def _list_choices(data: datasets.Dataset) -> list[list[str]]:
     return [list(pair) for pair in zip(data["choice1"], data["choice2"], strict=True)]
 
 
-def _read_released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
+def _read_released(work: Work, model: str) -> tuple[list[list[int]], list[int]]:
     """Read the released predictions of a model: a row per item with one column per seed, and labels."""
-    archive = folder / "balanced_copa" / PREDICTIONS.path
+    archive = work.find_file(f"balanced_copa/{PREDICTIONS.path}", PREDICTIONS.url)
     PREDICTIONS.verify(archive)
-    file_name = f"{model}_Original_COPA_DEV_predictions_test.csv"
-    contents = [
-        body for name, body in read_members(archive) if PurePosixPath(name).name == file_name
-    ]
-    rows = list(csv.DictReader(io.StringIO(contents[0].decode())))
+    content = _read_member(archive, f"{model}_Original_COPA_DEV_predictions_test.csv")
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
     rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
     predictions = []
     labels = []

@@ -76,6 +76,20 @@ class Work:
         )
         return data
 
+    def find_file(self, file: str, url: str) -> Path:
+        """Return a released file that is no data set: a local copy, or a download.
+
+        Args:
+            file: Its path below the folder of the data sets.
+            url: Where it is downloaded from, if it is not there.
+        """
+        if self.data_dir is not None:
+            path = Path(self.data_dir) / file
+            if path.is_file():
+                return path
+        # A failed download names the address, and the manager keeps what it has downloaded.
+        return Path(datasets.DownloadManager().download(url))
+
     def sample(self, data: datasets.Dataset, n_items: int | None) -> datasets.Dataset:
         """Return at most n_items items, chosen by their ids: the same for every model and seed."""
         # None is the scale of the paper: all items.

@@ -78,13 +78,17 @@ class CheckList(Builder):
 
     def suite(self) -> Suite:
         """Return the whole suite with its expectations, from local files or the publisher's."""
+        return self._read(self.release())
+
+    def release(self) -> Path:
+        """Return the released file, from a local folder or downloaded."""
         if not self.files:
             config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
             # This downloads and verifies the files of the data set, and sets `self.files`.
             self._split_generators(
                 datasets.DownloadManager(dataset_name=self.NAME, download_config=config)
             )
-        return self._read(Path(next(iter(self.files.values()))))
+        return Path(next(iter(self.files.values())))
 
     def _read(self, path: Path) -> Suite:
         # Every split is a part of the one file, which takes seconds to read: it is kept for the
