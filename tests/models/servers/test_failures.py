@@ -446,3 +446,32 @@ def test_redirects_stay_on_their_host(url, location, is_refused):
             check_redirect(url, location)
     else:
         check_redirect(url, location)
+
+
+def test_a_deployment_of_azure_is_asked_with_the_version_of_its_api(server):
+    paths = []
+    answer = server.answer
+
+    def answer_deployment(path, body, headers):
+        paths.append(path)
+        path = path.replace("/openai/deployments/small", "/v1").partition("?")[0]
+        return answer(path, body, headers)
+
+    server.answer = answer_deployment
+    server.lacks = {"models"}
+    url = server.url.replace("/v1", "/openai/deployments/small")
+    engine = open_server(f"{url}/?api-version=2024-10-21", progress=False)
+
+    assert engine.name == "small"
+    assert engine.describe()["server"] == url
+    assert all(path.endswith("/completions?api-version=2024-10-21") for path in paths)
+    # Another query may be a secret, which reports would show.
+    with pytest.raises(ValueError, match="bare address"):
+        open_server(f"{url}?api-version=2024-10-21&key=secret", progress=False)
+
+
+def test_a_model_is_called_by_the_last_part_of_its_path(server):
+    server.names = ["/home/ann/models/Small-1B.gguf"]
+    engine = opened(server)
+    assert engine.name == "Small-1B.gguf"
+    assert engine.describe()["model"] == "/home/ann/models/Small-1B.gguf"

@@ -135,7 +135,7 @@ def test_thoughts_refusals_and_filters_keep_their_names(mock):
 
     mock(said)
     engine = open_server(MOCK, progress=False)
-    assert engine.name == "inspect:mockllm (model)"
+    assert engine.name == "model"
     replies = [row[0] for row in engine.generate(CAPITAL[:6], progress=False).replies]
     assert [(reply.text, reply.thinking, reply.finish) for reply in replies] == [
         ("Paris", "Lyon? No.", "stop"), ("Paris", "(hidden)", "stop"), ("", "", "refusal"),

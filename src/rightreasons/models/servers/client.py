@@ -71,6 +71,7 @@ _REDIRECTS = SameHostRetry(
 )
 _REFUSED = (400, 403, 404, 405, 413, 415, 422)
 _KEYS = (401, 403)
+_API_VERSION = re.compile(r"api-version=[\w.-]+")
 _FREE = Usage()
 
 
@@ -371,7 +372,7 @@ class Client:
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
         """Connect to a server, and return its address."""
-        url = check_url(url)
+        url, self._query = split_address(url)
         self._headers = urllib3.HTTPHeaderDict(_HEADERS)
         self._headers.update({"Authorization": f"Bearer {self._key}"} if self._key else {})
         self._headers.update(headers)
@@ -396,7 +397,9 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         method = "GET" if body is None else "POST"
         try:
-            reply = self._pool.request(method, self.url + path, body=data, headers=self._headers)
+            reply = self._pool.request(
+                method, self.url + path + self._query, body=data, headers=self._headers
+            )
         except ForeignRedirectError as error:
             # The server would send every other request there, too.
             raise RequestError(str(error), ends=True) from None
@@ -601,27 +604,35 @@ class Client:
         return escape_name(text, max_chars=200)
 
 
-def check_url(url: str) -> str:
-    """Check the address of a server.
+def split_address(url: str) -> tuple[str, str]:
+    """Return the address of a server without its query, and the query.
+
+    A query may only be the version of the API, as of Azure: others may hold secrets.
 
     Raises:
-        ValueError: If it is none of http or https, or holds a password or a query, which would be written into reports.
+        ValueError: If it is no address of http or https, or holds a password or another query, which reports would show.
 
     Example:
-        >>> check_url("http://127.0.0.1:8000/v1/")
-        'http://127.0.0.1:8000/v1'
+        >>> split_address("http://127.0.0.1:8000/v1/")
+        ('http://127.0.0.1:8000/v1', '')
+        >>> split_address("https://my.openai.azure.com/openai/deployments/small?api-version=2024-10-21")
+        ('https://my.openai.azure.com/openai/deployments/small', '?api-version=2024-10-21')
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             f"Expected the address of a server, such as http://127.0.0.1:8000/v1, but got {escape_name(url)!r}."
         )
-    if parts.username or parts.password or parts.query or parts.fragment:
+    query = ""
+    if _API_VERSION.fullmatch(parts.query):
+        query = f"?{parts.query}"
+    if parts.username or parts.password or parts.fragment or (parts.query and not query):
         raise ValueError(
             f"Expected the bare address of a server, but that of {parts.hostname} holds more, which a report would "
             "show: give a key by an environment variable."
         )
-    return re.sub("/(?:(?:chat/)?completions|models)$", "", url.rstrip("/"))
+    path = re.sub("/(?:(?:chat/)?completions|models)$", "", parts.path.rstrip("/"))
+    return f"{parts.scheme}://{parts.netloc}{path}", query
 
 
 def _message(body: Any) -> tuple[str, str]:

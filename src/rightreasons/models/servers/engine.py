@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,7 +158,7 @@ class ServerEngine:
         is_trial_recorded: Whether the cost of the trial is in a journal; the first journal gets it otherwise.
 
     Attributes:
-        name: The address of the server and the name of the model.
+        name: The name of the model, without the folders of a path.
         abilities: What passed the trial.
         fingerprint: A digest of the address, the model's name, the path and the parameters that it refuses.
         has_template: Whether conversations are asked, rather than texts; the server puts them into the template of its
@@ -168,7 +169,7 @@ class ServerEngine:
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
         self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
-        self.name = f"{self.client.url} ({self.model_name})"
+        self.name = _get_base_name(self.model_name)
         self.client.retries = self.client.options.retries
         self.client.is_trial = False
         self.has_template = endpoint.path == CHAT
@@ -235,7 +236,9 @@ class ServerEngine:
             for each in self.endpoint.findings
         )
         way = "conversations" if self.has_template else "texts"
-        return "\n".join([f"{self.name} is asked by {way}, for {able}.", *found])
+        return "\n".join(
+            [f"{self.name} at {self.client.url} is asked by {way}, for {able}.", *found]
+        )
 
     def changes(self) -> str:
         """Say that the model changed while it was asked; "" where nothing shows it."""
@@ -620,6 +623,7 @@ class ServerEngine:
         return "; ".join(filter(None, (way, note, self.changes())))
 
 
+_DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)$")
 _RAGGED = ("values", "lengths")
 _NEEDED: Mapping[str, Ability] = {
     ECHOES: "likelihoods",
@@ -637,10 +641,28 @@ def _hint(client: Client) -> str:
     )
 
 
+def _get_base_name(model_name: str) -> str:
+    """Return the name of a model without the folders of a path, which llama.cpp tells.
+
+    Example:
+        >>> _get_base_name("/models/small/Small-1B.gguf"), _get_base_name("org/small-1b")
+        ('Small-1B.gguf', 'org/small-1b')
+    """
+    if model_name.startswith("/"):
+        return PurePosixPath(model_name).name
+    if PureWindowsPath(model_name).is_absolute():
+        return PureWindowsPath(model_name).name
+    return model_name
+
+
 def _model(client: Client) -> str:
-    """Return the name of the model to ask: the given one, or the only one of the server."""
+    """Return the name of the model to ask: the given one, that of the address, or the only one of the server."""
     if client.options.server_model is not None:
         return client.options.server_model
+    # Azure lists its models elsewhere, and the address names the one that is deployed.
+    deployment = _DEPLOYMENT.search(client.url)
+    if deployment:
+        return deployment.group(1)
     try:
         known = client.models()
     except RequestError as failure:
