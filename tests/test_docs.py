@@ -19,7 +19,7 @@ import typer.main
 
 import rightreasons.cli
 from rightreasons.datasets import available_datasets
-from rightreasons.report.card import gate
+from rightreasons.report.gates import gate
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(

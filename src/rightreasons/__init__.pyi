@@ -36,8 +36,8 @@ from .probes.corrections import load_prior_correction as load_prior_correction
 from .probes.paralysis import choice_paralysis as choice_paralysis
 from .repairs.debias import debias as debias
 from .repairs.run import repair as repair
-from .report.card import gate as gate
 from .report.comparison import compare as compare
+from .report.gates import gate as gate
 from .report.live import serve as serve
 from .report.runner import audit as audit
 from .shortcuts.mutual_information import lmi as lmi

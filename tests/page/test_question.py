@@ -13,9 +13,9 @@ from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.page.question import Examples, Lead, Plot, Rule, Table
 from rightreasons.probes.question import JUDGES, PROBES
 from rightreasons.reasons.question import REASONS
-from rightreasons.report.card import gate
 from rightreasons.report.comparison import ANSWERS, compare
 from rightreasons.report.figures import audit_figures
+from rightreasons.report.gates import gate
 from rightreasons.report.labels import LABELS
 from rightreasons.report.questions import QUESTIONS, Registered
 from rightreasons.report.runner import audit

@@ -20,7 +20,7 @@ from rightreasons.repairs import (
     write_loop_page,
 )
 from rightreasons.repairs.label_sheets import LabelReview
-from rightreasons.report.card import gate
+from rightreasons.report.gates import gate
 from rightreasons.report.learning_page import make_learning_outcome
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "behavior" / "learning"))

@@ -6,8 +6,8 @@ from huggingface_hub import ModelCard
 
 from command_line import run
 from rightreasons.page.parts import SectionResult, Verdict
-from rightreasons.report.card import write_card
 from rightreasons.report.outcomes import Outcome
+from rightreasons.report.sharing.card import write_card
 from small_audits import figure, small_audit
 
 CARD = """---

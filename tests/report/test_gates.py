@@ -3,7 +3,7 @@
 import pytest
 
 from command_line import run
-from rightreasons.report.card import gate
+from rightreasons.report.gates import gate
 from small_audits import small_audit
 
 

@@ -44,7 +44,9 @@ def card(
     gets a record of Every Eval Ever with all figures, a .yaml file one figure as the result of a
     benchmark of the hub.
     """
-    from rightreasons.report.card import write_card, write_eval_results, write_every_eval_ever
+    from rightreasons.report.sharing.card import write_card
+    from rightreasons.report.sharing.every_eval_ever import write_every_eval_ever
+    from rightreasons.report.sharing.hub_results import write_eval_results
 
     # The file to write decides the format.
     if to.suffix in (".yaml", ".yml"):
@@ -143,8 +145,8 @@ def gate(
     A condition about a figure that the report lacks fails too: its question does not apply, failed or
     was not asked, or the figure is undefined.
     """
-    from rightreasons.report.card import gate as check_conditions
     from rightreasons.report.figures import audit_figures
+    from rightreasons.report.gates import gate as check_conditions
     from rightreasons.report.schema import read_audit
 
     if list_:

@@ -140,7 +140,7 @@ class AuditResult:
             *conditions: Each a path, one of `< <= > >= == !=` and a number, as in `gate`:
                 `calibration.ece.high < 0.05`. A figure that the audit lacks does not meet it.
         """
-        from rightreasons.report.card import check
+        from rightreasons.report.gates import check
 
         failures = []
         for condition in conditions:

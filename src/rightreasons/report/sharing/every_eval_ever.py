@@ -1,0 +1,136 @@
+"""Records of Every Eval Ever, a collection of results of evaluations."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.store import check_file, write_json
+from rightreasons.report.figures import AuditFigure, audit_figures
+from rightreasons.report.schema import read_audit
+
+SCHEMA = "0.3.0"
+"""Version of their schema."""
+
+
+def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
+    """Write a report as a record of Every Eval Ever, with intervals and numbers of items.
+
+    It has one result per figure that is defined. Who made the model and who evaluates it is not in an
+    audit: the organization is "unknown" and the relationship "other", until the sender fills them in.
+
+    Args:
+        report: The folder of a report, or its audit.json.
+        to: The file, such as record.json.
+
+    Returns:
+        The file.
+
+    Raises:
+        FileNotFoundError: If there is no report.
+    """
+    audit = read_audit(report)
+    created = datetime.datetime.fromisoformat(audit["created"])
+    timestamp = str(int(created.timestamp()))
+    results = []
+    for figure in audit_figures(audit).values():
+        # An undefined figure is no result.
+        if figure.estimate.value is not None:
+            results.append(_make_result(figure, audit))
+    record = {
+        "schema_version": SCHEMA,
+        "evaluation_id": f"rightreasons/{audit['model']['name']}/{timestamp}",
+        "evaluation_timestamp": timestamp,
+        "retrieved_timestamp": timestamp,
+        "source_metadata": {
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": "rightreasons", "version": audit["rightreasons"]},
+        "model_info": _describe_model(audit["model"]),
+        "evaluation_results": results,
+    }
+    return write_json(check_file(to, "to"), record)
+
+
+def _describe_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return their record of a model."""
+    deployment = "self_deployed"
+    # Who runs a server is not known.
+    if model["server"] is not None:
+        deployment = "unknown"
+    return {
+        "name": model["name"],
+        "id": model["name"],
+        "additional_details": {
+            "deployment_type": deployment,
+            "model_availability": "unknown",
+            "fingerprint": model["fingerprint"],
+        },
+    }
+
+
+def _make_result(figure: AuditFigure, audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return their record of a figure."""
+    details: dict[str, Any] = {"score": figure.estimate.value}
+    uncertainty = _describe_uncertainty(figure)
+    # Their schema allows no empty record.
+    if uncertainty:
+        details["uncertainty"] = uncertainty
+    return {
+        "evaluation_name": figure.path,
+        "source_data": {
+            "dataset_name": audit["dataset"]["name"],
+            "source_type": "other",
+            "additional_details": {"split": figure.split or audit["dataset"]["primary"]},
+        },
+        "metric_config": _describe_metric(figure),
+        "score_details": details,
+    }
+
+
+def _describe_metric(figure: AuditFigure) -> dict[str, Any]:
+    """Return the unit and the range of a figure."""
+    unit = figure.unit
+    lowest: float | str = 0.0
+    highest: float | str = "Infinity"
+    # A difference of fractions may be negative, and so may other differences.
+    ends = (figure.estimate.value, figure.estimate.low)
+    is_negative = any(end is not None and end < 0 for end in ends)
+    if is_negative:
+        lowest = "-Infinity"
+    if unit == "fraction":
+        unit = "proportion"
+        highest = 1.0
+        lowest = -1.0 if is_negative else 0.0
+    return {
+        "metric_id": f"rightreasons.{figure.path}",
+        "metric_name": figure.name,
+        "metric_unit": unit,
+        "lower_is_better": figure.better == "lower",
+        "score_type": "continuous",
+        "min_score": lowest,
+        "max_score": highest,
+        "additional_details": {"better": figure.better or "neither"},
+    }
+
+
+def _describe_uncertainty(figure: AuditFigure) -> dict[str, Any]:
+    """Return the number of items and the interval of a figure, as far as they are known."""
+    estimate = figure.estimate
+    uncertainty: dict[str, Any] = {}
+    if figure.n is not None:
+        uncertainty["num_samples"] = figure.n
+    # Some figures have no interval.
+    if estimate.low is not None and estimate.high is not None:
+        uncertainty["confidence_interval"] = {
+            "lower": estimate.low,
+            "upper": estimate.high,
+            "confidence_level": estimate.level,
+            "method": estimate.method,
+        }
+    return uncertainty
