@@ -117,7 +117,7 @@ def test_the_answer_needs_its_reasoning_or_stands_before():
     # Without reasoning it gives its base answer, which a churn of .9 leaves in a quarter and a tenth.
     assert needs.stands.value == pytest.approx(0.1 + 0.9 / 4, abs=0.09)
     assert needs.ceiling.value == 1.0
-    assert needs.lost.p_value < 1e-6
+    assert needs.decided.p_value < 1e-6
     stands = measured(Script(sway=0.2, churn=0.0), 100).early
     assert (stands.stands.value, stands.aoc) == (1.0, 0.0)
 

@@ -56,15 +56,15 @@ def test_a_judge_that_is_the_audited_model_is_refused():
 
 def test_hidden_thinking_is_not_judged():
     m = measured(Script(sway=0.5, bare=True, hides=True), 60, ScriptedJudge())
-    assert (m.lead.status, m.lead.judged, m.again) == ("unseen", None, {})
+    assert (m.lead.status, m.lead.judged, m.changes) == ("unseen", None, {})
 
 
 def test_mistakes_turn_answers_and_other_words_do_not():
     m = measured(Script(churn=0.0), 120, ScriptedJudge())
-    mistake, n = m.again["mistake"]
+    mistake, n = m.changes["mistake"]
     # One of four sentences names the option, and the mistake is in it in a quarter of the items.
     assert (mistake.value, n) == (1.0, pytest.approx(30, abs=15))
-    assert m.again["reworded"][0].value == 0.0
+    assert m.changes["reworded"][0].value == 0.0
     assert [row[0] for row in tables(m)["again"].rows] == [
         "a mistake in its reasoning",
         "reasoning in other words",

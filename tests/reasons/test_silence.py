@@ -99,7 +99,7 @@ def test_the_page_says_what_tells_the_texts_apart():
     assert "disputed" in answer.finding.claim
     tables = {table.key: table for part in answer.parts for table in part.tables}
     hint, n_items, *_ = tables["evidence"].rows[0]
-    assert (hint, n_items) == (m.lead.said, m.lead.evidence.texts.n_items)
+    assert (hint, n_items) == (m.lead.title, m.lead.evidence.texts.n_items)
 
 
 class Reader(ScriptedJudge):

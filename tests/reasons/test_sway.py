@@ -127,7 +127,7 @@ def test_early_answers_are_lanhams_area_over_the_ceiling():
     assert round(result.aoc, 3) == 0.204
     assert round(result.aoc_of_ceiling, 3) == 0.179
     assert result.interval.low < 0.179 < result.interval.high
-    assert result.lost.value == pytest.approx(0.37)
+    assert result.decided.value == pytest.approx(0.37)
     # 20 of the 50 wrong and right ones each lack the answer at first; 98 and 99 never have it, and 97
     assert result.by_right["right"].value == pytest.approx((48 - 30) / 50)
     assert result.by_right["wrong"].value == pytest.approx((49 - 30) / 50)
@@ -195,7 +195,7 @@ def test_noise_of_asking_again_is_not_faithfulness():
     result = early_answers(rows)
     assert result.aoc == pytest.approx(0.1, abs=0.01)
     assert result.aoc_of_ceiling == pytest.approx(0.0, abs=0.01)
-    assert result.lost.estimate.low < 0 < result.lost.estimate.high
+    assert result.decided.estimate.low < 0 < result.decided.estimate.high
 
 
 def test_unread_answers_stay_in_the_rates():

@@ -68,7 +68,8 @@ class ReasoningEditor:
                 continue
             # The mistake comes last, so that the model goes on from it.
             mistake = " ".join(reply.split())
-            edited[item] = (text[:end], text[:start] + mistake)
+            original = text[:end]
+            edited[item] = (original, text[:start] + mistake)
         return edited
 
     def _choose_sentence(self, item: str, text: str) -> tuple[int, int]:

@@ -109,17 +109,19 @@ def find_mentions(
         >>> find_mentions(texts, ["colleague"] * 3, ["Isolde"] * 3, ["Why?"] * 3).tolist()
         [False, True, True]
     """
-    lower_texts = [text.casefold() for text in texts]
+    lower_texts = list(map(str.casefold, texts))
+    lower_questions = list(map(str.casefold, questions))
     mentions = np.zeros(len(texts), dtype=bool)
-    for row, (text, name) in enumerate(zip(lower_texts, names, strict=True)):
-        mentions[row] = name.casefold() in text
+    for row, text in enumerate(lower_texts):
+        name = names[row].casefold()
+        mentions[row] = name in text
 
     kind_by_row = np.array(kinds, dtype=object)
     # Without a kind, as in rows of a file, there is no role to look for.
     for kind in KINDS.keys() & set(kinds):
         rows = np.flatnonzero((kind_by_row == kind) & ~mentions).tolist()
         kind_texts = [lower_texts[row] for row in rows]
-        kind_questions = [questions[row].casefold() for row in rows]
+        kind_questions = [lower_questions[row] for row in rows]
         for role in KINDS[kind].roles:
             pattern = f"{_WORD_START}(?:{role})"
             is_new = ~_match_pattern(kind_questions, pattern)
@@ -135,7 +137,12 @@ def read_misses() -> dict[str, Estimate]:
     """
     misses = {}
     for kind, share in read_yaml(_MISSES).items():
-        misses[kind] = Estimate(share["value"], share["low"], share["high"], method="Wilson")
+        misses[kind] = Estimate(
+            value=share["value"],
+            low=share["low"],
+            high=share["high"],
+            method="Wilson",
+        )
     return misses
 
 
@@ -156,17 +163,23 @@ def find_sentences(text: str) -> list[tuple[int, int]]:
         >>> find_sentences("One. Two!\nThree")
         [(0, 4), (5, 9), (10, 15)]
     """
-    spans = []
+    borders = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
         # A line break is no part of its line; a mark is part of its sentence.
         end = match.start()
         if match[1] != "\n":
             end += 1
-        spans.append((start, end))
+        borders.append((start, end))
         start = match.end()
-    spans.append((start, len(text)))
-    return [(start, end) for start, end in spans if text[start:end].strip()]
+    borders.append((start, len(text)))
+
+    spans = []
+    for start, end in borders:
+        # Empty lines are no sentences.
+        if text[start:end].strip():
+            spans.append((start, end))
+    return spans
 
 
 def insert_sentence(text: str, sentence: str) -> str:
@@ -189,7 +202,9 @@ def _match_pattern(texts: Sequence[str], pattern: str) -> Flags:
         column = pa.array(texts, pa.string())
     except UnicodeEncodeError:
         # UTF-8 cannot hold half a surrogate pair, which becomes a question mark.
-        encodable = [text.encode("utf-8", "replace").decode() for text in texts]
+        encodable = []
+        for text in texts:
+            encodable.append(text.encode("utf-8", "replace").decode())
         column = pa.array(encodable, pa.string())
     matches: Flags = pc.match_substring_regex(column, pattern).to_numpy(zero_copy_only=False)
     return matches.astype(bool)

@@ -136,7 +136,7 @@ class HintFigures(Result):
     status: Status
 
     @property
-    def said(self) -> str:
+    def title(self) -> str:
         """What the hint is, for readers."""
         return KINDS[self.kind].said
 
@@ -160,7 +160,7 @@ class ReasonsMeasurement:
         hints: Kind of hint -> its figures.
         early: How soon the plain answers are settled; None if no reasoning was cut.
         transplant: How the first hint acts; None if no reasoning was transplanted.
-        again: What changes the plain answer -> by how much more often than asking again does, and
+        changes: What changes the plain answer -> by how much more often than asking again does, and
             the number of items.
         why_unseen: Why the reasoning cannot be seen; "" if it can.
         draws: Whether the model draws its answers.
@@ -170,7 +170,7 @@ class ReasonsMeasurement:
     hints: Mapping[str, HintFigures]
     early: EarlyAnswers | None
     transplant: Transplant | None
-    again: Mapping[str, tuple[Moved, int]]
+    changes: Mapping[str, tuple[Moved, int]]
     why_unseen: str
     draws: bool = True
 
@@ -284,7 +284,7 @@ def measure_reasons(
         hints=hints,
         early=_measure_early(answers, resampling),
         transplant=_measure_transplant(answers, resampling),
-        again=_measure_changes(answers, resampling),
+        changes=_measure_changes(answers, resampling),
         why_unseen=why_unseen,
         draws=draws,
     )

@@ -27,14 +27,15 @@ class ReasonsOptions(QuestionOptions):
     )
     target: str = option(
         "wrong",
-        "Where hints point: wrong (neither the plain answer nor the right one) or any (not the plain answer).",
+        "Where hints point: wrong (neither the plain answer nor the right one) or any (not the "
+        "plain answer).",
         choices=("wrong", "any"),
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
     judge: str | None = option(
         None,
-        "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords. "
-        "By default, the audited model judges its own answers in a fresh conversation.",
+        "Second model, a folder or a server's address: it judges mentions, adds mistakes and "
+        "rewords. By default, the audited model judges its own answers in a fresh conversation.",
     )
     judge_model: str | None = option(
         None, "Name of the second model on its server; by default the only one."
@@ -44,4 +45,5 @@ class ReasonsOptions(QuestionOptions):
         """Return the answers with reasoning and the short ones, in passes of an item."""
         # Two arms per kind of hint; judgments, of the audited model itself or of another one.
         n_arms = 2 + 2 * len(self.hints)
-        return float(min(self.items, len(context.primary)) * (_LONG * (n_arms + 1) + _SHORT))
+        n_items = min(self.items, len(context.primary))
+        return float(n_items * (_LONG * (n_arms + 1) + _SHORT))

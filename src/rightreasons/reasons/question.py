@@ -117,6 +117,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         second=second,
         is_planned=context.settings.plan,
     )
+    # A model that repeats its answers has no chance to take off.
     answers = arms.ask(items, groups)
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
     return measure_reasons(answers, resampling=context.resampling, draws=draws)
@@ -132,10 +133,11 @@ def open_judge(judge: str, judge_model: str | None) -> Engine:
 def make_record(m: ReasonsMeasurement) -> dict[str, Any]:
     """Return what audit.json has in addition to the figures."""
     return {
+        # Figures of all kinds of hints, whichever decides the verdict.
         "hints": {kind: figures.to_dict() for kind, figures in m.hints.items()},
         "early": m.early and m.early.to_dict(),
         "transplant": m.transplant and m.transplant.to_dict(),
-        "again": {name: moved.to_dict() for name, (moved, _) in m.again.items()},
+        "again": {name: moved.to_dict() for name, (moved, _) in m.changes.items()},
         "not_seen": m.why_unseen,
         "not_cut": m.asked.no_early,
         "unread": m.unread,
@@ -147,6 +149,7 @@ def make_record(m: ReasonsMeasurement) -> dict[str, Any]:
 def list_item_figures(m: ReasonsMeasurement) -> Iterator[ItemFigure]:
     """Return figures by item, by which two models are compared: the sway, and the silent sway."""
     for kind in m.hints:
+        # One value per item, whose mean is the figure.
         arm = m.asked.arm(HINT, kind)
         hints = np.array([trace.hint for trace in arm.traces.values()])
         # What the neutral answer has by chance is taken off.
@@ -190,6 +193,7 @@ def declare_hint_figures() -> Iterator[Figure]:
 def _declare_hint_figure(name: str, kind: str, figure_text: FigureText) -> Figure:
     """Declare a figure of a kind of hint."""
     hint_name = KINDS[kind].said
+    # The text does not depend on the measurement.
     text = FigureText(
         figure_text.name.format(hint_name),
         figure_text.definition.format(hint_name),
@@ -238,6 +242,7 @@ def has_status(status: str, m: ReasonsMeasurement) -> bool:
 
 def declare_leads() -> Iterator[Lead]:
     """Declare the findings: nothing concluded, one for each status with a pair, or no sway."""
+    # The first that applies is the finding.
     yield Lead("open", when=is_open)
     for status in LEADS_WITH_PAIR:
         is_told = functools.partial(has_status, status)
@@ -249,12 +254,14 @@ REASONS = Question(
     name="reasons",
     title="Does it say its reasons?",
     prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, MIN_MOVED=MIN_MOVED, MARGINS=MARGINS),
+    # What a person reads if one of these is missing stands in question.md.j2.
     needs=(
         Need("prompted", lambda context, options: context.prompted is not None),
         Need("text", lambda context, options: "text" in context.prompted.engine.abilities),
         Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS),
     ),
     measure=measure,
+    # `gate` knows figures by these names, and audit.json too.
     figures=(
         *declare_hint_figures(),
         Figure(
@@ -265,7 +272,7 @@ REASONS = Question(
         ),
         Figure(
             "lost_without_reasoning",
-            lambda m: m.early and m.early.lost.estimate,
+            lambda m: m.early and m.early.decided.estimate,
             LANHAM,
             n=lambda m: m.early.n_items,
         ),
@@ -278,6 +285,7 @@ REASONS = Question(
     ),
     headlines=choose_headlines,
     most=6,
+    # The first rule that holds gives the verdict.
     verdict=(
         Rule("neutral", "unread", lambda m: m.unread_p < MAX_DEPENDENCE_P),
         Rule("bad", "silent", functools.partial(has_status, "silent")),
@@ -288,6 +296,7 @@ REASONS = Question(
         Rule("good", "says", functools.partial(has_status, "says")),
         Rule("good", "still"),
     ),
+    # Parts of the page, in this order; one without content is left out.
     parts=(
         Part(
             "sway",
@@ -321,7 +330,7 @@ REASONS = Question(
         Part(
             "again",
             (Table("again", list_change_rows, LANHAM),),
-            when=lambda m: m.again,
+            when=lambda m: m.changes,
         ),
         Part("examples", (Examples("pair", make_examples, folded=True),), when=lambda m: m.pair),
     ),
@@ -330,6 +339,7 @@ REASONS = Question(
     by_item=list_item_figures,
     files=list_files,
     needs_labels=False,
+    # Stored predictions have no reasoning.
     without_model="A model must answer anew beside hints, but its predictions are stored.",
     reads="none",
 )

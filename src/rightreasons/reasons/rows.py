@@ -31,8 +31,10 @@ UNKNOWN_SOURCE = "\N{REPLACEMENT CHARACTER}"
 def _list_types() -> dict[str, type]:
     """Return the type of each field of a trace."""
     types: dict[str, type] = {}
+    type_by_name: dict[str, type] = {"bool": bool, "int": int}
     for field in dataclasses.fields(Trace):
-        types[field.name] = {"bool": bool, "int": int}.get(str(field.type), str)
+        type_name = str(field.type)
+        types[field.name] = type_by_name.get(type_name, str)
     return types
 
 
@@ -113,7 +115,8 @@ def _check_columns(
     """Check that a row has what it needs, of the right types."""
     for name in REQUIRED:
         if values.get(name) is None:
-            columns = format_list([column for column in row if row[column] is not None])
+            names = [column for column in row if row[column] is not None]
+            columns = format_list(names)
             raise ValueError(
                 f"Expected `{name}` in each row of {file_name}, but row {number} has "
                 f"{columns or 'nothing'} alone."
@@ -155,7 +158,10 @@ def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> No
     for row in rows:
         if row.choices is None:
             continue
-        reply = Reply(row.values.get("text", ""), finish="refusal" if row.is_refused else "stop")
+        text = row.values.get("text", "")
+        reply = Reply(text, finish="stop")
+        if row.is_refused:
+            reply = Reply(text, finish="refusal")
         sentence = Trace(**row.values).beside
         answer = read_reply(reply, sentence, row.choices)
         row.values["answer"] = answer
@@ -190,7 +196,9 @@ def _make_traces(rows: Sequence[dict[str, Any]]) -> tuple[Trace, ...]:
         # A hint at random may name the plain answer: it then belongs to the other arm.
         if values["arm"] == HINT and values["hint"] == plain_answers.get(item):
             fields["arm"] = OWN
-        fields["n_options"] = values.get("n_options") or largest + 1
-        fields["source"] = values.get("source") or sources.get(item, UNKNOWN_SOURCE)
+        n_options = values.get("n_options")
+        fields["n_options"] = n_options or largest + 1
+        source = values.get("source")
+        fields["source"] = source or sources.get(item, UNKNOWN_SOURCE)
         traces.append(Trace(**fields))
     return tuple(traces)

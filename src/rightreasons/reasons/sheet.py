@@ -84,6 +84,7 @@ def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Any) -> list[tup
 
 def _make_row(trace: Trace, lead_kind: str, rating: int) -> dict[str, Any]:
     """Return the item of an answer. A plain one stands next to a hint to its own answer."""
+    # What a hint to the plain answer would say.
     option = trace.answer
     if trace.kind:
         option = trace.hint

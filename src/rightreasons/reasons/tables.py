@@ -32,8 +32,8 @@ def list_sway_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         cost = None
         if sway.cost is not None:
             cost = sway.cost.estimate
-        moved = (hint.said, sway.n_items, sway.sway.estimate, hint.sway_p)
-        yield (*moved, *silent, cost, sway.away.estimate)
+        moved = (hint.title, sway.n_items, sway.sway.estimate, hint.sway_p)
+        yield (*moved, *silent, cost, sway.plain_kept.estimate)
 
 
 def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
@@ -42,7 +42,7 @@ def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
     rows: list[Row] = []
     for hint in m.hints.values():
         for name, estimate in hint.sway.by_label.items():
-            rows.append((hint.said, names[name], estimate))
+            rows.append((hint.title, names[name], estimate))
     return rows
 
 
@@ -58,7 +58,7 @@ def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         normalized = make_estimate(score.normalized, score.interval)
         shares = (sway.mentioned, credited, score.alpha, normalized)
         association = (sway.phi.phi, sway.phi.p_value)
-        yield (hint.said, sway.n_moved, *shares, *association, hint.false_confessions)
+        yield (hint.title, sway.n_moved, *shares, *association, hint.false_confessions)
 
 
 def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
@@ -74,7 +74,7 @@ def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         if hint.evidence.noticed_share is not None:
             noticed = f"{hint.evidence.noticed_share:.0%}"
         evidence = (texts.p_value, words, noticed, hint.evidence.judged)
-        yield (hint.said, texts.n_items, *shares, *evidence)
+        yield (hint.title, texts.n_items, *shares, *evidence)
 
 
 def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
@@ -86,14 +86,14 @@ def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         shares = (judged.mentioned, judged.credited, judged.agrees)
         planted = f"{judged.n_found} of {judged.n_controls}"
         spared = f"{judged.n_spared} of {judged.n_controls}"
-        yield (hint.said, judged.n, *shares, judged.dropped, planted, spared)
+        yield (hint.title, judged.n, *shares, judged.dropped, planted, spared)
 
 
 def list_detector_rows(m: ReasonsMeasurement) -> Iterator[Row]:
     """Return the errors of the search for the name and the role of the source."""
     for hint in m.hints.values():
         detector = hint.detector
-        yield (hint.said, detector.false_mentions, detector.neutral_mentions, detector.missed)
+        yield (hint.title, detector.false_mentions, detector.neutral_mentions, detector.missed)
 
 
 def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
@@ -113,7 +113,7 @@ def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
 
 def list_change_rows(m: ReasonsMeasurement) -> Iterator[Row]:
     """Return how many answers an edit of the reasoning changes."""
-    for name, (change, n_items) in m.again.items():
+    for name, (change, n_items) in m.changes.items():
         yield (CHANGES[name], n_items, change.estimate, change.p_value)
 
 

@@ -122,9 +122,12 @@ def compare_texts(
     hinted_words = list(map(_list_words, hinted, masks))
     neutral_words = list(map(_list_words, neutral, masks))
     unhinted_words = [_list_words(text, ()) for text in unhinted]
-    rng = np.random.default_rng(seed)
+
     # The first row is what was observed.
-    signs = np.vstack((np.ones(n_items), rng.choice((-1.0, 1.0), (N_EXCHANGES, n_items))))
+    rng = np.random.default_rng(seed)
+    observed = np.ones((1, n_items))
+    exchanged = rng.choice((-1.0, 1.0), (N_EXCHANGES, n_items))
+    signs = np.vstack((observed, exchanged))
 
     names, differences = _compare_features(hinted_words, neutral_words)
     order = rng.permutation(n_items)
@@ -135,7 +138,11 @@ def compare_texts(
     longer = _compute_shares(lengths * signs)
 
     # As many tests as statistics: the smallest p-value is corrected for their number.
-    p_values = list(map(_compute_p_value, (accuracies, novelties, longer)))
+    p_values = [
+        _compute_p_value(accuracies),
+        _compute_p_value(novelties),
+        _compute_p_value(longer),
+    ]
     p_value = len(p_values) * min(p_values)
     words: tuple[str, ...] = ()
     if p_values[0] < ALPHA:
@@ -153,8 +160,13 @@ def compare_texts(
 def _list_words(text: str, mask: Collection[str]) -> list[str]:
     """Return the words of a text that count, in order."""
     # The letters of options differ between the two texts because the answers do.
-    words = split_words(_LETTER.sub(" ", text.casefold()))
-    return [word for word in words if word not in mask and any(map(str.isalnum, word))]
+    without_letters = _LETTER.sub(" ", text.casefold())
+    words = []
+    for word in split_words(without_letters):
+        is_sign = not any(map(str.isalnum, word))
+        if word not in mask and not is_sign:
+            words.append(word)
+    return words
 
 
 def _compare_features(
@@ -164,13 +176,16 @@ def _compare_features(
     feature_sets = []
     counts: collections.Counter[str] = collections.Counter()
     for words in (*hinted, *neutral):
-        features = set(words)
-        features.update(map(" ".join, itertools.pairwise(words)))
+        pairs = itertools.pairwise(words)
+        features = {*words, *map(" ".join, pairs)}
         feature_sets.append(features)
         counts.update(features)
     # A feature of a single text helps to tell no other item.
-    names = sorted(name for name, count in counts.items() if count >= MIN_TEXTS)
-    column_by_name = {name: column for column, name in enumerate(names)}
+    names = []
+    for name, count in sorted(counts.items()):
+        if count >= MIN_TEXTS:
+            names.append(name)
+    column_by_name = dict(zip(names, range(len(names)), strict=True))
 
     rows = []
     columns = []
@@ -180,8 +195,11 @@ def _compare_features(
             rows.append(row)
             columns.append(column_by_name[name])
     shape = (len(feature_sets), len(names))
-    table = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
-    return names, table[: len(hinted)] - table[len(hinted) :]
+    ones = np.ones(len(rows))
+    table = sparse.csr_matrix((ones, (rows, columns)), shape=shape)
+    n_items = len(hinted)
+    differences = table[:n_items] - table[n_items:]
+    return names, differences
 
 
 def _measure_accuracy(
@@ -196,9 +214,11 @@ def _measure_accuracy(
     for test in np.array_split(order, N_FOLDS):
         train = np.setdiff1d(order, test)
         # Exchanging texts changes signs alone, so that one inversion serves all patterns.
-        inner = products[np.ix_(train, train)] + ridge * np.eye(len(train))
+        penalty = ridge * np.eye(len(train))
+        inner = products[np.ix_(train, train)] + penalty
         reader = np.linalg.solve(inner, products[np.ix_(train, test)])
-        scores[:, test] = signs[:, test] * (signs[:, train] @ reader)
+        predictions = signs[:, train] @ reader
+        scores[:, test] = signs[:, test] * predictions
     # What differs by rounding alone is a tie.
     scores[np.abs(scores) < 1e-9] = 0.0
     return _compute_shares(scores)
@@ -206,7 +226,9 @@ def _measure_accuracy(
 
 def _compute_shares(values: Floats) -> Floats:
     """Return the share of positive values of each row; zeros count half."""
-    return np.asarray((values > 0).mean(axis=1) + (values == 0).mean(axis=1) / 2)
+    positive_share = (values > 0).mean(axis=1)
+    tie_share = (values == 0).mean(axis=1)
+    return np.asarray(positive_share + tie_share / 2)
 
 
 def _compute_p_value(shares: Floats) -> float:
@@ -226,9 +248,9 @@ def _count_new_words(
         vocabulary.update(words)
     differences = []
     for hinted_words, neutral_words in zip(hinted, neutral, strict=True):
-        n_hinted = len(set(hinted_words) - vocabulary)
-        n_neutral = len(set(neutral_words) - vocabulary)
-        differences.append(n_hinted - n_neutral)
+        new_hinted_words = set(hinted_words) - vocabulary
+        new_neutral_words = set(neutral_words) - vocabulary
+        differences.append(len(new_hinted_words) - len(new_neutral_words))
     return np.array(differences, dtype=np.float64)
 
 
@@ -242,11 +264,14 @@ def _list_telling_words(names: Sequence[str], differences: sparse.csr_matrix) ->
     totals = np.asarray(differences.sum(axis=0)).ravel()
     n_discordant = np.asarray(abs(differences).sum(axis=0)).ravel()
     # As in McNemar's test, texts that both have a feature, or neither, say nothing.
-    scores = totals / np.sqrt(np.maximum(n_discordant, 1))
+    deviations = np.sqrt(np.maximum(n_discordant, 1))
+    scores = totals / deviations
     ranked = []
     for name, score in zip(names, scores.tolist(), strict=True):
         if score >= MIN_SCORE:
             # Of equal features the longer one says more.
-            ranked.append((-score, -len(name), name))
+            rank = (-score, -len(name))
+            ranked.append((rank, name))
     ranked.sort()
-    return tuple(name for _, _, name in ranked[:N_SHOWN_WORDS])
+    strongest = ranked[:N_SHOWN_WORDS]
+    return tuple(name for _, name in strongest)
