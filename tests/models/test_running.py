@@ -21,6 +21,7 @@ from rightreasons.models.running import (
     join,
     processes,
     run_batches,
+    run_model,
 )
 
 RUN = {"kind": "test", "model": "abc"}
@@ -483,3 +484,27 @@ def test_an_item_that_failed_once_and_is_computed_later_counts_once(tmp_path):
     assert run()["y"].tolist() == [i**0.5 for i in range(6)]
     again = run(fail_fast=False)
     assert (again.positions.tolist(), again.failures) == (list(range(6)), {})
+
+
+def test_a_later_run_begins_with_batches_that_fit_in_memory():
+    model = torch.nn.Linear(2, 2)
+    sizes = []
+
+    def compute(items):
+        sizes.append(len(items))
+        if len(items) > 3:
+            raise torch.OutOfMemoryError("of a fake device")
+        return {"y": items}
+
+    def run(kind):
+        columns = run_model(model, compute, [np.arange(5)], kind=kind, inputs=dict, progress=False)
+        assert columns["y"].tolist() == [0, 1, 2, 3, 4]
+
+    with pytest.warns(UserWarning, match="does not fit"):
+        run("answers")
+    run("answers")
+    with pytest.warns(UserWarning, match="does not fit"):
+        run("attributions")
+
+    # 5 are halved to 3 and 2; the same work begins with 3, other work with 5.
+    assert sizes == [5, 3, 2, 3, 2, 5, 3, 2]

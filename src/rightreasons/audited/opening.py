@@ -23,6 +23,7 @@ from rightreasons.core.options import parse_names
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.named_objects import is_object_name
+from rightreasons.models.running import announce
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
@@ -242,7 +243,8 @@ def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str
     """Return the kind of a named model; if it has none, "choice" for choices and "" otherwise."""
     if is_address(model):
         return "server"
-    # Only models that run here need torch.
+    # Only models that run here need torch, whose import alone takes seconds.
+    announce(f"Loading {os.fspath(model)} …")
     require_package("torch")
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
 

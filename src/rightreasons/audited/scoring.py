@@ -6,13 +6,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import UnreadAnswersError
 from rightreasons.core.scores import Scores
+from rightreasons.core.validation import as_ragged
 from rightreasons.page.parts import Reads
+
+Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
+"""(prompts, choices, ids) -> their scores."""
 
 
 def score_audit(
@@ -116,3 +123,52 @@ def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
         if split.choices is not None:
             return choose(context.scorer, split.texts, split.choices, **arguments)
         return predict(context.scorer, split.texts, text_pairs=split.text_pairs, **arguments)
+
+
+def reuse_scores(scores: Scores, items: AuditSplit, score: Score) -> Score:
+    """Return a scorer of choices that takes the scores of audited items, and scores only the others.
+
+    Questions ask about items in changed forms and, to compare, unchanged.
+
+    Args:
+        scores: Scores of the items.
+        items: Items with choices.
+        score: Scores the choices of the remaining requests.
+    """
+    position_by_id = {item_id: position for position, item_id in enumerate(scores.ids)}
+    positions: dict[tuple[str, ...], int] = {}
+    for row in items.data.select_columns(["id", "prompt", "choices"]):
+        if row["id"] in position_by_id:
+            positions[(row["prompt"], *row["choices"])] = position_by_id[row["id"]]
+    known_rows = as_ragged(scores.logits, "scores")
+
+    def score_remaining(
+        prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+    ) -> Scores:
+        sources = [positions.get((p, *row)) for p, row in zip(prompts, choices, strict=True)]
+        remaining = [place for place, source in enumerate(sources) if source is None]
+        row_by_id = {}
+        for item_id, source in zip(ids, sources, strict=True):
+            if source is not None:
+                row_by_id[item_id] = known_rows[source]
+        answers = dataclasses.replace(scores, truncated=0, failures={})
+        if remaining:
+            answers = score(
+                [prompts[place] for place in remaining],
+                [choices[place] for place in remaining],
+                [ids[place] for place in remaining],
+            )
+            row_by_id |= dict(zip(answers.ids, as_ragged(answers.logits, "scores"), strict=True))
+        scored_ids = [item_id for item_id in ids if item_id in row_by_id]
+        rows = [row_by_id[item_id] for item_id in scored_ids]
+        values = np.concatenate([np.empty(0), *rows])
+        logits = Ragged.of(values, [len(row) for row in rows])
+        return Scores(
+            ids=tuple(scored_ids),
+            logits=logits.table(),
+            truncated=answers.truncated,
+            way=answers.way,
+            failures=answers.failures,
+        )
+
+    return score_remaining

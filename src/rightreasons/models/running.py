@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,10 @@ Later = Callable[[], Mapping[str, Column]]
 """Waits for the columns of a batch that has been launched, as `later` makes it."""
 Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
 T = TypeVar("T")
+
+_FITTING: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+"""Model -> what is computed -> items of a batch that fit in memory, if a larger batch did not."""
+
 _meetings = itertools.count(1)
 
 _about: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("about", default=())
@@ -95,6 +100,12 @@ def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> A
     return tqdm(
         total=total, desc=title_of(what), unit=unit, disable=not (shown and is_progress_visible())
     )
+
+
+def announce(message: str) -> None:
+    """Write a line on stderr before something slow that has no bar, where somebody watches."""
+    if is_progress_visible() and processes().is_main:
+        print(message, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -462,8 +473,10 @@ def run_model(
         store = open_store(out, run)
         for name, value in notes.items() if processes().is_main else ():
             store.write_json(name, value)
+    # A later question about the model begins with batches that fit.
+    fitting = _FITTING.setdefault(model, {})
     with frozen(model):
-        return run_batches(compute, batches, store=store, description=kind, **rest)
+        return run_batches(compute, batches, store=store, description=kind, fitting=fitting, **rest)
 
 
 def run_batches(
@@ -474,6 +487,7 @@ def run_batches(
     progress: bool = True,
     description: str = "items",
     fail_fast: bool = True,
+    fitting: dict[str, int] | None = None,
 ) -> Columns:
     """Call `compute` on each batch of items and return its columns in the order of the items.
 
@@ -494,6 +508,8 @@ def run_batches(
         description: The text of the bar.
         fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until the failing items
             are alone; they are left out, and stored with their reasons.
+        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what this run finds. None
+            for a run that others learn nothing from.
 
     Returns:
         Each column over all N items, or over those that did not fail.
@@ -511,7 +527,8 @@ def run_batches(
     ] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
     mine = pending[workers.rank :: workers.count]
-    work = _Work(compute, store, fail_fast)
+    fitting = {} if fitting is None else fitting
+    work = _Work(compute, store, fail_fast, most=fitting.get(description))
     error: Exception | None = None
     try:
         shown = progress and workers.is_main and len(mine) > 0
@@ -521,6 +538,9 @@ def run_batches(
         if workers.count == 1:
             raise
         error = raised
+    finally:
+        if work.most is not None:
+            fitting[description] = work.most
     # A process that failed still takes part, so that the others learn of it and none waits forever.
     errors = [raised for raised in workers.gather(error, "errors") if raised is not None]
     if errors:

@@ -37,7 +37,7 @@ from rightreasons.models.batching import (
     vocabulary_size,
 )
 from rightreasons.models.fingerprints import PROVENANCE
-from rightreasons.models.running import processes
+from rightreasons.models.running import announce, processes
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""
@@ -231,6 +231,7 @@ class Trials:
             # All processes try, or none.
             way = processes().gather(_read(kept, longest), "the kept trial")[0]
             if way is None:
+                announce(f"Trying how to batch {kind} of up to {longest} tokens …")
                 way = _agreed(lambda: find(longest))
                 if kept is not None and model not in CHANGING and processes().is_main:
                     with contextlib.suppress(OSError):  # it is tried again next time

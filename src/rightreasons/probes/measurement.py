@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.logged_arms import LoggedArms
+from rightreasons.audited.scoring import reuse_scores
 from rightreasons.core.clusters import count_units
 from rightreasons.core.decisions import MARGINS, Decision, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
@@ -344,7 +345,9 @@ def _measure_scored(
     context: AuditContext, tables: ProbeTables, left_out: tuple[int, ...]
 ) -> ProbesMeasurement:
     """Ask a model that scores choices."""
-    tables = tables.scored_by(_make_score(context, "probes", str(tables.ks)))
+    tables = tables.scored_by(
+        _reuse_scores(context, _make_score(context, "probes", str(tables.ks)))
+    )
     picked = {}
     for name, rows in (tables.logits or {}).items():
         picked[name] = rows.argmax()
@@ -357,7 +360,7 @@ def _measure_scored(
     if joint and _can_ask_orders(context, tables):
         orders = measure_option_order(
             tables.tables[ORIGINAL],
-            _make_score(context, "orders"),
+            _reuse_scores(context, _make_score(context, "orders")),
             clusters=tables.units,
             resampling=context.resampling,
         )
@@ -384,6 +387,15 @@ def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
         return False
     arms = context.logged_arms
     return arms is None or arms.has_orders(sizes.pop())
+
+
+def _reuse_scores(context: AuditContext, score: Score) -> Score:
+    """Return a function that asks only about what the audit has not scored yet."""
+    # Logs have answers to all arms, and the answers of a server are kept by request.
+    is_kept = context.logged_arms is not None or context.server is not None
+    if is_kept or not context.has_scores(context.primary):
+        return score
+    return reuse_scores(context.scores(), context.primary, score)
 
 
 def _make_score(context: AuditContext, part: str, *depends: str) -> Score:
