@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit
@@ -135,40 +136,51 @@ def reuse_scores(scores: Scores, items: AuditSplit, score: Score) -> Score:
         items: Items with choices.
         score: Scores the choices of the remaining requests.
     """
-    position_by_id = {item_id: position for position, item_id in enumerate(scores.ids)}
-    positions: dict[tuple[str, ...], int] = {}
-    for row in items.data.select_columns(["id", "prompt", "choices"]):
-        if row["id"] in position_by_id:
-            positions[(row["prompt"], *row["choices"])] = position_by_id[row["id"]]
-    known_rows = as_ragged(scores.logits, "scores")
+    row_by_id = _map_rows(scores)
+    row_by_content: dict[tuple[str, ...], NDArray[np.float64]] = {}
+    for item in items.data.select_columns(["id", "prompt", "choices"]):
+        # An item that could not be scored is asked about again.
+        if item["id"] in row_by_id:
+            row_by_content[(item["prompt"], *item["choices"])] = row_by_id[item["id"]]
 
     def score_remaining(
         prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> Scores:
-        sources = [positions.get((p, *row)) for p, row in zip(prompts, choices, strict=True)]
-        remaining = [place for place, source in enumerate(sources) if source is None]
-        row_by_id = {}
-        for item_id, source in zip(ids, sources, strict=True):
-            if source is not None:
-                row_by_id[item_id] = known_rows[source]
-        answers = dataclasses.replace(scores, truncated=0, failures={})
+        rows: dict[str, NDArray[np.float64]] = {}
+        remaining: list[int] = []
+        for position, (prompt, texts) in enumerate(zip(prompts, choices, strict=True)):
+            row = row_by_content.get((prompt, *texts))
+            if row is None:
+                remaining.append(position)
+            else:
+                rows[ids[position]] = row
+        answers = Scores(ids=(), logits=np.empty((0, 0)), way=scores.way)
         if remaining:
             answers = score(
-                [prompts[place] for place in remaining],
-                [choices[place] for place in remaining],
-                [ids[place] for place in remaining],
+                [prompts[position] for position in remaining],
+                [choices[position] for position in remaining],
+                [ids[position] for position in remaining],
             )
-            row_by_id |= dict(zip(answers.ids, as_ragged(answers.logits, "scores"), strict=True))
-        scored_ids = [item_id for item_id in ids if item_id in row_by_id]
-        rows = [row_by_id[item_id] for item_id in scored_ids]
-        values = np.concatenate([np.empty(0), *rows])
-        logits = Ragged.of(values, [len(row) for row in rows])
-        return Scores(
-            ids=tuple(scored_ids),
-            logits=logits.table(),
-            truncated=answers.truncated,
-            way=answers.way,
-            failures=answers.failures,
-        )
+            rows |= _map_rows(answers)
+        # The order is that of the requests, without those that failed.
+        return _join_rows({item_id: rows[item_id] for item_id in ids if item_id in rows}, answers)
 
     return score_remaining
+
+
+def _map_rows(scores: Scores) -> dict[str, NDArray[np.float64]]:
+    """Return the scores of each item by its id."""
+    return dict(zip(scores.ids, as_ragged(scores.logits, "scores"), strict=True))
+
+
+def _join_rows(rows: Mapping[str, NDArray[np.float64]], answers: Scores) -> Scores:
+    """Return scores with the given rows, and all else as in the answers of a scorer."""
+    values = np.concatenate([np.empty(0), *rows.values()])
+    lengths = list(map(len, rows.values()))
+    return Scores(
+        ids=tuple(rows),
+        logits=Ragged.of(values, lengths).table(),
+        truncated=answers.truncated,
+        way=answers.way,
+        failures=answers.failures,
+    )

@@ -230,7 +230,8 @@ def _state() -> Any:
     import torch
     from accelerate import PartialState
 
-    count, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
+    count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    gpus = torch.cuda.device_count()
     if 0 < gpus < count:
         raise ValueError(
             f"Expected a GPU for each of the {count} processes on this machine, but it has {gpus}: start as many, or "
@@ -343,9 +344,8 @@ def join(chunks: Iterable[Columns]) -> Columns:
     for name in parts[0].columns:
         rows: list[Any] = [part.columns[name] for part in parts]
         if all(isinstance(each, Ragged) for each in rows):
-            values, lengths = (
-                np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths")
-            )
+            values = np.concatenate([row.values for row in rows])
+            lengths = np.concatenate([row.lengths for row in rows])
             columns[name] = Ragged.of(values, lengths).take(order)
         else:
             columns[name] = np.concatenate(rows)[order]
@@ -371,7 +371,8 @@ class Store(Records):
         arrays: dict[str, NDArray[Any]] = {"items": chunk.positions}
         for name, column in chunk.columns.items():
             if isinstance(column, Ragged):
-                arrays[f"{name}.values"], arrays[f"{name}.offsets"] = column.values, column.offsets
+                arrays[f"{name}.values"] = column.values
+                arrays[f"{name}.offsets"] = column.offsets
             else:
                 arrays[f"{name}.rows"] = column
         # Chunks share no item, so each has a name of its own, whichever process writes it.
@@ -655,7 +656,8 @@ def _stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
     nothing = Columns(np.empty(0, np.int64), {})
     if store is None:
         return nothing, nothing
-    computed, failed = store.read(), nothing if fail_fast else store.read(FAILED)
+    computed = store.read()
+    failed = nothing if fail_fast else store.read(FAILED)
     # An item that failed once, and was computed by a later run that stops at failures, has its result.
     left = ~np.isin(failed.positions, computed.positions)
     return computed, Columns(
