@@ -35,12 +35,14 @@ def debias(
     from rightreasons.repairs.debias import debias as run_debias
     from rightreasons.repairs.debias_page import DEBIAS
 
+    # Options that were not typed keep the defaults of the function.
     settings: dict[str, Any] = {}
     for options in declared.values():
         settings.update(options.get_changes())
     result = run_debias(model, dataset, out=out, **settings)
     answer = DEBIAS.answer(result, declared["settings"].confidence_level)
     hand_over(answer)
+    # The verdict first: whether the correction is recommended.
     show_answer(DEBIAS.title, answer.verdict)
     for part in answer.parts:
         for table in part.tables:

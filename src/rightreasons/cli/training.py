@@ -58,24 +58,29 @@ def fine_tune(
     from rightreasons.training.finetune import fine_tune as tune
 
     check_folder(out)
-    encoder = (
-        str(demo_encoder())
-        if model == "demo" and not Path("demo", "config.json").is_file()
-        else model
-    )
+    encoder = model
+    # A folder of that name is a model of the user.
+    if model == "demo" and not Path("demo", "config.json").is_file():
+        encoder = str(demo_encoder())
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
     tell(
         f"Fine-tuning {model} on {pluralize(len(data.train), 'item')} of {dataset}, {data.train_name}."
     )
+    # The task is known once the data are opened.
+    settings = {**options.to_dict(), "task": data.task}
+    device = "cpu" if cpu else None
     tuned = tune(
         encoder,
         data.train,
         out=out,
         validation=data.validation,
-        device="cpu" if cpu else None,
-        **{**options.to_dict(), "task": data.task},
+        device=device,
+        **settings,
     )
-    test = str(write_parts(data, out / "data")) if data.holds_out else dataset
+    test = dataset
+    # Held-out items are in no file yet, and the next command needs one.
+    if data.holds_out:
+        test = str(write_parts(data, out / "data"))
     _show_tuned(tuned, data, out, test, source)
 
 
@@ -84,24 +89,28 @@ def _show_tuned(
 ) -> None:
     """Print what was trained and how good it is, and the command that comes next."""
     hand_over(tuned)
-    resumed = (
-        "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
-    )
+    resumed = ""
+    if tuned.resumed_from_step is not None:
+        resumed = f", resumed at step {tuned.resumed_from_step:,}"
     task = tuned.task.replace("_", " ")
     typer.secho(
         f"{task}: {pluralize(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True
     )
     if data.validation is not None:
-        found = {name: tuned.metrics.get(name.lower()) for name in ("accuracy", "F1", "ECE")}
-        figures = [f"{name} {value:.1%}" for name, value in found.items() if value is not None]
-        typer.echo(
-            f"On {pluralize(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}."
-        )
+        # Question answering has none of these figures.
+        figures = []
+        for name in ("accuracy", "F1", "ECE"):
+            value = tuned.metrics.get(name.lower())
+            if value is not None:
+                figures.append(f"{name} {value:.1%}")
+        n_items = pluralize(len(data.validation), "item")
+        typer.echo(f"On {n_items} of {data.validation_name}: {', '.join(figures)}.")
     if tuned.n_truncated:
         typer.echo(
-            f"Cut, as longer than the model reads: {pluralize(tuned.n_truncated, 'text')} (--max-length)."
+            f"Truncated to the length limit of the model: {pluralize(tuned.n_truncated, 'text')} (--max-length)."
         )
     typer.echo(f"Model: {out}")
+    # Figures on training items would flatter the model.
     if data.validation is None:
         typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
     else:
@@ -117,11 +126,11 @@ def _audit_words(
     words = ["rightreasons", "audit", str(out), test]
     if data.holds_out:
         return words
-    settings = {
-        name: value
-        for name, value in source.get_changes().items()
-        if name in ItemOptions.list_names()
-    }
+    # The audit reads the same columns, but has no options of training.
+    settings = {}
+    for name, value in source.get_changes().items():
+        if name in ItemOptions.list_names():
+            settings[name] = value
     if source.validation_split is not None:
         settings["split"] = source.validation_split
     return words + AuditOptions(**settings).to_flags()
@@ -156,6 +165,7 @@ def plan(
     from rightreasons.behavior.learning.plan import Plan, describe_sources, open_task, plan_runs
     from rightreasons.core.store import check_folder
 
+    # Opening a model and a suite takes long: the folder is checked first.
     check_folder(folder, "PLAN", own=PLAN_FILES)
     source = describe_sources(model, suite, data, options)
     task = open_task(source)
@@ -167,9 +177,12 @@ def plan(
         seeds=options.seeds,
     )
     stored = Plan.create(folder, runs, {**task.settings(), "source": source})
-    each = f", each the best of {len(task.grid)} settings" if task.grid else ""
+    selection = ""
+    # Of several settings, a run takes the best on the validation cases of the suite.
+    if task.grid:
+        selection = f", each the best of {len(task.grid)} settings"
     typer.echo(
-        f"{pluralize(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"{pluralize(len(runs), 'run')}{selection} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
         f"learn run {folder}"
     )
 
@@ -187,6 +200,7 @@ def run(
     opened = Plan.open(folder)
     check_folder(folder, "PLAN", own=PLAN_FILES)
     opened.check_code()
+    # A plan of the Python interface need not say where its model and data are.
     if "source" not in opened.settings:
         raise ValueError(
             f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources."
@@ -216,6 +230,7 @@ def collect(
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")
     scores = collect_scores(opened)
+    # A single plan is a single task: its mean is over settings and seeds.
     averages = compare_averages([opened])
     write_json(file, {**scores.to_dict(), "averages": [row.to_dict() for row in averages]})
     learning_page = write_learning_report(opened, scores, averages, folder)
