@@ -119,7 +119,7 @@ def cues(
     # The templates of the question read their figures from a measurement of an audit.
     measurement = SimpleNamespace(cues=figures, shown=top)
     level = level_percent(figures.statistics.confidence_level)
-    show_table(CUE_TABLE.shown(measurement, CUES.prose.of(m=measurement, level=level)))
+    show_table(CUE_TABLE.fill(measurement, CUES.prose.of(m=measurement, level=level)))
     n_cues = pluralize(figures.statistics.n_cues, "cue")
     # Many cues are tested, so some would differ by chance.
     typer.echo(
