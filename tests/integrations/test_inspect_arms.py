@@ -1,103 +1,25 @@
 """The questions of an audit inside inspect_ai: inside the harness, by its log, and by a direct audit alike."""
 
 import math
-import random
 import re
 
 import datasets
 import pytest
 
-from rightreasons.core.scores import Scores
 from rightreasons.report.runner import audit
+from scripted_choices import (
+    LETTERS,
+    MODELS,
+    Scripted,
+    always_first,
+    follow_hint,
+    make_items,
+    prefer_longest,
+    read,
+)
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
 pytestmark = pytest.mark.usefixtures("unrendered")
-
-LETTERS = "ABCDE"
-WORDS = ("sun", "moon", "river", "stone", "bread", "wool", "glass", "iron", "salt", "corn")
-
-
-def make_items(n_items=24, n_choices=3):
-    """Items whose correct choice repeats a word of the question."""
-    draw = random.Random(2)
-    items = []
-    for number in range(n_items):
-        words = draw.sample(WORDS, n_choices)
-        label = draw.randrange(n_choices)
-        choices = [f"the {word} {'again ' * draw.randrange(3)}{number}" for word in words]
-        items.append(
-            {
-                "id": f"q{number}",
-                "prompt": f"Which of them is the {words[label]} of day {number}?",
-                "choices": choices,
-                "label": label,
-            }
-        )
-    return items
-
-
-# Scripted models: each returns a score per choice, of which the largest is picked.
-
-
-def read(question, choices):
-    """Prefer the choice that shares a word with the question, or else the last in the alphabet."""
-    words = set(question.split())
-    return [10.0 * (choice.split()[1] in words) + _rank(choice) for choice in choices]
-
-
-def always_first(question, choices):
-    return [1.0, *(0.0 for _ in choices[1:])]
-
-
-def prefer_longest(question, choices):
-    return [len(choice) + _rank(choice) for choice in choices]
-
-
-def read_half(question, choices):
-    """Read the questions of even days, and take the first choice on the others."""
-    is_even = question.rstrip("?")[-1:] in "02468"
-    return read(question, choices) if question and is_even else always_first(question, choices)
-
-
-def follow_hint(question, choices):
-    hint = re.search(r"answer is \(([A-E])\)", question)
-    if hint is None:
-        return read(question, choices)
-    return [float(letter == hint[1]) for letter in LETTERS[: len(choices)]]
-
-
-MODELS = (read, always_first, prefer_longest, read_half, follow_hint)
-
-
-def _rank(choice):
-    """Return a number below 1 that orders choices by their texts."""
-    return sum(map(ord, choice)) % 97 / 100
-
-
-class Scripted:
-    """A model as a scorer of an audit."""
-
-    label_names = None
-    abilities = frozenset()
-    joint = True
-
-    def __init__(self, model):
-        self.model = model
-        self.name = self.fingerprint = model.__name__
-
-    def describe(self):
-        return {"model": self.name}
-
-    def predict(self, texts, **_):
-        raise ValueError("Expected choices.")
-
-    def choose(self, prompts, choices, *, ids=None, labels=None, **_):
-        from rightreasons.core.arrays import Ragged
-
-        rows = [self.model(*pair) for pair in zip(prompts, choices, strict=True)]
-        flat = [value for row in rows for value in row]
-        logits = Ragged.of(__import__("numpy").array(flat), [len(row) for row in rows])
-        return Scores(ids=tuple(map(str, ids)), logits=logits, labels=labels)
 
 
 def parse_request(text):

@@ -454,6 +454,7 @@ def split(
 COMMANDS = {"data": DATA, "suite": command_line()}
 
 BENCHMARK = "benchmark"
+LM_EVAL = "lm-eval"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
 
 ROWS = "items.jsonl"
@@ -507,7 +508,7 @@ class ExportOptions(Options):
 
     to: str = option(
         "lm-eval",
-        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks --reasons: lm-eval or inspect.",
+        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks: lm-eval (the probes, or --reasons) or inspect (--reasons).",
         choices=(*HARNESSES, BENCHMARK),
     )
     task: str | None = option(
@@ -553,11 +554,33 @@ def export(
         export_benchmark(dataset, settings, out)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
+    elif options.to == LM_EVAL:
+        export_probed(dataset, settings, out)
     else:
         raise OptionError(
-            f"Expected `reasons` in a task of {options.to}, as other questions ask the model themselves.",
+            "Expected `reasons` in a task of inspect, which needs no other export: "
+            f"inspect eval rightreasons/audit -T data={dataset} asks the probes.",
             option=("reasons", "to"),
         )
+
+
+def export_probed(dataset: str, settings: AuditOptions, out: Path) -> None:
+    """Write tasks of lm-evaluation-harness that ask the probes, one per dataset.
+
+    Args:
+        dataset: Names or files, separated by commas.
+        settings: The columns, the split, the limit and the seed.
+        out: The folder.
+    """
+    from rightreasons.cli.probed_tasks import list_probed_items, write_probed_tasks
+
+    rows_by_name = {}
+    for name in filter(None, map(str.strip, dataset.split(","))):
+        rows_by_name[name] = list_probed_items(name, settings)
+    files = write_probed_tasks(rows_by_name, out)
+    for file, rows in zip(files, rows_by_name.values(), strict=True):
+        typer.echo(f"Task: {file} ({pluralize(len(rows), 'item')})")
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
 def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:

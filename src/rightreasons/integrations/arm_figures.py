@@ -114,6 +114,7 @@ def _estimate_scored(
     effect = figures.paralysis[max(tables.ks)]
     return {
         "prior_bias_no_question": make_estimate(bias.prior_bias, bias.interval),
+        "choice_paralysis": effect.drop.estimate,
         "restricted_drop": effect.restricted_drop.estimate,
     }
 

@@ -866,6 +866,7 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     filters = [str(row.get("filter", "none")) for row in rows]
     chosen = one_source("filter", set(filters), log_filter, where)
     rows = [row for row, pair in zip(rows, filters, strict=True) if pair == chosen]
+    rows = list(map(_drop_arms, rows))
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
     expected = f"samples of one task in {where}, each with {kinds[0]}"
@@ -900,7 +901,23 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
             [_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows
         ]
         columns = _scored(rows, requests, logits, where)
-    return {"id": list(ids), **columns, **field_columns(documents, columns)}
+    columns |= arm_columns(documents)
+    fields = [{key: doc[key] for key in doc if key != ARMS_KEY} for doc in documents]
+    return {"id": list(ids), **columns, **field_columns(fields, columns)}
+
+
+def _drop_arms(row: Row) -> Row:
+    """Return a sample without the requests of its arms, whose answers are in the document."""
+    n_requests = _at(row, "doc", ARMS_KEY, "n_requests")
+    if n_requests is None:
+        return row
+    arguments = row["arguments"]
+    if isinstance(arguments, Mapping):
+        arguments = dict(itertools.islice(arguments.items(), n_requests))
+    else:
+        arguments = arguments[:n_requests]
+    answers = {name: row[name][:n_requests] for name in ("resps", "filtered_resps")}
+    return {**row, **answers, "arguments": arguments}
 
 
 def _kind(row: Row, requests: list[list[Any]], where: str) -> str:

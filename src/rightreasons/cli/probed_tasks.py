@@ -1,0 +1,89 @@
+"""Tasks of lm-evaluation-harness that ask the probes about any data: `data export DATA --to lm-eval`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rightreasons
+from rightreasons.core.errors import OptionError
+from rightreasons.io.options import AuditOptions
+
+TEMPLATE = "task_probed_lm_eval.yaml.j2"
+UTILS = "utils.py"
+
+UTILS_TEXT = 'from rightreasons.integrations.lm_eval_arms import Probed\n\n__all__ = ["Probed"]\n'
+"""Content of the file that names the class of the tasks: YAML finds it next to itself."""
+
+
+def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, Any]]:
+    """Return the labeled multiple-choice items of a dataset as rows of a task.
+
+    Raises:
+        ValueError: If the data has labels instead of choices.
+    """
+    from rightreasons.audited.task_data import open_items
+
+    items, names = open_items(dataset, settings)
+    # Labeled texts have no choices that could answer without a question.
+    if names is not None:
+        raise OptionError(
+            f"Expected items with choices in {dataset}, but they have labels; `reasons` asks about "
+            "these.",
+            option=("reasons", "to"),
+        )
+    rows = []
+    for item in items:
+        # The harness needs a correct choice.
+        if item.label >= 0:
+            choices = list(item.fields["choices"])
+            rows.append(
+                {
+                    "id": item.id,
+                    "prompt": item.fields["prompt"],
+                    "choices": choices,
+                    "label": item.label,
+                }
+            )
+    return rows
+
+
+def write_probed_tasks(
+    rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path
+) -> list[Path]:
+    """Write a task per dataset into one folder, and return their files.
+
+    Args:
+        rows_by_name: Dataset -> its rows.
+        out: The folder; tasks of the same names in it are replaced.
+
+    Raises:
+        ValueError: If the folder contains something else.
+    """
+    from jinja2 import StrictUndefined, Template
+
+    from rightreasons.core.store import check_folder, format_json_lines, write_text
+
+    tasks = {}
+    # A name of the harness has letters, digits and underscores.
+    for name, rows in rows_by_name.items():
+        words = re.sub(r"[^0-9A-Za-z]+", "_", Path(name).stem).strip("_").lower()
+        tasks[f"rightreasons_{words or 'items'}_probed"] = rows
+    files = [UTILS, "logs", "__pycache__"]
+    for task in tasks:
+        files += [f"{task}.yaml", f"{task}.jsonl"]
+    folder = check_folder(out, own=tuple(files))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / UTILS, UTILS_TEXT)
+    path = Path(rightreasons.__file__).parent / "report" / "templates" / TEMPLATE
+    template = Template(
+        path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    declared = []
+    for task, rows in tasks.items():
+        write_text(folder / f"{task}.jsonl", format_json_lines(rows))
+        text = template.render(task=task, rows=f"{task}.jsonl", folder=folder.name)
+        declared.append(write_text(folder / f"{task}.yaml", text))
+    return declared

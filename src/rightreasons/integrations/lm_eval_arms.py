@@ -1,0 +1,297 @@
+"""The questions of an audit inside tasks of lm-evaluation-harness: each document is also asked in its arms.
+
+Around any task with `output_type: multiple_choice`, a YAML of four lines
+
+    include: piqa.yaml
+    task: piqa_probed
+    class: !function utils.Probed
+    metadata: {question: goal}
+
+next to a `utils.py` with `from rightreasons.integrations.lm_eval_arms import Probed` asks each
+document without its question, with another question, without its correct choice, and with added
+choices. `question` names the field of the question, or a list of fields. All arms are requests of
+the same document, so that figures over several arms come out inside the harness; `acc`, `--limit`,
+batches and `--log_samples` stay as they are, and `rightreasons audit samples_*.jsonl` makes a
+report of the log. `rightreasons data export DATA --to lm-eval` writes such a task for any data.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from lm_eval.api.instance import Instance
+from lm_eval.api.task import ConfigurableTask
+
+from rightreasons.audited.logged_arms import ArmAnswer, write_arms
+from rightreasons.datasets.perturbing.arms import (
+    ORDERS,
+    Arm,
+    check_kinds,
+    list_arms,
+    make_original,
+)
+from rightreasons.datasets.perturbing.hint_kinds import KINDS
+from rightreasons.datasets.perturbing.probes import PROBES, Pool
+from rightreasons.integrations.arm_figures import ENDS, compute_arm_figures
+from rightreasons.io.logs import ARMS_KEY
+
+TEXT_KINDS = ("no_question", "wrong_question", "no_right_answer", "extra_choices_2")
+"""Kinds of arms of a task whose choices continue the question: their order has no effect."""
+
+LISTED_KINDS = ("no_question", "wrong_question", "orders")
+"""Kinds of arms of a task whose question lists the choices."""
+
+FIGURES = (
+    "kept_without_question",
+    "kept_with_another_question",
+    "kept_beyond_chance",
+    "right_without_question",
+    "lost_without_question",
+    "prior_bias_no_question",
+    "choice_paralysis",
+    "order_consistency",
+)
+"""Figures of the arms, as in the report."""
+
+HIGHER = ("lost_without_question", "order_consistency")
+"""Figures of which a larger one is better."""
+
+
+class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
+    """A task of which each document is also asked in its arms.
+
+    Its `metadata` has `question`, the field or fields of the question; `choices`, the field of the
+    choices if the question lists them; `arms`, the kinds of arms; `id`, the field of the id; and
+    `seed`.
+    """
+
+    def __init__(self, config: dict[str, Any] | None = None, **options: Any) -> None:
+        # The harness has read the class, which is no field of a configuration.
+        fields = {name: value for name, value in (config or {}).items() if name != "class"}
+        super().__init__(config=fields, **options)
+        metadata = self.config.metadata or {}
+        if "question" not in metadata:
+            raise ValueError(
+                f"Expected the field of the question of {self.config.task} as `question` in its "
+                f"`metadata`, but it has {sorted(metadata)}."
+            )
+        if self.multiple_input:
+            raise ValueError(
+                f"Expected choices that continue a question, but those of {self.config.task} are "
+                "in the question itself."
+            )
+        question = metadata["question"]
+        self._question_fields = [question] if isinstance(question, str) else list(question)
+        # Without this field, the choices continue the question.
+        self._choices_field: str = metadata.get("choices") or ""
+        default = LISTED_KINDS if self.is_joint else TEXT_KINDS
+        self._kinds = check_kinds(metadata.get("arms", default))
+        self._id_field = metadata.get("id", "id")
+        self._seed = int(metadata.get("seed", 0))
+        self._check_kinds()
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether the question lists the choices, so that the model sees them together."""
+        return bool(self._choices_field)
+
+    def _check_kinds(self) -> None:
+        """Refuse kinds of arms that this form of a task cannot ask."""
+        for kind in self._kinds:
+            is_listed = kind == ORDERS
+            is_borrowed = kind.startswith(PROBES[-1])
+            if (
+                kind in KINDS
+                or (is_listed and not self.is_joint)
+                or (is_borrowed and self.is_joint)
+            ):
+                raise ValueError(
+                    f"Expected kinds of arms that {self.config.task} can ask, but got {kind!r}: "
+                    "other orders need choices that the question lists, added choices need those "
+                    "that continue it, and hints need generated answers."
+                )
+
+    # ------------------------------------------------------------------------ documents as items
+
+    @functools.cached_property
+    def _documents(self) -> list[dict[str, Any]]:
+        return list(self.eval_docs)
+
+    @functools.cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Content of a document -> its number: the harness passes no id to `process_results`."""
+        numbers: dict[str, int] = {}
+        for number, doc in enumerate(self._documents):
+            numbers.setdefault(_digest(doc), number)
+        return numbers
+
+    @functools.cached_property
+    def _pool(self) -> Pool:
+        return Pool([self._make_item(doc) for doc in self._documents])
+
+    @functools.cached_property
+    def _fields_by_prompt(self) -> dict[str, dict[str, Any]]:
+        """Question -> its fields, to put it in the place of another one."""
+        fields: dict[str, dict[str, Any]] = {"": dict.fromkeys(self._question_fields, "")}
+        for doc in self._documents:
+            # Of documents with the same question, the first has its fields.
+            question = self._join_question(doc)
+            if question not in fields:
+                fields[question] = {name: doc[name] for name in self._question_fields}
+        return fields
+
+    def _join_question(self, doc: dict[str, Any]) -> str:
+        return "\n".join(str(doc[name]) for name in self._question_fields)
+
+    def _make_item(self, doc: dict[str, Any]) -> dict[str, Any]:
+        """Return a document as an item."""
+        number = self._numbers[_digest(doc)]
+        choices = self.doc_to_choice(doc)
+        # Letters name choices that the question lists.
+        if self.is_joint:
+            choices = doc[self._choices_field]
+        label = self.doc_to_target(doc)
+        if isinstance(label, str):
+            label = list(self.doc_to_choice(doc)).index(label)
+        return {
+            "id": str(doc.get(self._id_field, number)),
+            "prompt": self._join_question(doc),
+            "choices": [str(choice) for choice in choices],
+            "label": int(label),
+        }
+
+    def _list_arms(self, doc: dict[str, Any]) -> list[Arm]:
+        """Return the arms of a document, which are the same whenever they are listed."""
+        item = self._make_item(doc)
+        return list(list_arms(item, self._kinds, pool=self._pool, seed=self._seed))
+
+    def _change_document(self, doc: dict[str, Any], arm: Arm) -> dict[str, Any]:
+        """Return a document with the question and the choices of an arm."""
+        changed = {**doc, **self._fields_by_prompt[arm.prompt]}
+        if self.is_joint:
+            changed[self._choices_field] = list(arm.choices)
+        return changed
+
+    # ------------------------------------------------------------------------ of the harness
+
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
+        """Return the requests of a document, followed by those of its arms."""
+        # The harness joins requests to a document by these.
+        metadata = options.get("metadata")
+        requests = super().construct_requests(doc, ctx, **options)
+        _, delimiter = self._split_request(requests[0], doc)
+        head, question, tail = str(ctx).rpartition(str(self.doc_to_text(doc)))
+        if not question:
+            raise ValueError(
+                f"Expected the question of a document of {self.config.task} in its context, but a "
+                "chat template changed it."
+            )
+        # Few-shot examples and a chat template around the question are the same in each arm.
+        for arm in self._list_arms(doc):
+            changed = self._change_document(doc, arm)
+            context = f"{head}{self.doc_to_text(changed)}{tail}"
+            for continuation in self._list_continuations(changed, arm):
+                request = Instance(
+                    request_type="loglikelihood",
+                    doc=doc,
+                    arguments=(context, f"{delimiter}{continuation}"),
+                    idx=len(requests),
+                    metadata=metadata,
+                )
+                requests.append(request)
+        return requests
+
+    def _split_request(self, request: Any, doc: dict[str, Any]) -> tuple[str, str]:
+        """Return the context and the delimiter of the request of the first choice."""
+        context, continuation = request.args[:2]
+        return context, continuation.removesuffix(str(self.doc_to_choice(doc)[0]))
+
+    def _list_continuations(self, doc: dict[str, Any], arm: Arm) -> Sequence[str]:
+        """Return what continues the question of an arm: letters, or the choices themselves."""
+        if self.is_joint:
+            return list(self.doc_to_choice(doc))
+        return arm.choices
+
+    def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
+        """Return the metrics of a document, with its arms for the figures of all documents.
+
+        The arms are put into the document, so that the log says which responses are whose.
+        """
+        plain_doc = {name: value for name, value in doc.items() if name != ARMS_KEY}
+        arms = self._list_arms(plain_doc)
+        item = self._make_item(plain_doc)
+        sizes = [len(arm.choices) for arm in arms]
+        # Requests of the document itself come first, twice as many with `acc_mutual_info`.
+        n_plain = len(results) - sum(sizes)
+        values = [float(result[0]) for result in results]
+        answers = [_make_answer(make_original(item), values[: len(item["choices"])])]
+        # Responses of the arms follow in the order of their requests.
+        start = n_plain
+        for arm, size in zip(arms, sizes, strict=True):
+            answers.append(_make_answer(arm, values[start : start + size]))
+            start += size
+        record = write_arms(answers, seed=self._seed, joint=self.is_joint)
+        doc[ARMS_KEY] = {**record, "n_requests": n_plain}
+        metrics = dict(super().process_results(plain_doc, results[:n_plain]))
+        metrics.update(dict.fromkeys(_list_names(), answers))
+        return metrics
+
+    def aggregation(self) -> dict[str, Any]:
+        """Return the aggregation of each metric."""
+        aggregations = dict(super().aggregation())
+        for name in _list_names():
+            aggregations[name] = _make_aggregation(name)
+        return aggregations
+
+    def higher_is_better(self) -> dict[str, bool]:
+        """Return whether a larger value of each metric is better."""
+        better = dict(super().higher_is_better())
+        for name in _list_names():
+            better[name] = name.startswith(HIGHER)
+        return better
+
+
+def _digest(doc: dict[str, Any]) -> str:
+    return json.dumps(doc, sort_keys=True, default=str)
+
+
+def _list_names() -> list[str]:
+    """Return the names of the figures and of the ends of their intervals."""
+    names = []
+    for figure in FIGURES:
+        for end in ENDS:
+            names.append(f"{figure}{end}")
+    return names
+
+
+def _make_answer(arm: Arm, scores: Sequence[float]) -> ArmAnswer:
+    return ArmAnswer(arm, int(np.argmax(scores)), tuple(scores))
+
+
+def _make_aggregation(name: str) -> Callable[[list[list[ArmAnswer]]], float]:
+    """Return a function from the arms of all documents to one figure; NaN if it is undefined."""
+
+    def aggregate(items: list[list[ArmAnswer]]) -> float:
+        return _compute_once(items).get(name, math.nan)
+
+    # The harness logs an aggregation by its name.
+    aggregate.__name__ = name
+    return aggregate
+
+
+_LAST_FIGURES: dict[tuple[int, ...], dict[str, float]] = {}
+"""Figures of the last documents, since each metric is aggregated by itself."""
+
+
+def _compute_once(items: list[list[ArmAnswer]]) -> dict[str, float]:
+    # The lists of a run stay alive until all of its metrics are computed.
+    key = tuple(map(id, items))
+    if key not in _LAST_FIGURES:
+        _LAST_FIGURES.clear()
+        _LAST_FIGURES[key] = compute_arm_figures(items)
+    return _LAST_FIGURES[key]

@@ -1,0 +1,197 @@
+"""The probes inside lm-evaluation-harness: inside the harness, by its log, and by a direct audit alike."""
+
+import json
+
+import datasets
+import numpy as np
+import pytest
+
+from command_line import run
+from harness_logs import inside
+from rightreasons.cli.probed_tasks import write_probed_tasks
+from rightreasons.report.runner import audit
+from scripted_choices import SINGLE_MODELS, Scripted, always_first, make_items, score_choices
+
+lm_eval = pytest.importorskip("lm_eval", reason="lm_eval is not installed")
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+SHARED = {
+    "kept_without_question": "probes.kept_without_question",
+    "kept_with_another_question": "probes.kept_with_another_question",
+    "lost_without_question": "probes.lost_without_question",
+    "prior_bias_no_question": "probes.prior_bias_no_question",
+    "choice_paralysis": "probes.choice_paralysis_2",
+}
+"""Metric of the task -> figure of the report."""
+
+
+def make_model(score):
+    """Return a scripted model of the harness: `score(question, choice)` is a log-likelihood."""
+    from lm_eval.api.model import LM
+
+    class ScriptedLM(LM):
+        def loglikelihood(self, requests):
+            answers = []
+            for request in requests:
+                context, continuation = request.args
+                question = context.rpartition("Question: ")[2].removesuffix("\nAnswer:")
+                answers.append((score(question, continuation.strip()), False))
+            return answers
+
+        def loglikelihood_rolling(self, requests):
+            raise NotImplementedError
+
+        def generate_until(self, requests):
+            raise NotImplementedError
+
+    return ScriptedLM()
+
+
+def ask(model, declared, folder, **options):
+    """Ask a task from its folder; return the metrics and the file of its samples."""
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    with inside(declared.parent):
+        manager = TaskManager(include_path=".", include_defaults=False)
+        found = lm_eval.simple_evaluate(
+            model=model,
+            tasks=[declared.stem],
+            task_manager=manager,
+            bootstrap_iters=0,
+            log_samples=True,
+            **options,
+        )
+    tracker = EvaluationTracker(output_path=str(folder / "logs"))
+    tracker.general_config_tracker.model_name_sanitized = "model"
+    tracker.date_id = "2026-01-01T00-00-00.0"
+    tracker.save_results_samples(declared.stem, found["samples"][declared.stem])
+    metrics = {}
+    for name, value in found["results"][declared.stem].items():
+        metrics[name.removesuffix(",none")] = value
+    return metrics, str(next((folder / "logs").rglob("samples_*.jsonl")))
+
+
+@pytest.mark.parametrize("model", SINGLE_MODELS, ids=lambda model: model.__name__)
+def test_figures_are_equal_inside_the_harness_by_its_log_and_by_a_direct_audit(model, tmp_path):
+    items = make_items()
+    (declared,) = write_probed_tasks({"days.jsonl": items}, tmp_path / "task")
+    metrics, log = ask(make_model(model), declared, tmp_path)
+    settings = {"questions": ["probes"], "progress": False}
+    by_log = audit(predictions=log, out=tmp_path / "log", **settings)
+    direct = audit(
+        Scripted(score_choices(model), joint=False),
+        datasets.Dataset.from_list(items),
+        out=tmp_path / "direct",
+        options={"probes": {"ks": [2]}},
+        **settings,
+    )
+
+    picks = [int(np.argmax(score_choices(model)(i["prompt"], i["choices"]))) for i in items]
+    right = [pick == item["label"] for pick, item in zip(picks, items, strict=True)]
+    assert metrics["acc"] == pytest.approx(np.mean(right))
+    # Requests of the arms are no choices of the item.
+    assert by_log.audit["answers"]["low"] == pytest.approx(np.mean(right))
+    for metric, figure in SHARED.items():
+        expected = direct[figure].estimate
+        ends = [metrics[f"{metric}{end}"] for end in ("", "_low", "_high")]
+        assert ends == [expected.value, expected.low, expected.high], metric
+        found = by_log[figure].estimate
+        assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
+    assert by_log["probes"].result.verdict.label == direct["probes"].result.verdict.label
+
+
+JOINT_TASK = """
+task: listed
+class: !function utils.Probed
+dataset_path: json
+dataset_kwargs: {data_files: {test: rows.jsonl}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "Question: {{prompt}}{% for choice in choices %}|{{choice}}{% endfor %}\\nAnswer:"
+doc_to_choice: ["A", "B", "C"]
+doc_to_target: label
+metric_list: [{metric: acc}]
+metadata: {question: prompt, choices: choices, version: 1}
+"""
+
+
+def write_listed_task(folder, items, text=JOINT_TASK):
+    from rightreasons.cli.probed_tasks import UTILS_TEXT
+
+    folder.mkdir()
+    lines = [json.dumps(item) + "\n" for item in items]
+    (folder / "rows.jsonl").write_text("".join(lines), "utf-8")
+    (folder / "utils.py").write_text(UTILS_TEXT, "utf-8")
+    path = folder / "listed.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_listed_choices_are_also_asked_in_other_orders(tmp_path):
+    def score(question, letter):
+        text, *choices = question.split("|")
+        return always_first(text, choices)["ABC".index(letter)]
+
+    items = make_items()
+    metrics, log = ask(make_model(score), write_listed_task(tmp_path / "t", items), tmp_path)
+    by_log = audit(predictions=log, out=tmp_path / "log", questions=["probes"], progress=False)
+    direct = audit(
+        Scripted(always_first),
+        datasets.Dataset.from_list(items),
+        out=tmp_path / "direct",
+        questions=["probes"],
+        progress=False,
+    )
+
+    # Always the first choice: another one in each order, and the same without the question.
+    assert metrics["order_consistency"] == 0.0
+    assert metrics["kept_without_question"] == 1.0
+    for figure in ("probes.order_consistency", "probes.kept_without_question"):
+        expected = direct[figure].estimate
+        found = by_log[figure].estimate
+        assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("question: prompt, ", "", "field of the question"),
+        ("choices: choices, ", "arms: orders, ", "other orders"),
+        ("choices: choices, ", "choices: choices, arms: extra_choices_2, ", "added choices"),
+    ],
+)
+def test_a_task_that_cannot_be_asked_is_refused(old, new, words, tmp_path):
+    path = write_listed_task(tmp_path / "t", make_items(4), JOINT_TASK.replace(old, new))
+
+    with pytest.raises(ValueError, match=words):
+        ask(make_model(lambda *_: 0.0), path, tmp_path)
+
+
+def test_a_limit_cuts_documents_and_no_arms(tmp_path):
+    (declared,) = write_probed_tasks({"days.jsonl": make_items()}, tmp_path / "task")
+    _, log = ask(make_model(SINGLE_MODELS[0]), declared, tmp_path, limit=12)
+
+    result = audit(predictions=log, out=tmp_path / "log", questions=["probes"], progress=False)
+
+    assert result["probes.kept_without_question"].n == 12
+
+
+def test_one_command_writes_a_task_per_dataset(tmp_path, capsys):
+    path = tmp_path / "days.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in make_items(6)), "utf-8")
+    other = tmp_path / "nights.jsonl"
+    other.write_text(path.read_text("utf-8"), "utf-8")
+
+    out = tmp_path / "t"
+    done = run(capsys, "data", "export", f"{path},{other}", "--to", "lm-eval", "--out", out)
+
+    assert done.code == 0, done.err
+    names = sorted(file.name for file in (tmp_path / "t").iterdir())
+    assert names == [
+        "rightreasons_days_probed.jsonl",
+        "rightreasons_days_probed.yaml",
+        "rightreasons_nights_probed.jsonl",
+        "rightreasons_nights_probed.yaml",
+        "utils.py",
+    ]
