@@ -17,7 +17,6 @@ item has the id of its document, or else its number.
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import json
 import math
@@ -37,7 +36,6 @@ from rightreasons.core.label_names import format_list
 from rightreasons.core.replies import Reply, extract_text
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_all, check_at_most, check_ids
-from rightreasons.core.yaml_files import read_yaml
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
@@ -141,13 +139,14 @@ def _thought(replies: Sequence[Reply]) -> LogColumns:
     }
 
 
-def _answered(
+def make_answer_columns(
     texts: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns
 ) -> LogColumns:
+    """Return the columns of generated answers: what was asked, the answers, the correct ones, and `find_lacks`."""
     return {"text": list(texts), "answer": list(answers), "target": list(targets)} | lacks
 
 
-def _lacks(
+def find_lacks(
     replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False
 ) -> LogColumns:
     """Return why replies hold no answer: by their end, or because none can be read; {} where all do.
@@ -163,7 +162,7 @@ def _lacks(
     return {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
 
 
-def _correct(metrics: Sequence[Row]) -> LogColumns:
+def find_correct(metrics: Sequence[Row]) -> LogColumns:
     """Return whether each answer was right, by the first metric that says nothing else of any: 1, 0, or None for null.
 
     {} where there is no such metric.
@@ -183,7 +182,7 @@ _RIGHT = {"C": 1, "True": 1, "1": 1, "1.0": 1, **dict.fromkeys(("I", "N", "False
 """What harnesses say of a right and of a wrong answer; inspect_ai says N of none."""
 
 
-def _judged(columns: LogColumns, where: str) -> LogColumns:
+def drop_unjudged(columns: LogColumns, where: str) -> LogColumns:
     """Leave out the samples that were not judged."""
     right = columns.get("correct", [])
     _warn(right.count(None), len(right), where, "have no score")
@@ -198,7 +197,7 @@ def _with_value(columns: LogColumns, values: Sequence[Any]) -> LogColumns:
     }
 
 
-def _units(ids: Sequence[Any]) -> LogColumns:
+def make_units(ids: Sequence[Any]) -> LogColumns:
     """Return the ids of samples; where one was answered several times, its answers belong together."""
     names = list(map(str, ids))
     if len(set(names)) == len(names):
@@ -207,7 +206,9 @@ def _units(ids: Sequence[Any]) -> LogColumns:
     return {"id": [f"{name}/{next(again[name])}" for name in names], "source_id": names}
 
 
-def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
+def normalize_scores(
+    logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]
+) -> LogColumns:
     """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
     if not all(all(row) for row in texts):
         return {}
@@ -221,7 +222,7 @@ def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]
     }
 
 
-def _at(value: Any, *steps: Any) -> Any:
+def get_inner(value: Any, *steps: Any) -> Any:
     """Return what is inside a value of JSON; None where it is not there."""
     for step in steps:
         if isinstance(step, int):
@@ -240,8 +241,13 @@ def _mappings(value: Any) -> list[Row]:
     )
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+def to_list(value: Any) -> list[Any]:
+    """Return a list of the elements of a value: none for None, and a single value as the only one."""
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value]
 
 
 def one_source(kind: str, names: Collection[str], chosen: str | None, where: str) -> str:
@@ -379,30 +385,30 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         )  # inspect_ai sorts by the ids
         return exported_columns([sample["metadata"] for sample in samples], map(_reply_of, samples))
     scores = _scores(samples, scorer, where)
-    columns = _units([entry["id"] for entry in samples])
+    columns = make_units([entry["id"] for entry in samples])
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
     names = {
-        "model": _at(log, "eval", "model"),
-        "task": str(_at(log, "eval", "task") or "").rpartition("/")[2],
+        "model": get_inner(log, "eval", "model"),
+        "task": str(get_inner(log, "eval", "task") or "").rpartition("/")[2],
     }
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= arm_columns(metadata)
     columns[ARMS_COMMAND] = [_write_arms_command(log)] * len(samples)
     fields = [{key: value for key, value in meta.items() if key != ARMS_KEY} for meta in metadata]
     columns |= field_columns(fields, columns)
-    return _judged(columns, where)
+    return drop_unjudged(columns, where)
 
 
 def _write_arms_command(log: Row) -> str:
     """Return the command that asks the samples of a log in their arms, too."""
-    name = str(_at(log, "eval", "task") or "")
-    task_file = _at(log, "eval", "task_file")
+    name = str(get_inner(log, "eval", "task") or "")
+    task_file = get_inner(log, "eval", "task_file")
     if task_file:
         name = f"{task_file}@{name.rpartition('/')[2]}"
-    model = _at(log, "eval", "model")
+    model = get_inner(log, "eval", "model")
     words = ["inspect", "eval", name]
     if model:
         words += ["--model", str(model)]
@@ -457,7 +463,8 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
         names = {CHOICE_SCORER}
     name = one_source("scorer", names, scorer, where)
     return [
-        score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples
+        score if isinstance(score := get_inner(each, "scores", name), Mapping) else {}
+        for each in samples
     ]
 
 
@@ -466,23 +473,23 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     targets = [_target(sample).strip() for sample in samples]
     check_all(
         zip(targets, choices, strict=True),
-        lambda pair: _letter_of(*pair) is not None,
+        lambda pair: find_letter(*pair) is not None,
         f"the letter of one choice as the target of each sample of {where}",
         unit="sample",
         names=[sample["id"] for sample in samples],
     )
-    labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
+    labels = [find_letter(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
-    right = _correct([{"value": score.get("value")} for score in scores]).get(
+    right = find_correct([{"value": score.get("value")} for score in scores]).get(
         "correct", [None] * len(scores)
     )
     picked, by_place = list[int | None](), list[dict[Any, float]]()
     for sample, texts, score, value, gold in zip(
         samples, choices, scores, right, labels, strict=True
     ):
-        place = _letter_of(str(score.get("answer") or "").strip(), texts)
+        place = find_letter(str(score.get("answer") or "").strip(), texts)
         # Our solver reads an answer that the scorer of the harness may not read.
-        own = _at(sample, "metadata", ARMS_KEY, "arms", "original") or {}
+        own = get_inner(sample, "metadata", ARMS_KEY, "arms", "original") or {}
         if place is None and own.get("position", -1) >= 0:
             place = own["position"]
         picked.append(gold if place is None and value else place)
@@ -511,7 +518,7 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     confidences = _answer_confidences(picked, by_place)
     if any(confidence is not None for confidence in confidences):
         columns["confidence"] = confidences
-    return columns | _lacks(
+    return columns | find_lacks(
         map(_reply_of, samples), [place is None for place in picked], read_alone=True
     )
 
@@ -557,7 +564,7 @@ def select_confident_answers(columns: Mapping[str, Any], where: str) -> Mapping[
     return _with_value(selected, confidences)
 
 
-def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
+def find_letter(mark: str, choices: Sequence[str]) -> int | None:
     """Return the place of a letter among those of some choices; None for anything else."""
     return LETTERS.index(mark) if len(mark) == 1 and mark in LETTERS[: len(choices)] else None
 
@@ -572,13 +579,13 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
     letters = [
         mark
         for token in _tokens(output)
-        if _letter_of(mark := _bare(token.get("token")), choices) is not None
+        if find_letter(mark := _bare(token.get("token")), choices) is not None
     ]
     if picked is None or not letters:
         return {}
     by_mark = letter_log_probabilities(output, len(choices), letters[-1])
     prompts = _asked(sample)
-    for texts in (prompts, _said_by_user(sample.get("messages"))):
+    for texts in (prompts, join_user_texts(sample.get("messages"))):
         lines = {line.strip() for text in texts for line in text.split("\n")}
         places = {
             mark: place
@@ -597,18 +604,18 @@ def _asked(sample: Row) -> list[str]:
     """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
     events = [event for event in _mappings(sample.get("events")) if event.get("event") == "model"]
     pool, refs = (
-        _at(sample, "events_data", "messages"),
+        get_inner(sample, "events_data", "messages"),
         events[-1].get("input_refs") if events else None,
     )
-    pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
-    texts = _said_by_user(events[-1].get("input") or pooled) if events else []
+    pooled = [message for start, end in refs or () for message in to_list(pool)[start:end]]
+    texts = join_user_texts(events[-1].get("input") or pooled) if events else []
     return [
-        str(_at(sample, "attachments", text.removeprefix("attachment://")) or text)
+        str(get_inner(sample, "attachments", text.removeprefix("attachment://")) or text)
         for text in texts
     ]
 
 
-def _said_by_user(messages: Any) -> list[str]:
+def join_user_texts(messages: Any) -> list[str]:
     """Return what the user said in some messages."""
     return [
         extract_text(message.get("content"))
@@ -625,9 +632,11 @@ def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColu
         reply.text if answer is None else str(answer)
         for reply, answer in zip(replies, kept, strict=True)
     ]
-    lacks = _lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
-    columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
-    return columns | _correct([{"value": score.get("value")} for score in scores])
+    lacks = find_lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
+    columns = make_answer_columns(
+        list(map(_input, samples)), answers, list(map(_target, samples)), lacks
+    )
+    return columns | find_correct([{"value": score.get("value")} for score in scores])
 
 
 def _target(sample: Row) -> str:
@@ -638,7 +647,7 @@ def _target(sample: Row) -> str:
 def _input(sample: Row) -> str:
     """Return what was asked; of a chat, the messages of the user."""
     content = sample.get("input", "")
-    return "\n".join(_said_by_user(content)) if isinstance(content, list) else str(content)
+    return "\n".join(join_user_texts(content)) if isinstance(content, list) else str(content)
 
 
 def letter_log_probabilities(
@@ -705,26 +714,26 @@ def _reply_of(sample: Row) -> Reply:
 
 def inspect_reply(output: Row) -> Reply:
     """Return what an output of a sample says."""
-    message = _at(output, "choices", 0, "message")
+    message = get_inner(output, "choices", 0, "message")
     names = {
         "prompt_tokens": "input_tokens",
         "answer_tokens": "output_tokens",
         "thinking_tokens": "reasoning_tokens",
     }
-    counts = {name: _at(output, "usage", key) for name, key in names.items()}
+    counts = {name: get_inner(output, "usage", key) for name, key in names.items()}
     said: Any = inspect_words(
         message.get("content") if isinstance(message, Mapping) else output.get("completion")
     )
     return Reply.parse(
         **said,
-        finish=_at(output, "choices", 0, "stop_reason"),
+        finish=get_inner(output, "choices", 0, "stop_reason"),
         usage={name: count for name, count in counts.items() if isinstance(count, int)},
     )
 
 
 def _tokens(output: Row) -> list[Row]:
     """Return the tokens of an output with their log-probabilities; [] where it has none."""
-    return _mappings(_at(output, "choices", 0, "logprobs", "content"))
+    return _mappings(get_inner(output, "choices", 0, "logprobs", "content"))
 
 
 # ---------------------------------------------------------------- lm-evaluation-harness, lighteval and Every Eval Ever
@@ -742,126 +751,7 @@ _METRIC = re.compile(r"correct|match|acc|em$|pass@|maj@|avg@|mc1|value")
 """The metrics that say whether an answer was right, those of lm-evaluation-harness first, and how others are named."""
 
 
-@functools.cache
-def _forms() -> tuple[Form, ...]:
-    """Return the formats that log_forms.yaml describes."""
-    return tuple(read_yaml(Path(__file__).with_name("log_forms.yaml")))
-
-
-def _form_of(row: object) -> Form | None:
-    """Return the format of which a sample of a log is; None for what is none."""
-    forms = ({"keys": KEYS}, *_forms())
-    return next(
-        (form for form in forms if isinstance(row, Mapping) and row.keys() >= set(form["keys"])),
-        None,
-    )
-
-
-def is_log(row: object) -> bool:
-    """Tell whether a JSON object, or a row of a table, is a sample of a log.
-
-    Example:
-        >>> is_log({"text": "good", "label": 1})
-        False
-    """
-    return _form_of(row) is not None
-
-
-def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) -> LogColumns:
-    """Turn the rows of a log into columns: samples of lm-evaluation-harness, lighteval's details, Every Eval Ever's.
-
-    Args:
-        rows: The rows, of which the first `is_log`.
-        where: The name of the file, for errors.
-        log_filter: The filter whose answers are meant, where there are several.
-
-    Returns:
-        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
-
-    Raises:
-        ValueError: If a row lacks a key or its answers are of another kind, there are several filters and none is
-            named, or items come twice.
-
-    Example:
-        >>> doc = {"id": "7", "query": "Sky?", "choices": [" blue", " red"], "gold_index": [0]}
-        >>> row = {"doc": doc, "metric": {"acc": 1}, "model_response": {"logprobs": [-1.0, -2.0], "text": []}}
-        >>> columns = log_columns([row], "details.parquet")
-        >>> columns["choices"], columns["label"], columns["logits"]
-        ([['blue', 'red']], [0], [[-1.0, -2.0]])
-        >>> pairs = {f"gen_args_{i}": {"arg_0": "Sky?", "arg_1": f" {word}"} for i, word in enumerate(["blue", "red"])}
-        >>> answers = [["-1.5", "False"], ["-3.0", "False"]]
-        >>> sample = {"doc_id": 0, "doc": {}, "target": "0", "arguments": pairs, "resps": answers}
-        >>> sample |= {"filtered_resps": answers, "filter": "none", "metrics": ["acc"], "acc": 1.0}
-        >>> other = {**sample, "doc_id": 1, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " green"}}}
-        >>> columns = log_columns([sample, other], "samples.jsonl")
-        >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
-        (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
-    """
-    form = _form_of(rows[0]) or {"keys": KEYS}
-    is_form, keys = form in _forms(), form["keys"]
-    check_all(
-        rows,
-        lambda row: (
-            _form_of(row) == form
-            and (not is_form or all(isinstance(row[key], (Mapping, str)) for key in keys))
-        ),
-        f"a sample with {', '.join(sorted(keys))} in each line of {where}",
-        unit="line",
-        first=1,
-    )
-    return _judged(
-        _by_paths(rows, where, form) if is_form else _lm_eval(rows, where, log_filter), where
-    )
-
-
-def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
-    """Return the columns of a log whose format is a table of paths: likelihoods of choices, or generated answers."""
-
-    def held(name: str) -> list[Any]:
-        paths = [path.split(".") for path in form.get(name, ())]
-        found = ((_at(row, *path) for path in paths) for row in rows)
-        return [
-            next((value for value in values if value not in (None, "", [])), None)
-            for values in found
-        ]
-
-    golds, choices, scores, targets = (
-        list(map(_listed, held(name))) for name in ("gold", "choices", "scores", "target")
-    )
-    choices = [[str(text).removeprefix(" ") for text in entry] for entry in choices]
-    prompts = [str(text or "") for text in held("asked")]
-    columns = _units(held("id"))
-    if all(len(entry) == len(texts) > 1 for entry, texts in zip(scores, choices, strict=True)):
-        expected = f"the number of one right choice of each item of {where}"
-        check_all(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
-        columns |= {
-            "prompt": prompts,
-            "choices": choices,
-            "label": [int(entry[0]) for entry in golds],
-        }
-        columns["logits"] = [[float(value) for value in entry] for entry in scores]
-        return columns | _normalized(columns["logits"], choices)
-    said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
-    thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
-    replies = [
-        Reply.parse(str(text), thinking=thought)
-        for text, thought in zip(said, thoughts, strict=True)
-    ]
-    for target, gold, entry in zip(targets, golds, choices, strict=True):
-        target += [entry[place] for place in gold if 0 <= place < len(entry)]
-    columns |= _answered(
-        prompts,
-        [reply.text for reply in replies],
-        ["; ".join(map(str, entry)) for entry in targets],
-        _lacks(replies, [False] * len(replies)),
-    )
-    metrics = (
-        held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
-    )
-    return columns | _correct([entry or {} for entry in metrics])
-
-
-def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
+def lm_eval_columns(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
     """Return the columns of samples of one task of lm-evaluation-harness."""
     filters = [str(row.get("filter", "none")) for row in rows]
     chosen = one_source("filter", set(filters), log_filter, where)
@@ -888,14 +778,16 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
             [Reply.parse(_text(resp)) for resp in raw],
             [_text(resp) for resp in read],
         )
-        lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
-        columns = _answered(
+        lacks = find_lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
+        columns = make_answer_columns(
             [str(pair[0][0]) for pair in requests],
             texts,
             [str(row["target"]) for row in rows],
             lacks,
         )
-        columns |= _correct([{name: row[name] for name in _METRICS if name in row} for row in rows])
+        columns |= find_correct(
+            [{name: row[name] for name in _METRICS if name in row} for row in rows]
+        )
     else:
         logits = [
             [_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows
@@ -908,7 +800,7 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
 
 def _drop_arms(row: Row) -> Row:
     """Return a sample without the requests of its arms, whose answers are in the document."""
-    n_requests = _at(row, "doc", ARMS_KEY, "n_requests")
+    n_requests = get_inner(row, "doc", ARMS_KEY, "n_requests")
     if n_requests is None:
         return row
     arguments = row["arguments"]
@@ -992,7 +884,7 @@ def _scored(
         scores_of = {f"logit_{name}": column for name, column in by_class}
         return {"text": prompts, "label": [choices[0][label] for label in labels], **scores_of}
     columns: LogColumns = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
-    columns |= _normalized(logits, choices)
+    columns |= normalize_scores(logits, choices)
     if all(alone):
         columns["unconditional"] = [
             [score - bare for score, bare in zip(*pair, strict=True)]
@@ -1039,7 +931,7 @@ def _label(
 
 def _choice_texts(document: Any, n_choices: int) -> list[str] | None:
     """Return the texts that letters stand for, where the document has them."""
-    texts = _at(document, "choices", "text") or _at(document, "choices")
+    texts = get_inner(document, "choices", "text") or get_inner(document, "choices")
     is_whole = (
         isinstance(texts, list)
         and len(texts) == n_choices

@@ -73,7 +73,8 @@ from rightreasons.io.arrow_tables import (
 )
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.joins import join_files
-from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
+from rightreasons.io.log_forms import complete_log, is_log, log_columns
+from rightreasons.io.logs import inspect_columns, is_inspect, read_archive
 from rightreasons.io.openers import read_array, read_labeled_lines, read_workbook
 from rightreasons.io.options import (
     NO_FORM,
@@ -673,6 +674,7 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
             )
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
+    content = complete_log(content, path)
     return document_table(content, form, where, path.stat().st_size)
 
 

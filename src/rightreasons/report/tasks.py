@@ -19,6 +19,7 @@ from rightreasons.core.errors import get_first_line
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
+from rightreasons.io.log_forms import is_joined_file
 from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
@@ -257,7 +258,10 @@ def _list_sources(path: Path) -> list[_Source]:
         return [_Source(path, is_log=is_log)]
     logs = []
     for file in sorted(path.rglob("*")):
-        if file.suffix in LOG_TYPES and not SUMMARY_FILES.fullmatch(file.name):
+        if file.suffix not in LOG_TYPES or SUMMARY_FILES.fullmatch(file.name):
+            continue
+        # Some harnesses write several files about one run.
+        if not is_joined_file(file):
             logs.append(_Source(file, is_log=True, is_named=False))
     if not logs:
         raise ValueError(

@@ -1,0 +1,58 @@
+"""A folder of logs of several harnesses: every readable one is compared, and the others are named."""
+
+import warnings
+
+import pytest
+
+import logs_of_harnesses as logs
+from rightreasons.report.tasks import find_reports, models_by_tasks
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+
+def write_folder(folder):
+    """Write thirteen logs of six harnesses, of which two are broken; return the accuracies of the others."""
+    for model, n_correct in (("org/a", 12), ("org/b", 16)):
+        logs.write_lm_eval(folder, n_correct, model=model)
+        logs.write_helm(folder, n_correct + 1, model=model, task="helm")
+        name = model.replace("/", "_")
+        evals = folder / f"{name}_evals.jsonl"
+        logs.write_openai_evals(evals, n_correct + 2, model=model, task="evals")
+        foo = folder / f"{name}_foo.json"
+        logs.write_promptfoo(foo, n_correct + 3, models=(model,), task="foo")
+        logs.write_inspect(folder / f"{name}_i.json", n_correct - 1, model=model, task="inspect")
+    logs.write_every_eval_ever(folder / "every_samples.jsonl", 5)
+    cut = logs.write_openai_evals(folder / "cut.jsonl", 3)
+    cut.write_text(cut.read_text("utf-8")[:-40], "utf-8")
+    logs.write_content(folder / "interrupted.json", {"version": 2, "status": "error", "eval": {}})
+    return {
+        ("law", "org/a"): 12,
+        ("law", "org/b"): 16,
+        ("helm", "org/a"): 13,
+        ("helm", "org/b"): 17,
+        ("evals", "org/a"): 14,
+        ("evals", "org/b"): 18,
+        ("foo", "org/a"): 15,
+        ("foo", "org/b"): 19,
+        ("inspect", "org/a"): 11,
+        ("inspect", "org/b"): 15,
+    }
+
+
+def test_each_readable_log_is_in_the_table_and_the_others_are_named(tmp_path):
+    expected = write_folder(tmp_path / "logs")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reports = find_reports([tmp_path / "logs"], tmp_path / "reports", n_resamples=20)
+    table = models_by_tasks(reports)
+
+    left_out = [str(w.message) for w in caught if str(w.message).startswith("Left out")]
+    assert len(left_out) == 2
+    assert any("cut.jsonl" in line for line in left_out)
+    assert any("interrupted.json" in line for line in left_out)
+    found = {(cell.task, cell.model): cell.accuracy.value for cell in table.cells}
+    for key, n_correct in expected.items():
+        assert found[key] == pytest.approx(n_correct / 20), key
+    # Ten of two models, and one that names neither its model nor its task.
+    assert len(found) == 11
