@@ -63,23 +63,37 @@ def judges(
         Path,
         typer.Argument(
             help="Judgments: item, judge, candidate shown first and second, verdict; swapped orders as "
-            "further rows.",
+            "further rows. With --human-column: a verdict per answer.",
             metavar="FILE",
             show_default=False,
         ),
     ],
     **declared: Any,
 ) -> None:
-    """Measure what judges of pairs prefer besides quality: position, length, their own answers."""
+    """Measure what judges of pairs prefer besides quality, or correct the accuracy that a judge reports."""
     from rightreasons.probes.judges import measure_judges
     from rightreasons.probes.judgments import read_judgments
     from rightreasons.probes.question import JUDGES
 
     settings = declared["settings"]
+    if declared["options"].human_column is not None:
+        show_judged_accuracy(file, declared["options"], settings)
+        return
     # One row per judgment: the same pair in both orders shows a preference for a position.
     judgments = read_judgments(file, options=declared["options"])
     measured = measure_judges(judgments, resampling=settings.resampling)
     show_section(str(file), JUDGES.answer(measured, settings.confidence_level))
+    hand_over(measured)
+
+
+def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOptions) -> None:
+    """Print the accuracy that a judge reports, corrected by human labels of some answers."""
+    from rightreasons.probes.judged_accuracy import measure_judged_accuracy, read_graded_answers
+    from rightreasons.probes.question import JUDGED
+
+    graded = read_graded_answers(file, options=options)
+    measured = measure_judged_accuracy(graded, resampling=settings.resampling)
+    show_section(str(file), JUDGED.answer(measured, settings.confidence_level))
     hand_over(measured)
 
 

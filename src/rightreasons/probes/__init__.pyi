@@ -5,6 +5,7 @@ from .corrections import fit_content_free_prior as fit_content_free_prior
 from .corrections import fit_position_prior as fit_position_prior
 from .corrections import fit_prior_correction as fit_prior_correction
 from .corrections import load_prior_correction as load_prior_correction
+from .judged_accuracy import correct_judged_accuracy as correct_judged_accuracy
 from .judges import judge_bias as judge_bias
 from .judgments import read_judgments as read_judgments
 from .measure import measure_option_order as measure_option_order
@@ -20,6 +21,7 @@ __all__ = [
     "PriorCorrection",
     "choice_paralysis",
     "contextual_calibration",
+    "correct_judged_accuracy",
     "fit_content_free_prior",
     "fit_position_prior",
     "fit_prior_correction",

@@ -402,7 +402,7 @@ def collect_logged_tables(
 
 def _select_items(table: datasets.Dataset, column: str, ids: set[str]) -> datasets.Dataset:
     """Return the rows of a table whose id in a column is one of some ids."""
-    rows = [row for row, item in enumerate(table[column][:]) if str(item) in ids]
+    rows = np.flatnonzero(np.isin(list(map(str, table[column][:])), list(ids))).tolist()
     # A table that loses nothing stays as it is, without a list of its rows.
     if len(rows) == len(table):
         return table

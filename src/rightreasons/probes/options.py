@@ -61,3 +61,7 @@ class JudgmentOptions(Options):
         None,
         "Column of the verdict of a reference, such as people; by default the other judges are it.",
     )
+    human_column: str | None = option(
+        None,
+        "Column of human labels of some answers, 1 or 0: corrects the accuracy that the judge reports.",
+    )

@@ -204,6 +204,7 @@ def describe_data(m: ProbesMeasurement) -> dict[str, Any]:
         # One flag per item is for tests, and too long for a record.
         del orders["steady"]
     not_scored = [{"id": item_id, "reason": reason} for item_id, reason in m.tables.left_out]
+    # Choices that are not scored together have no orders.
     return {
         "figures": m.scored.to_dict(),
         "orders": orders,
@@ -448,3 +449,46 @@ JUDGES = Question(
     parts=(Part("judges", (Table("judges", list_preferences),)),),
 )
 """The section that `rightreasons judges` prints."""
+
+
+JUDGED_FIGURES = {
+    "judged": "Correct by the judge",
+    "human": "Correct by the human labels alone",
+    "prediction_powered": "Corrected, prediction-powered",
+    "rogan_gladen": "Corrected, Rogan-Gladen",
+    "sensitivity": "Correct answers that the judge calls correct",
+    "specificity": "Incorrect answers that the judge calls incorrect",
+}
+"""Field of a `JudgedAccuracy` -> its name for readers."""
+
+
+def list_judged_figures(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield the accuracy by each judge, and its corrections."""
+    for name, accuracy in m.judges.items():
+        for key, words in JUDGED_FIGURES.items():
+            estimate = getattr(accuracy, key)
+            # Only the verdicts are about all answers alone, and only the labels about the labeled.
+            n_answers = accuracy.n_items
+            if key in ("human", "sensitivity", "specificity"):
+                n_answers = accuracy.n_labeled
+            # A judge at chance has no correction by its error rates.
+            if estimate is not None:
+                yield name, words, estimate, n_answers
+
+
+JUDGED = Question(
+    name="judged",
+    prose=Prose(Path(__file__).with_name("judged.md.j2")),
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "judged",
+            (
+                Table(
+                    "judged", list_judged_figures, "Rogan & Gladen 1978; Angelopoulos et al. 2023"
+                ),
+            ),
+        ),
+    ),
+)
+"""The section that `rightreasons judges --human-column` prints."""
