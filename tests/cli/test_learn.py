@@ -36,6 +36,10 @@ def test_plan_run_collect(world, tmp_path, capsys):
     assert [row["configuration"] for row in rows] == ["IID", "IID->T"]
     assert list(rows[1]["scores"]) == ["seen", "type"]
     assert list(rows[1]["p_values"]) == ["iid", "seen", "type"]
+    # Without runs that hold out functionalities nothing can judge.
+    said = run(capsys, "learn", "collect", folder, "--page", tmp_path / "proof")
+    assert (said.code, "hold out" in said.err) == (2, True)
+    assert not (tmp_path / "proof").exists()
 
 
 def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):

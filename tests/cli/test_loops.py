@@ -2,12 +2,19 @@
 
 import csv
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rightreasons
 from command_line import run
+from rightreasons.behavior.learning.plan import Plan
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "behavior" / "learning"))
+
+from test_collecting import complete_plan
 
 
 def write_scores(file, n_items, first, sharpness=3.0):
@@ -88,3 +95,19 @@ def test_reviewed_labels_are_gated(tmp_path, capsys, monkeypatch):
     assert (len(sheet), code) == (75, 0)
     assert "Corrected. By the controls" in printed
     assert run(capsys, "gate", "page", "--fail-if", "labels.accepted < 1").code == 0
+
+
+def test_learning_is_gated(tmp_path, capsys, monkeypatch):
+    fake_plan = complete_plan(seeds=(1,))
+    fake_plan.folder = tmp_path / "plan"
+    fake_plan.folder.mkdir()
+    (fake_plan.folder / "plan.json").write_text("{}")
+    monkeypatch.setattr(Plan, "open", lambda folder: fake_plan)
+    proof = tmp_path / "proof"
+
+    code, printed, error = run(capsys, "learn", "collect", fake_plan.folder, "--page", proof)
+
+    # IID->T passes 17 of 20 cases that it did not see, IID 10.
+    assert code == 0, error
+    assert "Corrected. With each functionality held out of training, G is 91.9%" in printed
+    assert run(capsys, "gate", proof, "--fail-if", "learning.accepted < 1").code == 0

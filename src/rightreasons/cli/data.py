@@ -229,7 +229,7 @@ def read_mirrors(
     # Cues in mirrored choices are useless by construction: only models can show whether that helps.
     typer.echo(
         "Next: train on them and on the original items, and compare both on test items that have no mirror: "
-        "rightreasons data gaps"
+        "rightreasons data gaps … --page proof"
     )
 
 
