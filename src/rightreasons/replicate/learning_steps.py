@@ -136,9 +136,27 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
         "n_held_out": len(comparisons),
         "n_better": n_better,
         "n_better_corrected": n_better_corrected,
+        "comparison": describe_comparisons(len(comparisons), n_better, n_better_corrected),
         "n_constant": len(constant),
     }
     return {"rows": rows, "means": means, "falls": falls, "constant": constant, "facts": facts}
+
+
+def describe_comparisons(n_held_out: int, n_better: int, n_better_corrected: int) -> str:
+    """Return a sentence on the held-out G scores that are above that of the model of no test.
+
+    Example:
+        >>> describe_comparisons(0, 0, 0)
+        'No G score was tested against that of the model that has seen no test.'
+    """
+    baseline = "that of the model that has seen no test"
+    if n_held_out == 0:
+        return f"No G score was tested against {baseline}."
+    return (
+        f"Of {n_held_out} G scores on functionalities, classes and types that a model did not train "
+        f"on, the number significantly above {baseline} is {n_better}, and {n_better_corrected} "
+        "after Holm's correction."
+    )
 
 
 def _list_scores(task_name: str, scores: CollectedScores) -> Iterator[dict[str, Any]]:
