@@ -1,9 +1,11 @@
 """Orders of items, and the codes of their values."""
 
 import numpy as np
+import pyarrow
 import pytest
 
 from rightreasons.core.ordering import (
+    LazyArrowColumn,
     argsort_canonical,
     argsort_descending,
     argsort_scores,
@@ -77,3 +79,11 @@ def test_codes_follow_the_first_positions_of_the_values(values):
 
     assert codes.tolist() == [0, 1, 0, 2, 1]
     assert [distinct[code] for code in codes] == list(values)
+
+
+def test_a_column_equals_sequences_of_its_values_only():
+    column = LazyArrowColumn(pyarrow.array(["a", "b"]))
+
+    assert column == ["a", "b"]
+    assert column == LazyArrowColumn(pyarrow.array(["a", "b"]))
+    assert column not in (["a"], ["a", "c"], {"a", "b"}, 2)
