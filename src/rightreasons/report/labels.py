@@ -1,11 +1,11 @@
-"""Several labels per item: an audit of each label, a question with two answers, and all of them in one table."""
+"""Several labels per item: an audit of each label with two classes, and all of them in one table."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,15 @@ from rightreasons.report.request import resolve_inputs, select_options
 from rightreasons.report.runner import AuditResult, audit
 
 ALL = "all"
-"""The target that is every label."""
+"""Target that stands for every label."""
 
 LABELS_FILE = "labels.json"
 
-MEANT = ("fraction", "nats", "ratio")
+AVERAGED_UNITS = ("fraction", "nats", "ratio")
 """Units of figures that have a mean over labels."""
 
-MOST_FIGURES = 3
-"""Figures of one question that the page and the console show; labels.json has all of them."""
+MAX_FIGURES = 3
+"""Number of figures of a question that the page and the console show; labels.json has all of them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,12 +54,13 @@ class LabelAudits(Result):
     """The audits of several labels, and the means of their figures.
 
     Attributes:
-        out: The folder, with a page, labels.json and the report of each label in a folder of its own.
+        out: The folder: a page, labels.json, and the report of each label in a folder of its own.
         figures: Label -> path -> figure.
-        verdicts: Label -> question -> the label of its verdict.
+        verdicts: Label -> question -> label of its verdict.
         failed: Label -> why there is no audit of it.
-        macro: Path -> mean of the figure over the labels that have it. The ends of its interval are the means of
-            theirs: labels share their items, and its standard error is at most the mean of theirs.
+        macro: Path -> mean of the figure over the labels that have it. The ends of its interval are
+            the means of theirs: labels share their items, and its standard error is at most the mean
+            of theirs.
     """
 
     out: Path = dataclasses.field(metadata=NOT_SERIALIZED)
@@ -70,31 +71,33 @@ class LabelAudits(Result):
 
     @functools.cached_property
     def shown(self) -> list[AuditFigure]:
-        """The first figures of each question, of whichever label has them."""
-        known = {
-            path: figure
-            for each in self.figures.values()
-            for path, figure in each.items()
-            if path in self.macro
-        }
+        """The first figures of each question, as one of the labels has them."""
+        figures: dict[str, AuditFigure] = {}
+        for by_path in self.figures.values():
+            figures.update(by_path)
         questions: dict[str, list[AuditFigure]] = {}
-        for figure in known.values():
-            questions.setdefault(figure.question, []).append(figure)
-        return [figure for each in questions.values() for figure in each[:MOST_FIGURES]]
+        for path, figure in figures.items():
+            # A figure without a mean would leave the first row empty.
+            if path in self.macro:
+                questions.setdefault(figure.question, []).append(figure)
+        shown = []
+        for question_figures in questions.values():
+            shown += question_figures[:MAX_FIGURES]
+        return shown
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
-        """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
-        yield (
-            "mean over labels",
-            *(p.Amount(self.macro[each.path], each.unit) for each in self.shown),
-            "",
-        )
-        for name, by_path in self.figures.items():
-            cells = (
-                p.Amount(by_path[each.path].estimate, each.unit) if each.path in by_path else None
-                for each in self.shown
-            )
-            yield name, *cells, "; ".join(self.verdicts[name].values())
+        """Yield the mean over labels, then each label: its name, its shown figures, its verdicts."""
+        means = [p.Amount(self.macro[figure.path], figure.unit) for figure in self.shown]
+        yield "mean over labels", *means, ""
+        for label, by_path in self.figures.items():
+            cells: list[p.Cell] = []
+            for figure in self.shown:
+                # A question may not apply to every label.
+                cell = None
+                if figure.path in by_path:
+                    cell = p.Amount(by_path[figure.path].estimate, figure.unit)
+                cells.append(cell)
+            yield label, *cells, "; ".join(self.verdicts[label].values())
 
 
 def audit_labels(
@@ -108,14 +111,15 @@ def audit_labels(
 ) -> LabelAudits:
     """Audit each label of a multi-label classifier, or of stored scores of several labels per item.
 
-    Each label is a question of its own with the classes "not LABEL" and "LABEL", and `rightreasons.audit` answers it: a
-    model reads the items once per label. A label that cannot be audited, such as one that no item has, does not stop
-    the others.
+    Each label is a question of its own with the classes "not LABEL" and "LABEL", which
+    `rightreasons.audit` answers: a model reads the items once per label. A label that cannot be
+    audited, such as one that no item has, does not stop the others.
 
     Args:
         model: A folder or a hub id of a multi-label classifier; None with `predictions`.
-        dataset: As in `audit`. Its labels are a column of 0 and 1 for each label, or one column (`label_column`) of
-            names or numbers: lists, texts such as "4,27", objects, or lists of 0 and 1.
+        dataset: As in `audit`. Its labels are a column of 0 and 1 for each label, or one column
+            (`label_column`) of names or numbers: lists, texts such as "4,27", objects, or lists of 0
+            and 1.
         target: Comma-separated labels; "all" for all of them.
         out: The folder: a page, labels.json, and a report for each label.
         tell: As in `audit`.
@@ -132,72 +136,120 @@ def audit_labels(
     model, dataset, predictions = resolve_inputs(
         model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
     )
-    settings |= {} if predictions is None else {"predictions": predictions}
-    questions = label_questions(model, dataset, settings)
-    names = (
-        list(questions)
-        if target == ALL
-        else [target]
-        if target in questions
-        else parse_names(target) or []
-    )
-    names = list(dict.fromkeys(names))
-    for name in names:
-        if name not in questions:
-            raise make_unknown_name_error("label", name, [*questions, ALL])
-    folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, questions)))
-    written: dict[str, AuditResult] = {}
+    if predictions is not None:
+        settings["predictions"] = predictions
+    settings_by_label = label_questions(model, dataset, settings)
+    labels = _choose_labels(target, settings_by_label)
+    folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, settings_by_label)))
+
+    results: dict[str, AuditResult] = {}
     failed: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
+    for number, label in enumerate(labels, start=1):
         if tell is not None:
-            tell(f"{name} ({number}/{len(names)})")
+            tell(f"{label} ({number}/{len(labels)})")
+        label_settings = {**settings, **settings_by_label[label]}
         try:
-            how = {**settings, **questions[name]}
-            result = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
+            result = audit(
+                model, dataset, out=folder / safe_name(label), tell=tell, **label_settings
+            )
         except ValueError as error:
-            failed[name] = format_error(error)
+            failed[label] = format_error(error)
             continue
+        # A plan writes no report.
         if result.written:
-            written[name] = result
-    if len(failed) == len(names):
+            results[label] = result
+    if len(failed) == len(labels):
         raise ValueError(next(iter(failed.values())))
-    figures = {name: result.figures for name, result in written.items()}
-    verdicts = {
-        name: {
-            answer["question"]: answer["result"]["verdict"]["label"]
-            for answer in sort_answers(result.audit)
-        }
-        for name, result in written.items()
-    }
-    of_path: dict[str, list[Estimate]] = {}
-    for figure in (
-        figure
-        for by_path in figures.values()
-        for figure in by_path.values()
-        if figure.unit in MEANT
-    ):
-        if figure.estimate.value is not None:
-            of_path.setdefault(figure.path, []).append(figure.estimate)
-    macro = {path: _mean(estimates) for path, estimates in of_path.items()}
-    found = LabelAudits(folder, figures, verdicts, failed, macro)
-    if figures:
-        source = model if predictions is None else predictions
-        name = short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table"
-        page = Page(
-            title=f"{name}: {pluralize(len(figures), 'label')}",
-            heading=f"Each label of {name}",
-            facts=[
-                ("labels", str(len(figures))),
-                *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
-            ],
-            outcomes=[
-                Outcome("labels", "Each label separately", "answered", "", LABELS.answer(found))
-            ],
-            made=[(label, f"report {safe_name(label)}") for label in figures],
-            files=[(f"{safe_name(label)}/{PAGE}", label) for label in figures],
-        )
-        write_page(folder, page, {LABELS_FILE: found.to_dict()})
-    return found
+
+    audits = _gather(folder, results, failed)
+    if results:
+        source = model
+        if predictions is not None:
+            source = predictions
+        _write_labels_page(audits, source, dataset)
+    return audits
+
+
+def _choose_labels(target: str, known_labels: Mapping[str, Any]) -> list[str]:
+    """Return the labels of a target, each once."""
+    if target == ALL:
+        return list(known_labels)
+    labels = [target]
+    # A label may contain a comma.
+    if target not in known_labels:
+        labels = list(dict.fromkeys(parse_names(target) or []))
+    for label in labels:
+        if label not in known_labels:
+            raise make_unknown_name_error("label", label, [*known_labels, ALL])
+    return labels
+
+
+def _gather(
+    folder: Path, results: Mapping[str, AuditResult], failed: Mapping[str, str]
+) -> LabelAudits:
+    """Collect the figures and the verdicts of the audits, and average the figures."""
+    figures = {label: result.figures for label, result in results.items()}
+    verdicts: dict[str, dict[str, str]] = {}
+    for label, result in results.items():
+        verdicts[label] = {}
+        for answer in sort_answers(result.audit):
+            verdicts[label][answer["question"]] = answer["result"]["verdict"]["label"]
+
+    estimates: dict[str, list[Estimate]] = {}
+    for by_path in figures.values():
+        for path, figure in by_path.items():
+            if figure.unit in AVERAGED_UNITS and figure.estimate.value is not None:
+                estimates.setdefault(path, []).append(figure.estimate)
+    macro = {path: _average(values) for path, values in estimates.items()}
+    return LabelAudits(folder, figures, verdicts, failed, macro)
+
+
+def _average(estimates: list[Estimate]) -> Estimate:
+    """Return the mean of figures, with the means of the ends of their intervals."""
+    method = "means of the ends of the labels' intervals"
+    return Estimate(
+        _mean([estimate.value for estimate in estimates]),
+        _mean([estimate.low for estimate in estimates]),
+        _mean([estimate.high for estimate in estimates]),
+        estimates[0].level,
+        method,
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean; None if a value is missing."""
+    defined = [value for value in values if value is not None]
+    if len(defined) < len(values):
+        return None
+    return sum(defined) / len(defined)
+
+
+def _write_labels_page(audits: LabelAudits, source: Any, dataset: Any) -> None:
+    """Write the page, and labels.json.
+
+    Args:
+        audits: The audits.
+        source: The model or the predictions.
+        dataset: The data.
+    """
+    labels = list(audits.figures)
+    # Objects in memory have no name.
+    name = "the table"
+    if isinstance(source, (str, os.PathLike)):
+        name = short_name(str(source))
+    facts = [("labels", str(len(labels)))]
+    if isinstance(dataset, str):
+        facts.append(("data", short_name(dataset)))
+    answer = LABELS.answer(audits)
+    page = Page(
+        title=f"{name}: {pluralize(len(labels), 'label')}",
+        heading=f"Each label of {name}",
+        facts=facts,
+        outcomes=[Outcome("labels", "Each label separately", "answered", "", answer)],
+        made=[(label, f"report {safe_name(label)}") for label in labels],
+        files=[(f"{safe_name(label)}/{PAGE}", label) for label in labels],
+    )
+    write_page(audits.out, page, {LABELS_FILE: audits.to_dict()})
 
 
 def label_questions(
@@ -210,86 +262,80 @@ def label_questions(
         dataset: As in `audit_labels`.
         settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
     """
+    # Predictions may be a table, which is no option.
+    options = {name: value for name, value in settings.items() if name != "predictions"}
+    general = select_options(AuditOptions, options)
     predictions = settings.get("predictions")
-    named = {
-        name: value for name, value in settings.items() if name != "predictions"
-    }  # which may be a table
-    given, stored = select_options(AuditOptions, named), select_options(StoredOptions, named)
+    label_settings: dict[str, dict[str, Any]] = {}
+    has_headings = False
     if predictions is None:
         from rightreasons.models.loading import labels_of
 
-        its: dict[str, dict[str, str | None]] = {
-            name: {"target": name} for name in labels_of(model)
-        }
-        headings = False
+        for label in labels_of(model):
+            label_settings[label] = {"target": label}
     else:
-        scores, kind, headings = each_score(
-            predictions, label_names=parse_names(given.label_names), options=stored
+        stored = select_options(StoredOptions, options)
+        columns, kind, has_headings = each_score(
+            predictions, label_names=parse_names(general.label_names), options=stored
         )
-        its = {
-            name: {"score_columns": format_names([column]), "scores": kind, "target": None}
-            for name, column in scores.items()
-        }
+        for label, column in columns.items():
+            score_columns = format_names([column])
+            label_settings[label] = {
+                "score_columns": score_columns,
+                "scores": kind,
+                "target": None,
+            }
+
     description = described(predictions if dataset is None else dataset)
-    opened = as_table(description, given.config, data_dir=given.data_dir)
-    columns = each_label(
-        list(opened.values()) if isinstance(opened, dict) else [opened],
-        list(its),
-        given.label_column or description.given.get("label_column"),
+    label_columns = each_label(
+        _open_tables(description, general),
+        list(label_settings),
+        general.label_column or description.given.get("label_column"),
         name_source(description),
-        first=given.first_label,
-        headings=headings,
+        first=general.first_label,
+        headings=has_headings,
     )
-    both = {name: format_names((f"not {name}", name)) for name in its}
-    return {
-        name: {
-            **options_here,
-            "label_column": columns[name],
-            "label_names": both[name],
-            "first_label": None,
-        }
-        for name, options_here in its.items()
-    }
+    for label, values in label_settings.items():
+        values["label_column"] = label_columns[label]
+        values["label_names"] = format_names((f"not {label}", label))
+        # Each label's column holds 0 and 1, whatever number the user's labels begin with.
+        values["first_label"] = None
+    return label_settings
+
+
+def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
+    """Return the tables of the splits of data; the only table of data without splits."""
+    opened = as_table(description, options.config, data_dir=options.data_dir)
+    if isinstance(opened, dict):
+        return list(opened.values())
+    return [opened]
 
 
 def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
-    """Tell whether items have several labels each, as their column shows: lists of them, or texts that list them."""
-    given = select_options(AuditOptions, settings)
+    """Return whether items have several labels each: lists of them, or texts that list them."""
+    options = select_options(AuditOptions, settings)
     description = described(dataset)
-    opened = as_table(description, given.config, data_dir=given.data_dir)
-    part = next(iter(opened.values())) if isinstance(opened, dict) else opened
+    # All splits have the same columns.
+    table = _open_tables(description, options)[0]
     column = str(
-        given.label_column
+        options.label_column
         or description.given.get("label_column")
-        or find_usual_column(part.column_names, LABEL_HEADINGS)
+        or find_usual_column(table.column_names, LABEL_HEADINGS)
     )
-    if column not in part.column_names:
+    if column not in table.column_names:
         return False
-    cells = values_of(part, column)
+    cells = values_of(table, column)
     try:
-        parts = (labels_in(cell) for cell in one_label_each(cells, column))
-        return any(
-            len(names) > 1 and (given.target in names or all(map(str.isdecimal, names)))
-            for names in parts
-        )
-    except OptionError:  # lists that are no shares or votes
+        for cell in one_label_each(cells, column):
+            labels = labels_in(cell)
+            # One label may contain a comma, unless it is asked for or all are numbers.
+            is_list = options.target in labels or all(map(str.isdecimal, labels))
+            if len(labels) > 1 and is_list:
+                return True
+    except OptionError:
+        # Lists that are neither shares nor votes are labels.
         return True
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _mean(estimates: list[Estimate]) -> Estimate:
-    """Return the mean of figures, with the means of the ends of their intervals."""
-    ends = [
-        None
-        if None in (values := [getattr(each, end) for each in estimates])
-        else sum(values) / len(values)
-        for end in ("value", "low", "high")
-    ]
-    return Estimate(
-        ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals"
-    )
+    return False
 
 
 LABELS = Question(
