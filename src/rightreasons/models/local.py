@@ -255,8 +255,8 @@ class LocalEngine:
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
-            rngs = [item_rng(options.seed, names[item]) for item in batch]
-            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, rngs)
+            keys = [noise_key(options.seed, names[item]) for item in batch]
+            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, keys)
             return {"tokens": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
 
         columns = run_model(
@@ -381,6 +381,11 @@ class LocalEngine:
         )
 
 
+def noise_key(seed: int, name: str) -> int:
+    """Return the key of the noise of an answer, which depends only on the seed and the answer's name."""
+    return int(item_rng(seed, name).integers(1 << 63))
+
+
 def _generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
     """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
 
@@ -430,12 +435,12 @@ def _generated(
     scorer: LanguageModel,
     prompts: Sequence[list[int]],
     options: Generation,
-    rngs: Sequence[np.random.Generator],
+    keys: Sequence[int],
 ) -> list[NDArray[np.float64]]:
     """Return the new tokens of each prompt, the one that ends them included."""
     inputs = _padded(scorer, prompts)
     size = 1 if scorer.opening else inputs["input_ids"].shape[1]  # the tokens before an answer
-    drawn = [_Drawn(rngs, options.temperature, options.top_p)] if options.temperature > 0 else []
+    drawn = [_Drawn(keys, options.temperature, options.top_p)] if options.temperature > 0 else []
     ended = [_Stop(scorer.tokenizer, options.stop, size)] if options.stop else []
     try:
         with _bare_settings(scorer, options.max_new_tokens) as settings:
@@ -460,28 +465,86 @@ def _generated(
 
 
 class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
-    """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities."""
+    """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities.
 
-    def __init__(
-        self, rngs: Sequence[np.random.Generator], temperature: float, top_p: float
-    ) -> None:
-        self._rngs, self._temperature, self._top_p = rngs, temperature, top_p
+    Args:
+        keys: n whole numbers, one for each answer, which decide its noise.
+        temperature: What the logits are divided by.
+        top_p: Share of the probability that the likeliest tokens which are drawn from have.
+    """
+
+    def __init__(self, keys: Sequence[int], temperature: float, top_p: float) -> None:
+        self._keys = torch.tensor(keys, dtype=torch.int64)
+        self._temperature = temperature
+        # The warper sorts the vocabulary, which changes nothing if all tokens are drawn from.
+        self._warp = transformers.TopPLogitsWarper(top_p) if top_p < 1 else None
+        self._step = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        noise = np.stack([rng.gumbel(size=scores.shape[1]) for rng in self._rngs])
-        sharpened = scores.double() / self._temperature
-        scaled: torch.Tensor = transformers.TopPLogitsWarper(self._top_p)(input_ids, sharpened)
-        return scaled + torch.from_numpy(noise).to(scores.device)
+        noise = gumbel_noise(self._keys.to(scores.device), self._step, scores.shape[1])
+        self._step += 1
+        scaled = scores.double() / self._temperature
+        if self._warp is not None:
+            scaled = self._warp(input_ids, scaled)
+        return scaled + noise
+
+
+def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
+    """Return (n, size) Gumbel noise that depends only on its key, the step and its column, on any device.
+
+    Each number is its own counter, mixed by the finalizer of SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable
+    Pseudorandom Number Generators", OOPSLA), so that no state is kept and nothing is copied from the CPU.
+
+    Args:
+        keys: (n,) int64 keys.
+        step: Number of the step, from 0.
+        size: Numbers of each key.
+    """
+    counters = torch.arange(step * size + 1, (step + 1) * size + 1, device=keys.device)
+    state = _mix(keys)[:, None] + counters * _GOLDEN_GAMMA
+    # 53 bits and a half, so that no number is 0 or 1, whose logarithms are infinite.
+    uniform = (_shift(_mix(state), 11).double() + 0.5) * 2.0**-53
+    return -(-uniform.log()).log()
+
+
+# Odd constants of SplitMix64 as signed numbers, whose products wrap around as those of unsigned ones do.
+_GOLDEN_GAMMA = 0x9E3779B97F4A7C15 - (1 << 64)
+_FIRST_FACTOR = 0xBF58476D1CE4E5B9 - (1 << 64)
+_SECOND_FACTOR = 0x94D049BB133111EB - (1 << 64)
+
+
+def _mix(state: torch.Tensor) -> torch.Tensor:
+    """Return 64 bits that change about half of theirs with each bit of the state."""
+    state = (state ^ _shift(state, 30)) * _FIRST_FACTOR
+    state = (state ^ _shift(state, 27)) * _SECOND_FACTOR
+    return state ^ _shift(state, 31)
+
+
+def _shift(state: torch.Tensor, n_bits: int) -> torch.Tensor:
+    """Shift signed numbers to the right as unsigned ones, zeros from the left."""
+    return (state >> n_bits) & ((1 << (64 - n_bits)) - 1)
 
 
 class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Ends an answer in which one of some texts occurs."""
+    """Ends an answer in which one of some texts occurs.
+
+    Args:
+        tokenizer: Tokenizer of the model.
+        stop: The texts.
+        size: Tokens before each answer.
+    """
 
     def __init__(self, tokenizer: Any, stop: tuple[str, ...], size: int) -> None:
-        self._tokenizer, self._stop, self._size = tokenizer, stop, size
+        self._tokenizer = tokenizer
+        self._stop = stop
+        self._size = size
+        # Earlier steps have looked at all before the last token. A text has at most a token for each of its bytes; the
+        # others are for a first token that is decoded in another way, and for special tokens, which are left out.
+        self._window = max(len(text.encode("utf-8")) for text in stop) + 8
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **options: Any) -> Any:
-        texts = self._tokenizer.batch_decode(input_ids[:, self._size :], skip_special_tokens=True)
+        answers = input_ids[:, self._size :][:, -self._window :]
+        texts = self._tokenizer.batch_decode(answers, skip_special_tokens=True)
         ended = [any(mark in text for mark in self._stop) for text in texts]
         return torch.tensor(ended, device=input_ids.device)
 
