@@ -476,8 +476,10 @@ class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
     def __init__(self, keys: Sequence[int], temperature: float, top_p: float) -> None:
         self._keys = torch.tensor(keys, dtype=torch.int64)
         self._temperature = temperature
-        # The warper sorts the vocabulary, which changes nothing if all tokens are drawn from.
-        self._warp = transformers.TopPLogitsWarper(top_p) if top_p < 1 else None
+        self._warp = None
+        # The warper sorts the vocabulary, for nothing if all tokens are drawn from.
+        if top_p < 1:
+            self._warp = transformers.TopPLogitsWarper(top_p)
         self._step = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
