@@ -1,7 +1,8 @@
 """The pictures of the report: specifications of Vega-Lite, which vl-convert draws without a browser.
 
-Here are those that more than one question draws; others are beside their question. One specification makes both forms
-of a picture: the SVG carries the page's color variables, so that it follows the page into dark mode; the PNG is light.
+Here are those that several questions draw; the others are beside their question. One specification
+makes both forms of a picture: the SVG has the page's color variables, so that it follows the page into
+dark mode, and the PNG is light.
 """
 
 from __future__ import annotations
@@ -27,25 +28,30 @@ PALETTE: Mapping[str, str] = _STYLE["palette"]
 """The colors of the pictures; the page has a variable `--plot-NAME` for each."""
 
 SERIES = ("blue", "orange", "green", "violet", "muted")
-"""The order in which lines and points take colors; markers differ too, for readers who cannot tell colors apart."""
+"""Colors of lines and points, in order."""
 
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down")
+"""Markers of lines and points, in order, for readers who cannot distinguish the colors."""
 
 WIDTH = 470
-"""Pixels across a picture, with the names beside its axes."""
+"""Width of a picture in pixels, including the names beside its axes."""
 
 PANEL = WIDTH - 70
-"""Pixels between the axes of a picture with panels, whose axes stand outside."""
+"""Width of the panel of a picture in pixels, without its axes."""
 
 DASHES = [5, 4]
+"""Lengths of dashes and gaps, in pixels."""
+
+FIT: Mapping[str, Any] = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
+"""Part of a specification: the names beside the axes are within the width."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Drawing:
-    """A picture as its specification, which is drawn in both forms when one is asked for.
+    """A picture as its specification, which is drawn when one of its forms is needed.
 
     Attributes:
-        key: The key of the picture; it makes the ids inside its SVG unique, so that one page can hold many.
+        key: Key of the picture. It makes the ids inside its SVG unique, so that a page can have many.
         spec: The specification in Vega-Lite.
     """
 
@@ -53,21 +59,18 @@ class Drawing:
     spec: Mapping[str, Any]
 
     @property
-    def _svg(self) -> str:
-        return _drawn(
-            json.dumps({"background": None, "config": _STYLE["config"], **self.spec}, default=float)
-        )
-
-    @property
     def png(self) -> bytes:
         """The picture on a white ground, 144 dots per inch."""
-        whole = self._svg.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
-        return bytes(vl_convert.svg_to_png(whole, scale=1.5))
+        ground = '><rect width="100%" height="100%" fill="white"/>'
+        # The first tag is that of the picture as a whole.
+        svg = self._svg.replace(">", ground, 1)
+        # A scale of 1 has 96 dots per inch.
+        return bytes(vl_convert.svg_to_png(svg, scale=1.5))
 
     @property
     def svg(self) -> str:
         """The picture with the page's color variables."""
-        # The drawing scales with its column; its natural size stays as the upper bound.
+        # The drawing scales with its column, up to its natural width.
         svg = re.sub(
             r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"',
             r'\1 style="max-width:\2px"',
@@ -78,50 +81,73 @@ class Drawing:
         svg = re.sub(
             r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg
         )
-        # Ids count on from drawing to drawing: here each begins anew, and has the key before it.
-        ids = {
-            name: f"{self.key.replace('_', '-')}-{n}"
-            for n, name in enumerate(re.findall(r'\bid="([^"]+)"', svg))
-        }
-        svg = re.sub(r'\bid="([^"]+)"', lambda each: f'id="{ids[each[1]]}"', svg)
-        svg = re.sub(r"url\(#([^)]+)\)", lambda each: f"url(#{ids.get(each[1], each[1])})", svg)
+        svg = self._rename_ids(svg)
         for name, color in PALETTE.items():
             svg = svg.replace(color, f"var(--plot-{name})")
         return svg
 
+    @property
+    def _svg(self) -> str:
+        spec = {"background": None, "config": _STYLE["config"], **self.spec}
+        # Numbers of numpy are not JSON.
+        return _draw_svg(json.dumps(spec, default=float))
+
+    def _rename_ids(self, svg: str) -> str:
+        """Return a drawing whose ids begin with the key."""
+        # The ids of vl-convert count on from drawing to drawing.
+        prefix = self.key.replace("_", "-")
+        id_of = {}
+        for number, name in enumerate(re.findall(r'\bid="([^"]+)"', svg)):
+            id_of[name] = f"{prefix}-{number}"
+
+        def rename(match: re.Match[str]) -> str:
+            return f'id="{id_of[match[1]]}"'
+
+        def rename_reference(match: re.Match[str]) -> str:
+            return f"url(#{id_of.get(match[1], match[1])})"
+
+        svg = re.sub(r'\bid="([^"]+)"', rename, svg)
+        return re.sub(r"url\(#([^)]+)\)", rename_reference, svg)
+
 
 @functools.lru_cache(maxsize=64)
-def _drawn(spec: str) -> str:
+def _draw_svg(spec: str) -> str:
+    """Draw a specification, given as JSON; each of its forms is made from the same SVG."""
     return str(vl_convert.vegalite_to_svg(spec))
+
+
+# -------------------------------------------------------------------------------- layers
 
 
 def layer(
     mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any
 ) -> dict[str, Any]:
-    """Return a layer of marks: a mark per row, or a line through them.
+    """Return a layer of marks: a mark per row, or a line through the rows.
 
     Args:
-        mark: A type of mark, or its type and its look. Where the rows have a `note`, it is told while the pointer rests
-            on the mark.
-        rows: Field -> value of each mark. A number that is NaN or infinite is no number, as None is.
-        **encoding: Channel -> field, or what `axis` makes of it.
+        mark: Type of the marks, or their type and their look.
+        rows: Field -> value of each mark. A number that is NaN or infinite is missing, as None is. A
+            field `note` is shown while the pointer rests on the mark.
+        **encoding: Channel -> field, or the result of `axis`.
     """
-    values = [
-        {
-            name: None
-            if isinstance(value, (float, np.floating)) and not np.isfinite(value)
-            else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
+    values = []
+    for row in rows:
+        values.append({name: _replace_infinite(value) for name, value in row.items()})
     look: dict[str, Any] = {"type": mark} if isinstance(mark, str) else dict(mark)
     if any("note" in row for row in values):
-        look["aria"], encoding["description"] = True, {"field": "note"}
-    channels = {
-        name: axis(each) if isinstance(each, str) else each for name, each in encoding.items()
-    }
+        look["aria"] = True
+        encoding["description"] = {"field": "note"}
+    channels = {}
+    for name, channel in encoding.items():
+        channels[name] = axis(channel) if isinstance(channel, str) else channel
     return {"data": {"values": values}, "mark": look, "encoding": channels}
+
+
+def _replace_infinite(value: Any) -> Any:
+    """Return None for a number that JSON does not have."""
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        return None
+    return value
 
 
 def axis(
@@ -137,106 +163,134 @@ def axis(
 
     Args:
         field: The field.
-        title: The title of the axis; None leaves it to the other layers.
+        title: Title of the axis. If None, other layers decide.
         percent: Whether the numbers are written in percent.
-        domain: The ends of the axis; None for those of the data.
-        scale: More of the scale, such as its type.
-        **look: More of the axis.
+        domain: Ends of the axis. If None, those of the data.
+        scale: Further properties of the scale, such as its type.
+        **look: Further properties of the axis.
     """
-    known = {**({} if domain is None else {"domain": list(domain), "nice": False}), **(scale or {})}
-    look = {**({"format": ".0%"} if percent else {}), **look}
-    channel: dict[str, Any] = {"field": field, "type": "quantitative"} | (
-        {} if title is None else {"title": title}
-    )
-    return channel | ({"scale": known} if known else {}) | ({"axis": look} if look else {})
+    channel: dict[str, Any] = {"field": field, "type": "quantitative"}
+    if title is not None:
+        channel["title"] = title
+    # Without any property, the axis stays that of the other layers.
+    properties: dict[str, Any] = {}
+    if domain is not None:
+        properties = {"domain": list(domain), "nice": False}
+    properties.update(scale or {})
+    if properties:
+        channel["scale"] = properties
+    if percent:
+        look = {"format": ".0%", **look}
+    if look:
+        channel["axis"] = look
+    return channel
 
 
 def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, Any]:
-    """Return the channel of a layer's color: that of its name among all series, which the legend lists."""
-    scale = {"domain": list(colors), "range": [PALETTE[color] for color in colors.values()]}
+    """Return the color of a layer, as a channel: that of its name among all series of the legend.
+
+    Args:
+        name: Name of the series.
+        colors: Name of each series -> name of its color in the palette.
+        **legend: Further properties of the legend.
+    """
+    codes = [PALETTE[color] for color in colors.values()]
     return {
         "datum": name,
         "type": "nominal",
-        "scale": scale,
+        "scale": {"domain": list(colors), "range": codes},
         "legend": {"symbolType": "square", **legend},
     }
+
+
+def cycle(values: Sequence[str], n: int) -> list[str]:
+    """Return n values, beginning again after the last.
+
+    Example:
+        >>> cycle(["a", "b"], 3)
+        ['a', 'b', 'a']
+    """
+    return [values[position % len(values)] for position in range(n)]
+
+
+# -------------------------------------------------------------------------------- reliability
 
 
 def accuracy_layers(
     bins: Sequence[Any], intervals: Sequence[Any], colors: Mapping[str, str], ylabel: str
 ) -> list[dict[str, Any]]:
-    """Return the layers of a reliability diagram: the diagonal, the bins, and the interval of each accuracy.
+    """Return the layers of a reliability diagram: bins, diagonal, and intervals of the accuracies.
 
     Args:
         bins: Bins with items.
-        intervals: The intervals of their accuracy.
+        intervals: Intervals of their accuracies; None for a bin without.
         colors: Name of a series -> its color; that of the bars is called "accuracy".
-        ylabel: The title of the vertical axis.
+        ylabel: Title of the vertical axis.
     """
-    rows = [
-        {
-            "left": row.lower,
-            "right": row.upper,
-            "sure": row.confidence,
-            "accuracy": row.accuracy,
-            "note": f"{percent(row.confidence)} confident, {percent(row.accuracy)} correct",
-            "low": ends and ends.low,
-            "high": ends and ends.high,
-        }
-        for row, ends in zip(bins, intervals, strict=True)
-    ]
-    x = axis("left", "", domain=(0, 1), labels=False)
-    y = axis("accuracy", ylabel, percent=True, domain=(0, 1))
-    points = [{"sure": row["sure"], "accuracy": row["accuracy"]} for row in rows]
-    whiskers = [{name: row[name] for name in ("sure", "low", "high")} for row in rows]
-    bars = {"type": "bar", "stroke": PALETTE["blue"], "binSpacing": 0}
-    return [
-        layer(
-            bars,
-            rows,
-            x=x,
-            x2={"field": "right"},
-            y=y,
-            y2={"datum": 0},
-            color=series_of("accuracy", colors),
-        ),
-        layer(
-            {"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]},
-            [{"p": 0}, {"p": 1}],
-            x="p",
-            y="p",
-        ),
-        layer(
-            {"type": "rule", "color": PALETTE["ink"]},
-            whiskers,
-            x="sure",
-            y="low",
-            y2={"field": "high"},
-        ),
-        layer(
-            {"type": "point", "filled": True, "color": PALETTE["ink"]},
-            points,
-            x="sure",
-            y="accuracy",
-        ),
-    ]
+    columns = []
+    whiskers = []
+    points = []
+    for row, interval in zip(bins, intervals, strict=True):
+        note = f"{percent(row.confidence)} confident, {percent(row.accuracy)} correct"
+        point = {"sure": row.confidence, "accuracy": row.accuracy}
+        low = None
+        high = None
+        if interval:
+            low = interval.low
+            high = interval.high
+        points.append(point)
+        whiskers.append({"sure": row.confidence, "low": low, "high": high})
+        columns.append(
+            {
+                "left": row.lower,
+                "right": row.upper,
+                **point,
+                "note": note,
+                "low": low,
+                "high": high,
+            }
+        )
+    bar_layer = layer(
+        {"type": "bar", "stroke": PALETTE["blue"], "binSpacing": 0},
+        columns,
+        x=axis("left", "", domain=(0, 1), labels=False),
+        x2={"field": "right"},
+        y=axis("accuracy", ylabel, percent=True, domain=(0, 1)),
+        y2={"datum": 0},
+        color=series_of("accuracy", colors),
+    )
+    diagonal = layer(
+        {"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]},
+        [{"p": 0}, {"p": 1}],
+        x="p",
+        y="p",
+    )
+    interval_layer = layer(
+        {"type": "rule", "color": PALETTE["ink"]}, whiskers, x="sure", y="low", y2={"field": "high"}
+    )
+    point_layer = layer(
+        {"type": "point", "filled": True, "color": PALETTE["ink"]}, points, x="sure", y="accuracy"
+    )
+    return [bar_layer, diagonal, interval_layer, point_layer]
 
 
 def count_layer(
     bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]
 ) -> dict[str, Any]:
     """Return a layer with the number of items above the bar of each bin."""
-    rows = [
-        {
-            "x": (row.lower + row.upper) / 2,
-            "y": height,
-            "n": f"{n:,}" if n < 10_000 else f"{n / 1000:.0f}k",
-        }
-        for row, n, height in zip(bins, counts, heights, strict=True)
-    ]
-    return layer(
-        {"type": "text", "baseline": "bottom", "dy": -2}, rows, x="x", y="y", text={"field": "n"}
-    )
+    rows = []
+    for row, count, height in zip(bins, counts, heights, strict=True):
+        center = (row.lower + row.upper) / 2
+        rows.append({"x": center, "y": height, "n": _write_count(count)})
+    look = {"type": "text", "baseline": "bottom", "dy": -2}
+    return layer(look, rows, x="x", y="y", text={"field": "n"})
+
+
+def _write_count(count: int) -> str:
+    """Write a number of items so that it fits above a narrow bar."""
+    if count < 10_000:
+        return f"{count:,}"
+    return f"{count / 1000:.0f}k"
 
 
 def reliability_diagram(
@@ -247,37 +301,44 @@ def reliability_diagram(
     bars: Sequence[tuple[float, float] | None],
     level: float = 0.95,
 ) -> Drawing:
-    """Draw accuracy against confidence by bin, with intervals, consistency bars and the count of each bin.
+    """Draw accuracy against confidence by bin, with intervals, consistency bars and counts.
 
     Args:
-        key: The key of the picture.
+        key: Key of the picture.
         bins: M bins; empty ones are left blank.
-        intervals: M intervals of their accuracy; None for empty bins.
-        bars: M lower and upper ends of what a calibrated model would show; None for empty bins, and for all where
-            nothing was simulated: the legend has no such bars then.
+        intervals: M intervals of their accuracies; None for empty bins.
+        bars: M lower and upper ends of the accuracy of a calibrated model; None for empty bins, and
+            for all if nothing was simulated.
         level: How often a calibrated model is between them.
-
-    Returns:
-        The drawing.
     """
-    full = [place for place, row in enumerate(bins) if row.count]
-    rows, ends = [bins[place] for place in full], [intervals[place] for place in full]
+    full_bins = []
+    full_intervals = []
+    bands = []
+    for row, interval, bar in zip(bins, intervals, bars, strict=True):
+        if not row.count:
+            continue
+        full_bins.append(row)
+        full_intervals.append(interval)
+        if bar is not None:
+            bands.append({"sure": row.confidence, "low": bar[0], "high": bar[1]})
     calibrated = f"if calibrated, {level_percent(level)}"
     colors = {"accuracy": "blue-soft"}
-    bands = [
-        {"sure": bins[place].confidence, "low": bar[0], "high": bar[1]}
-        for place in full
-        if (bar := bars[place]) is not None
-    ]
-    colors |= {calibrated: "band"} if bands else {}
-    columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
-    thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
-    band = (
-        [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
-    )
+    # The legend has no bars that are not drawn.
+    if bands:
+        colors[calibrated] = "band"
+    columns, *lines = accuracy_layers(full_bins, full_intervals, colors, "accuracy of the bin")
     columns["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
-    counts = count_layer(rows, [row.count for row in rows], [0.0] * len(rows))
-    return Drawing(key, {"layer": [columns, *band, *others, counts], "height": 300, "width": PANEL})
+    layers = [columns]
+    if bands:
+        look = {"type": "rule", "strokeWidth": 12}
+        color = series_of(calibrated, colors)
+        layers.append(layer(look, bands, x="sure", y="low", y2={"field": "high"}, color=color))
+    counts = [row.count for row in full_bins]
+    layers += [*lines, count_layer(full_bins, counts, [0.0] * len(counts))]
+    return Drawing(key, {"layer": layers, "height": 300, "width": PANEL})
+
+
+# -------------------------------------------------------------------------------- rows of points
 
 
 def dot_rows(
@@ -288,81 +349,102 @@ def dot_rows(
     xlabel: str,
     line: float | None = None,
 ) -> Drawing:
-    """Draw a row per name with a point and interval per series, to compare splits or models; `line` is dashed."""
-    size = 44 if len(rows) < 10 else 28
-    names = json.dumps([wrapped(label) for label, _ in rows])
-    places = {"domain": [*range(len(rows))], "paddingInner": 0.1, "paddingOuter": 0.1}
-    look = {
-        "labelExpr": f"{names}[datum.value]",
-        "grid": False,
-        "ticks": False,
-        "domain": False,
-        "title": None,
-    }
-    y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
-    lowest = min((each.low or 0.0 for _, estimates in rows for each in estimates), default=0.0)
-    x = axis(
-        "low", xlabel, percent=True, domain=(min(0.0, lowest), 1)
-    )  # a share beyond a control may be below 0
-    layers = (
-        []
-        if line is None
-        else [layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x")]
-    )
-    points = [
-        {
-            "row": n,
-            "series": shortened(name),
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "note": f"{label}, {name}: {written(each)}",
-        }
-        for n, (label, estimates) in enumerate(rows)
-        for name, each in zip(series, estimates, strict=True)
-        if each.value is not None
-    ]
-    domain = [shortened(name) for name in series]
-    of_series: dict[str, Any] = {"field": "series", "type": "nominal"}
-    legend = {"columns": min(3, len(series))}
-    colors = {
-        "domain": domain,
-        "range": [PALETTE[SERIES[n % len(SERIES)]] for n in range(len(domain))],
-    }
-    shapes = {"domain": domain, "range": [MARKERS[n % len(MARKERS)] for n in range(len(domain))]}
-    inside = {"domain": domain, "paddingOuter": 1.2} if len(domain) > 1 else {"domain": domain}
-    shared = {
-        "y": y,
-        "yOffset": {**of_series, "scale": inside},
-        "color": {**of_series, "scale": colors, "legend": legend},
-    }
-    ends = [{name: value for name, value in row.items() if name != "note"} for row in points]
-    layers += [
-        layer({"type": "rule", "strokeWidth": 2}, ends, x=x, x2={"field": "high"}, **shared),
-        layer(
-            {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            points,
-            x="value",
-            shape={**of_series, "scale": shapes, "legend": legend},
-            **shared,
-        ),
-    ]
-    fit = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
-    return Drawing(key, {"layer": layers, "height": 90 + size * len(rows), **fit})
+    """Draw a row per name with a point and interval per series, to compare splits or models.
+
+    Args:
+        key: Key of the picture.
+        rows: (name, estimate of each series) of each row.
+        series: Names of the series.
+        xlabel: Title of the horizontal axis.
+        line: Where a dashed line is drawn; None for none.
+    """
+    points = []
+    # Intervals have no note: only one of two marks at a place can be pointed at.
+    intervals = []
+    lowest = 0.0
+    for position, (label, estimates) in enumerate(rows):
+        for name, estimate in zip(series, estimates, strict=True):
+            # A share beyond a control may be below 0.
+            lowest = min(lowest, estimate.low or 0.0)
+            if estimate.value is None:
+                continue
+            point = {
+                "row": position,
+                "series": shortened(name),
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+            }
+            intervals.append(point)
+            points.append({**point, "note": f"{label}, {name}: {written(estimate)}"})
+    x = axis("low", xlabel, percent=True, domain=(lowest, 1))
+    channels = _make_series_channels([shortened(name) for name in series])
+    shape = channels.pop("shape")
+    channels["y"] = _make_row_channel([label for label, _ in rows])
+    layers = []
+    if line is not None:
+        layers.append(layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x"))
+    rule = {"type": "rule", "strokeWidth": 2}
+    layers.append(layer(rule, intervals, x=x, x2={"field": "high"}, **channels))
+    point_look = {"type": "point", "filled": True, "size": 55, "opacity": 1}
+    layers.append(layer(point_look, points, x="value", shape=shape, **channels))
+    # Many rows are closer together.
+    row_height = 44 if len(rows) < 10 else 28
+    return Drawing(key, {"layer": layers, "height": 90 + row_height * len(rows), **FIT})
 
 
-def shortened(name: str, longest: int = 26) -> str:
+def _make_row_channel(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the vertical position of rows, with their names beside the axis."""
+    # Rows have numbers, because two of them may have the same name.
+    lines = json.dumps([wrapped(label) for label in labels])
+    return {
+        "field": "row",
+        "type": "ordinal",
+        "scale": {"domain": [*range(len(labels))], "paddingInner": 0.1, "paddingOuter": 0.1},
+        "axis": {
+            "labelExpr": f"{lines}[datum.value]",
+            "grid": False,
+            "ticks": False,
+            "domain": False,
+            "title": None,
+        },
+    }
+
+
+def _make_series_channels(names: Sequence[str]) -> dict[str, Any]:
+    """Return the offset, the color and the marker of each series."""
+    channel = {"field": "series", "type": "nominal"}
+    legend = {"columns": min(3, len(names))}
+    colors = [PALETTE[color] for color in cycle(SERIES, len(names))]
+    offsets: dict[str, Any] = {"domain": names}
+    # A single series is in the middle of its row.
+    if len(names) > 1:
+        offsets["paddingOuter"] = 1.2
+    return {
+        "yOffset": {**channel, "scale": offsets},
+        "color": {**channel, "scale": {"domain": names, "range": colors}, "legend": legend},
+        "shape": {
+            **channel,
+            "scale": {"domain": names, "range": cycle(MARKERS, len(names))},
+            "legend": legend,
+        },
+    }
+
+
+def shortened(name: str, max_chars: int = 26) -> str:
     """Shorten a user's name to what fits next to an axis.
 
     Example:
         >>> shortened("a name that would push the picture aside")
         'a name that would push th…'
     """
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    if len(name) <= max_chars:
+        return name
+    return f"{name[: max_chars - 1]}…"
 
 
 def wrapped(name: str, width: int = 26) -> list[str]:
-    """Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
+    """Break a name that does not fit next to an axis into two lines; longer ones are cut.
 
     Example:
         >>> wrapped("swapped for a word of like frequency")
@@ -371,13 +453,16 @@ def wrapped(name: str, width: int = 26) -> list[str]:
     return textwrap.wrap(name, width, max_lines=2, placeholder="…") or [name]
 
 
+# -------------------------------------------------------------------------------- curves
+
+
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """One line, with its intervals where it has some.
+    """A line, perhaps with intervals.
 
     Attributes:
-        name: What it shows.
-        estimates: (M,) its values, with their intervals where they have some; None leaves a gap.
+        name: Its name in the legend.
+        estimates: (M,) values, perhaps with intervals; None leaves a gap.
         dashed: Whether it is dashed, as a baseline is.
     """
 
@@ -395,49 +480,48 @@ def curves(
     ylabel: str,
     zero: bool = False,
 ) -> Drawing:
-    """Draw lines of shares over a growing quantity: the strength of a planted cue, the steps of training.
+    """Draw lines of shares over a growing quantity, such as the steps of training.
 
     Args:
-        key: The key of the picture.
+        key: Key of the picture.
         x: (M,) the quantity, rising.
-        lines: The lines, with values in [0, 1]; differences where there is a `zero`.
+        lines: The lines, with values in [0, 1], or differences with `zero`.
         xlabel: What the quantity is.
         ylabel: What the values are.
-        zero: Whether to draw a line at 0, and the axis as long as the values need.
-
-    Returns:
-        The drawing.
+        zero: Whether to draw a line at 0, with an axis as long as the values need.
     """
-    colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
-    few: dict[str, Any] = (
-        {"values": list(x)} if len(x) <= 10 and all(float(each).is_integer() for each in x) else {}
-    )
-    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **few)
-    up = axis("y", ylabel, domain=None if zero else (0, 1))
+    domain = None
+    if not zero:
+        domain = (0.0, 1.0)
+    look: dict[str, Any] = {}
+    # A few whole numbers are each written below the axis.
+    if len(x) <= 10 and all(float(value).is_integer() for value in x):
+        look["values"] = list(x)
+    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **look)
+    up = axis("y", ylabel, domain=domain)
+    low = axis("low", ylabel, domain=domain)
+    names = [line.name for line in lines]
+    colors = dict(zip(names, cycle(SERIES, len(names)), strict=True))
+    # A missing value interrupts the line, and its interval.
+    area = {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"}
     layers = []
-    for n, line in enumerate(lines):
-        known = [each or Estimate(None) for each in line.estimates]
-        rows = [
-            {"x": place, "y": each.value, "low": each.low, "high": each.high}
-            for place, each in zip(x, known, strict=True)
-        ]
+    for line, marker in zip(lines, cycle(MARKERS, len(lines)), strict=True):
+        rows = []
+        for position, value in zip(x, line.estimates, strict=True):
+            estimate = value or Estimate(None)
+            row = {"x": position, "y": estimate.value, "low": estimate.low, "high": estimate.high}
+            rows.append(row)
         color = series_of(line.name, colors, symbolType="stroke")
-        layers.append(
-            layer(
-                {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"},
-                rows,
-                x=across,
-                y=axis("low", ylabel, domain=None if zero else (0, 1)),
-                y2={"field": "high"},
-                color=color,
-            )
-        )
-        shape = MARKERS[n % len(MARKERS)]
-        look = {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"}
-        look |= {"point": {"shape": shape, "size": 35}}
-        look |= {"strokeDash": DASHES} if line.dashed else {}
-        layers.append(layer(look, rows, x=across, y=up, color=color))
+        layers.append(layer(area, rows, x=across, y=low, y2={"field": "high"}, color=color))
+        stroke: dict[str, Any] = {
+            "type": "line",
+            "strokeWidth": 2,
+            "invalid": "break-paths-filter-domains",
+            "point": {"shape": marker, "size": 35},
+        }
+        if line.dashed:
+            stroke["strokeDash"] = DASHES
+        layers.append(layer(stroke, rows, x=across, y=up, color=color))
     if zero:
         layers.append(layer("rule", [{"y": 0}], y=up))
-    fit = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
-    return Drawing(key, {"layer": layers, "height": 330, **fit})
+    return Drawing(key, {"layer": layers, "height": 330, **FIT})
