@@ -447,12 +447,12 @@ def measure_agreement(cells: Sequence[Any], other_cells: Sequence[Any]) -> float
     """
     if not have_same_values(cells, other_cells):
         return None
-    left = list(map(_make_key, cells))
-    right = list(map(_make_key, other_cells))
-    n_rows = len(left)
-    share = sum(map(operator.eq, left, right)) / n_rows
-    right_counts = Counter(right)
-    n_expected = sum(count * right_counts[value] for value, count in Counter(left).items())
+    values = list(map(_make_key, cells))
+    other_values = list(map(_make_key, other_cells))
+    n_rows = len(values)
+    share = sum(map(operator.eq, values, other_values)) / n_rows
+    other_counts = Counter(other_values)
+    n_expected = sum(count * other_counts[value] for value, count in Counter(values).items())
     chance = n_expected / n_rows**2
     if share == 1 or chance == 1:
         return None

@@ -8,6 +8,7 @@ labels and answers. Which of these are the labels does not change the accuracy.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,9 +130,9 @@ def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
     classes = tuple(heading.removeprefix("p_") for heading in spread)
     # The fields of these objects are the scores themselves.
     remaining = {
-        other: column
-        for other, column in roles.columns.items()
-        if other != name and not other.startswith(f"{name}.")
+        heading: column
+        for heading, column in roles.columns.items()
+        if heading != name and not heading.startswith(f"{name}.")
     }
     return roles.add_proposal(
         role,
@@ -227,11 +228,10 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
         if contents[name].kind == "text" or contents[name].n_values > 2
     ]
     pairs = []
-    for position, left in enumerate(candidates):
-        for right in candidates[position + 1 :]:
-            share = measure_agreement(contents.get_cells(left), contents.get_cells(right))
-            if share is not None:
-                pairs.append((left, right, share))
+    for label, answer in itertools.combinations(candidates, 2):
+        share = measure_agreement(contents.get_cells(label), contents.get_cells(answer))
+        if share is not None:
+            pairs.append((label, answer, share))
     # Three raters, or two systems, are for a person to tell apart.
     if len(pairs) != 1:
         return roles

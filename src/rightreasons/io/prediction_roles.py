@@ -75,7 +75,7 @@ class PredictionRoles:
         confident: Columns that may be the confidence in the answer.
         correct: Columns that may say whether the answer is correct.
         scores: Columns that may be the scores.
-        named: Columns of P(label) whose headings are the labels, by headings that say so.
+        label_columns: Columns of P(label) whose headings are the labels, by headings that say so.
         proposals: Roles that only the cells of columns proposed.
         objects: Column of one class -> the column of objects that it was made from.
     """
@@ -89,7 +89,7 @@ class PredictionRoles:
     confident: list[str]
     correct: list[str]
     scores: list[ScoreColumns]
-    named: Columns
+    label_columns: Columns
     proposals: tuple[Role, ...] = ()
     objects: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -173,10 +173,10 @@ def find_named_roles(
 
     unused = {name: columns[name] for name in columns if name not in (*label_headings, *answers)}
     scores = list_score_columns(unused)
-    named: Columns = {}
+    label_columns: Columns = {}
     if not scores and len(label_headings) == 1 and label_headings[0] in columns:
-        named = find_label_columns(unused, columns[label_headings[0]])
-        scores = list_score_columns(named)
+        label_columns = find_label_columns(unused, columns[label_headings[0]])
+        scores = list_score_columns(label_columns)
     return PredictionRoles(
         columns=columns,
         source_name=source_name,
@@ -187,14 +187,16 @@ def find_named_roles(
         confident=list_role_columns(columns, "confidence", options.confidence_column),
         correct=correct,
         scores=scores,
-        named=named,
+        label_columns=label_columns,
     )
 
 
-def list_role_columns(columns: Iterable[str], role: str, named: str | None = None) -> list[str]:
+def list_role_columns(
+    columns: Iterable[str], role: str, option_name: str | None = None
+) -> list[str]:
     """Return the column that an option names for a role, or those of its usual headings."""
-    if named is not None:
-        return [named]
+    if option_name is not None:
+        return [option_name]
     return [name for name in columns if make_heading_key(name) in USUAL[role]]
 
 
@@ -228,10 +230,10 @@ def spread_class_objects(
     columns: Columns, options: PredictionOptions
 ) -> tuple[Columns, PredictionOptions]:
     """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
-    named = parse_names(options.score_columns) or ()
+    option_names = parse_names(options.score_columns) or ()
     for name in list(columns):
         key = make_heading_key(name)
-        is_meant = name in named or key in USUAL["scores"]
+        is_meant = name in option_names or key in USUAL["scores"]
         example = parse_cell(columns[name][0])
         if not pipeline_columns([example]) and not (is_meant and isinstance(example, dict)):
             continue
@@ -242,9 +244,9 @@ def spread_class_objects(
         # A column of that name exists: this is not the place to decide which is meant.
         if not spread or spread.keys() & columns.keys():
             continue
-        remaining = {other: columns[other] for other in columns if other != name}
-        columns = {**remaining, **spread}
-        if name in named:
+        columns = {**columns, **spread}
+        del columns[name]
+        if name in option_names:
             options = options.replace(score_columns=None)
     return columns, options
 
@@ -349,11 +351,13 @@ def _find_contained_label(name: str, words: Mapping[str, str]) -> str:
     """Return the only label that a heading contains; "" for none or several. Numbers occur by accident."""
     heading = fold_name(name)
     matches = [word for word in words if word in heading and not is_number(word)]
-    # "not good" contains "good".
-    longest = [
-        word for word in matches if not any(word != other and word in other for other in matches)
-    ]
-    return words[longest[0]] if len(longest) == 1 else ""
+    if not matches:
+        return ""
+    # "not good" contains "good", so that the longest label counts if it contains all others.
+    longest = max(matches, key=len)
+    if not all(word in longest for word in matches):
+        return ""
+    return words[longest]
 
 
 # --------------------------------------------------------------------------------- answers

@@ -451,7 +451,7 @@ def _scored(
     """Return the columns of scores, the scores, their kind, and what was done to them."""
     chosen = _chosen_scores(roles)
     kind = _settled(roles.options.scores) or chosen.kind
-    columns = {name: {**roles.columns, **roles.named}[name] for name in chosen.columns}
+    columns = {name: {**roles.columns, **roles.label_columns}[name] for name in chosen.columns}
     if len(columns) == 1:
         read = _score_column(columns[chosen.columns[0]], chosen.columns[0])
     else:
