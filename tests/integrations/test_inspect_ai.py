@@ -6,7 +6,7 @@ import pytest
 
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.proper_scores import selective_scores
-from rightreasons.io.logs import letter_log_probabilities
+from rightreasons.io.harnesses.inspect_logs import letter_log_probabilities
 
 # Log-probabilities of A and B, and the right letter: softmax gives 3/4, 3/5 and 1/2 to the answers A, B and A.
 ITEMS = [

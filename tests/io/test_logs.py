@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from rightreasons.io.harnesses.inspect_logs import inspect_reply
 from rightreasons.io.log_forms import log_columns
-from rightreasons.io.logs import inspect_reply
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.predictions import read_answers, read_predictions

@@ -21,7 +21,7 @@ from typing import Any
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.io.logs import inspect_reply, letter_log_probabilities
+from rightreasons.io.harnesses.inspect_logs import inspect_reply, letter_log_probabilities
 from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.replies.options import NO_ANSWER
 

@@ -49,7 +49,8 @@ from rightreasons.datasets.perturbing.arms import (
 )
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.integrations.arm_figures import compute_arm_figures
-from rightreasons.io.logs import ARMS_KEY, inspect_reply
+from rightreasons.io.harnesses.inspect_logs import inspect_reply
+from rightreasons.io.logs import ARMS_KEY
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.wording import Prompt

@@ -11,16 +11,15 @@ import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
+from rightreasons.io.harnesses.lm_eval_logs import KEYS, lm_eval_columns
 from rightreasons.io.logs import (
-    KEYS,
     PICKED,
-    Form,
     LogColumns,
     Row,
     drop_unjudged,
@@ -28,14 +27,15 @@ from rightreasons.io.logs import (
     find_lacks,
     find_letter,
     get_inner,
-    join_user_texts,
-    lm_eval_columns,
+    list_user_texts,
     make_answer_columns,
     make_units,
     normalize_scores,
     one_source,
     to_list,
 )
+
+Form: TypeAlias = Mapping[str, Any]
 
 ALL = "*"
 """Step of a path that stands for all elements of a list."""
@@ -390,7 +390,7 @@ def _find_tagged(tags_by_choice: Any, correct_tag: str) -> list[int]:
 def _join_prompt(prompt: Any) -> str:
     """Return a prompt as a text; of a conversation, what the user wrote."""
     if isinstance(prompt, list):
-        return "\n".join(join_user_texts(prompt))
+        return "\n".join(list_user_texts(prompt))
     return str(prompt or "")
 
 

@@ -71,10 +71,10 @@ from rightreasons.io.arrow_tables import (
     read_values,
     short_reason,
 )
+from rightreasons.io.harnesses.inspect_logs import inspect_columns, is_inspect, read_archive
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.joins import join_files
 from rightreasons.io.log_forms import complete_log, is_log, log_columns
-from rightreasons.io.logs import inspect_columns, is_inspect, read_archive
 from rightreasons.io.openers import read_array, read_labeled_lines, read_workbook
 from rightreasons.io.options import (
     NO_FORM,

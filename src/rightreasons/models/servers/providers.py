@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from rightreasons.io.logs import inspect_words
+from rightreasons.io.harnesses.inspect_logs import inspect_words
 from rightreasons.models.servers.client import CHAT, BadReplyError, Client, RequestError
 from rightreasons.models.servers.options import INSPECT
 

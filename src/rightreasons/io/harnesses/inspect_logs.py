@@ -1,0 +1,539 @@
+"""Logs of inspect_ai as columns: `inspect_columns` for both of its formats.
+
+Samples with choices have the scores of all letters if each answer is the likeliest one, and otherwise
+the answers with the confidences that the log contains. Other samples have their texts.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.json_files import MAX_JSON_CHARACTERS
+from rightreasons.core.replies import Reply
+from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import check_all, check_at_most, check_ids
+from rightreasons.io.logs import (
+    ARMS_COMMAND,
+    ARMS_KEY,
+    PICKED,
+    LogColumns,
+    Row,
+    are_exported,
+    arm_columns,
+    drop_unjudged,
+    exported_columns,
+    field_columns,
+    find_correct,
+    find_lacks,
+    find_letter,
+    get_inner,
+    list_objects,
+    list_user_texts,
+    make_answer_columns,
+    make_units,
+    one_source,
+    to_list,
+    warn_of_excluded,
+)
+
+ARMS_SCORER = "arms"
+"""Our scorer, which keeps the answers to the changed versions of a sample."""
+
+CHOICE_SCORER = "choice"
+"""Scorer of inspect_ai for samples with choices."""
+
+PARTS: Mapping[str, Any] = {
+    "choices": list,
+    "scores": Mapping,
+    "output": Mapping,
+    "metadata": Mapping,
+}
+"""Parts of a sample, each of which may be missing, and their types."""
+
+HIDDEN = "(hidden)"
+"""Stands for reasoning that a provider does not show."""
+
+
+# ---------------------------------------------------------------------------------- files
+
+
+def is_inspect(content: object) -> bool:
+    """Return whether the content of a JSON file is a log of inspect_ai."""
+    return isinstance(content, Mapping) and content.keys() >= {"version", "status", "eval"}
+
+
+def read_archive(path: Path) -> Mapping[str, Any]:
+    """Read a log in the own format of inspect_ai, by inspect_ai.
+
+    Raises:
+        ImportError: If inspect_ai is not installed.
+        ValueError: If the file is no such log, or unpacks to more than the limit.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        raise ImportError(
+            f"Expected inspect_ai to read {path.name}: pip install 'rightreasons[harness]', or "
+            "convert the log with `inspect log convert --to json`."
+        ) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        check_at_most(size, MAX_JSON_CHARACTERS, "bytes", path.name)
+        log = read_eval_log(str(path), resolve_attachments=False)
+        content: Mapping[str, Any] = log.model_dump(mode="json")
+    # A damaged archive leads to errors of inspect_ai, pydantic, json and zip.
+    except Exception as error:
+        message = format_value(str(error) or type(error).__name__).strip("'\"")
+        raise ValueError(
+            f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {message}."
+        ) from None
+    return content
+
+
+def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> LogColumns:
+    """Turn the samples of a log into columns.
+
+    Args:
+        log: Content of the file.
+        log_name: Name of the file, for errors.
+        scorer: Scorer whose answers are meant, if there are several.
+
+    Returns:
+        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
+
+    Raises:
+        ValueError: If there is no sample with an answer, samples are of different kinds, or there are
+            several scorers and none is named.
+    """
+    samples = _select_finished(log, log_name)
+    metadata = [sample.get("metadata") or {} for sample in samples]
+    if are_exported(metadata):
+        return _make_exported_columns(samples, log_name)
+    scores = _get_scores(samples, scorer, log_name)
+    columns = make_units([sample["id"] for sample in samples])
+    has_choices = {bool(sample.get("choices")) for sample in samples}
+    if len(has_choices) > 1:
+        raise ValueError(f"Expected samples of one kind in {log_name}, but only some have choices.")
+    if has_choices.pop():
+        columns |= _make_choice_columns(samples, scores, log_name)
+    else:
+        columns |= _make_text_columns(samples, scores)
+    columns |= _make_constants(log, len(samples))
+    columns |= arm_columns(metadata)
+    columns |= field_columns(metadata, columns)
+    return drop_unjudged(columns, log_name)
+
+
+def _make_exported_columns(samples: Sequence[Row], log_name: str) -> LogColumns:
+    """Return the columns of a task of `data export --reasons`, in the order of its requests."""
+    ids = [sample["metadata"]["id"] for sample in samples]
+    check_ids(ids, f"request of {log_name}, in one epoch,")
+    # inspect_ai sorts samples by their ids.
+    ordered = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
+    metadata = [sample["metadata"] for sample in ordered]
+    return exported_columns(metadata, map(_get_reply, ordered))
+
+
+def _make_constants(log: Row, n_samples: int) -> LogColumns:
+    """Return the columns of the model, the task, and the command that asks the arms."""
+    task = str(get_inner(log, "eval", "task") or "")
+    values = {
+        "model": get_inner(log, "eval", "model"),
+        # A task of a package has the name of the package before it.
+        "task": task.rpartition("/")[2],
+        ARMS_COMMAND: _write_arms_command(log),
+    }
+    return {name: [value] * n_samples for name, value in values.items() if value}
+
+
+def _write_arms_command(log: Row) -> str:
+    """Return the command that asks the samples of a log in their arms, too."""
+    name = str(get_inner(log, "eval", "task") or "")
+    task_file = get_inner(log, "eval", "task_file")
+    if task_file:
+        name = f"{task_file}@{name.rpartition('/')[2]}"
+    model = get_inner(log, "eval", "model")
+    words = ["inspect", "eval", name]
+    # A log that was converted may lack the model.
+    if model:
+        words += ["--model", str(model)]
+    return shlex.join([*words, "--solver", "rightreasons/probed"])
+
+
+# ---------------------------------------------------------------------------------- samples
+
+
+def _select_finished(log: Row, log_name: str) -> list[Row]:
+    """Return the samples that ended without an error."""
+    samples = log.get("samples")
+    if not isinstance(samples, list) or not samples:
+        raise ValueError(
+            f"Expected samples in {log_name}, but it has none: the log may have been written without "
+            "them."
+        )
+    expected = (
+        "samples with an id and a target, a list of choices, and objects of scores, output and "
+        f"metadata in {log_name}"
+    )
+    check_all(samples, _is_sample, expected, unit="sample")
+    finished = [sample for sample in samples if not sample.get("error")]
+    n_failed = len(samples) - len(finished)
+    if not finished:
+        raise ValueError(
+            f"Expected samples with answers in {log_name}, but all {n_failed:,} ended in an error."
+        )
+    warn_of_excluded(n_failed, len(samples), log_name, "ended in an error")
+    return finished
+
+
+def _is_sample(sample: object) -> bool:
+    if not isinstance(sample, Mapping) or not sample.keys() >= {"id", "target"}:
+        return False
+    # A part that is missing is null, or not there.
+    return all(
+        isinstance(sample.get(name), (part_type, type(None))) for name, part_type in PARTS.items()
+    )
+
+
+def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> list[Row]:
+    """Return the scores of the samples by the scorer that is meant."""
+    names: set[str] = set()
+    for sample in samples:
+        names.update(sample.get("scores") or {})
+    if not names:
+        raise ValueError(f"Expected samples with scores in {log_name}, but none has any.")
+    # Our own scorer keeps the arms; of several others, `choice` is that of samples with choices.
+    if scorer is None and len(names) > 1:
+        names.discard(ARMS_SCORER)
+    if scorer is None and CHOICE_SCORER in names:
+        names = {CHOICE_SCORER}
+    name = one_source("scorer", names, scorer, log_name)
+    scores = []
+    for sample in samples:
+        score = get_inner(sample, "scores", name)
+        scores.append(score if isinstance(score, Mapping) else {})
+    return scores
+
+
+def _get_target(sample: Row) -> str:
+    target = sample["target"]
+    if isinstance(target, list) and len(target) == 1:
+        target = target[0]
+    return str(target)
+
+
+def _get_input(sample: Row) -> str:
+    """Return what was asked; of a conversation, the messages of the user."""
+    content = sample.get("input", "")
+    if isinstance(content, list):
+        return "\n".join(list_user_texts(content))
+    return str(content)
+
+
+def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColumns:
+    """Return the columns of samples without choices."""
+    replies = list(map(_get_reply, samples))
+    answers = []
+    for reply, score in zip(replies, scores, strict=True):
+        # A scorer that keeps no answer has read the whole text.
+        answer = score.get("answer")
+        answers.append(reply.text if answer is None else str(answer))
+    is_unread = [not answer.strip() for answer in answers]
+    columns = make_answer_columns(
+        texts=list(map(_get_input, samples)),
+        answers=answers,
+        targets=list(map(_get_target, samples)),
+        lacks=find_lacks(replies, is_unread, read_alone=True),
+    )
+    return columns | find_correct([{"value": score.get("value")} for score in scores])
+
+
+# ---------------------------------------------------------------------------------- choices
+
+
+def _make_choice_columns(
+    samples: Sequence[Row], scores: Sequence[Row], log_name: str
+) -> LogColumns:
+    """Return the columns of samples with choices: scores of all of them, or answers."""
+    choices = [list(map(str, sample["choices"])) for sample in samples]
+    labels = _find_labels(samples, choices, log_name)
+    # What the scorer says decides, also of an answer that is no letter.
+    values = [{"value": score.get("value")} for score in scores]
+    outcomes = find_correct(values).get("correct", [None] * len(scores))
+    picks: list[int | None] = []
+    scores_by_choice: list[dict[int, float]] = []
+    for index, sample in enumerate(samples):
+        pick = _find_pick(sample, choices[index], scores[index])
+        if pick is None and outcomes[index]:
+            pick = labels[index]
+        picks.append(pick)
+        scores_by_choice.append(_get_choice_scores(sample, choices[index], pick))
+    columns: LogColumns = {
+        "prompt": list(map(_get_input, samples)),
+        "choices": choices,
+        "label": labels,
+    }
+    if _are_all_likeliest(picks, choices, scores_by_choice):
+        columns["logits"] = [
+            [by_choice[position] for position in sorted(by_choice)]
+            for by_choice in scores_by_choice
+        ]
+        return columns
+    columns["correct"] = []
+    for pick, label, outcome in zip(picks, labels, outcomes, strict=True):
+        columns["correct"].append(int(pick == label) if outcome is None else outcome)
+    columns["answer"] = ["" if pick is None else LETTERS[pick] for pick in picks]
+    columns[PICKED] = [-1 if pick is None else pick for pick in picks]
+    confidences = _get_confidences(picks, scores_by_choice)
+    if any(confidence is not None for confidence in confidences):
+        columns["confidence"] = confidences
+    is_unread = [pick is None for pick in picks]
+    return columns | find_lacks(map(_get_reply, samples), is_unread, read_alone=True)
+
+
+def _find_labels(
+    samples: Sequence[Row], choices: Sequence[Sequence[str]], log_name: str
+) -> list[int]:
+    """Return the index of the correct choice of each sample."""
+    targets = [_get_target(sample).strip() for sample in samples]
+    pairs = list(zip(targets, choices, strict=True))
+    check_all(
+        pairs,
+        lambda pair: find_letter(*pair) is not None,
+        f"the letter of one choice as the target of each sample of {log_name}",
+        unit="sample",
+        names=[sample["id"] for sample in samples],
+    )
+    return list(map(LETTERS.index, targets))
+
+
+def _find_pick(sample: Row, choices: Sequence[str], score: Row) -> int | None:
+    """Return the choice that a sample answers, by its scorer or by our solver; None for none."""
+    pick = find_letter(str(score.get("answer") or "").strip(), choices)
+    position = _get_own_answer(sample).get("position", -1)
+    # Our solver reads an answer that the scorer of the harness may not read.
+    if pick is None and position >= 0:
+        return int(position)
+    return pick
+
+
+def _get_own_answer(sample: Row) -> Row:
+    """Return the answer to a sample itself, as our solver keeps it; {} without it."""
+    return get_inner(sample, "metadata", ARMS_KEY, "arms", "original") or {}
+
+
+def _are_all_likeliest(
+    picks: Sequence[int | None],
+    choices: Sequence[Sequence[str]],
+    scores_by_choice: Sequence[Mapping[int, float]],
+) -> bool:
+    """Return whether each answer is the likeliest of all choices.
+
+    Of answers that were sampled, the scores of all letters would be those of other answers.
+    """
+    for pick, texts, by_choice in zip(picks, choices, scores_by_choice, strict=True):
+        if pick is None or len(by_choice) < len(texts):
+            return False
+        if by_choice[pick] < max(by_choice.values()):
+            return False
+    return True
+
+
+def _get_confidences(
+    picks: Sequence[int | None], scores_by_choice: Sequence[Mapping[int, float]]
+) -> list[float | None]:
+    """Return the probability of each answer; None if the log does not contain it."""
+    confidences: list[float | None] = []
+    for pick, by_choice in zip(picks, scores_by_choice, strict=True):
+        confidence = None
+        if pick is not None and pick in by_choice:
+            confidence = math.exp(by_choice[pick])
+        confidences.append(confidence)
+    return confidences
+
+
+# ---------------------------------------------------------------------------------- log-probabilities
+
+
+def _get_choice_scores(sample: Row, choices: Sequence[str], pick: int | None) -> dict[int, float]:
+    """Return the log-probability of each choice where the letter of the answer was generated.
+
+    If the choices were shuffled, the harness turns back answers, prompt and message, but not the
+    tokens, which name the letters as they were displayed. The order is known from the prompt in the
+    events of the log; without them, only the score of the answer itself is certain.
+    """
+    own_scores = _get_own_answer(sample).get("logits")
+    if own_scores:
+        return dict(enumerate(own_scores))
+    output = sample.get("output") or {}
+    letter = _find_last_letter(output, choices)
+    if pick is None or not letter:
+        return {}
+    by_letter = letter_log_probabilities(output, len(choices), letter)
+    prompts = _get_displayed_prompts(sample)
+    for texts in (prompts, list_user_texts(sample.get("messages"))):
+        position_by_letter = _find_positions(texts, choices)
+        # A prompt that displays the choices in another order does not explain the answer.
+        if position_by_letter.get(letter) == pick:
+            return {position_by_letter[mark]: value for mark, value in by_letter.items()}
+    if letter in by_letter and (LETTERS[pick] != letter or prompts):
+        return {pick: by_letter[letter]}
+    return {LETTERS.index(mark): value for mark, value in by_letter.items()}
+
+
+def _find_last_letter(output: Row, choices: Sequence[str]) -> str:
+    """Return the last token that is the letter of a choice; "" without any."""
+    for token in reversed(_list_tokens(output)):
+        mark = _strip_token(token.get("token"))
+        if find_letter(mark, choices) is not None:
+            return mark
+    return ""
+
+
+def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, int]:
+    """Return letter -> the choice that some prompts display under it; {} unless all are displayed."""
+    lines = {line.strip() for text in texts for line in text.split("\n")}
+    position_by_letter: dict[str, int] = {}
+    for mark in LETTERS[: len(choices)]:
+        for position, choice in enumerate(choices):
+            if f"{mark}) {choice.strip()}" in lines:
+                position_by_letter[mark] = position
+                break
+    if sorted(position_by_letter.values()) != list(range(len(choices))):
+        return {}
+    return position_by_letter
+
+
+def _get_displayed_prompts(sample: Row) -> list[str]:
+    """Return what the user wrote when the model was asked, by the events; [] without events."""
+    events = [
+        event for event in list_objects(sample.get("events")) if event.get("event") == "model"
+    ]
+    if not events:
+        return []
+    messages = events[-1].get("input") or _get_pooled_messages(sample, events[-1])
+    texts = []
+    for text in list_user_texts(messages):
+        # Long texts are stored once, as attachments.
+        attachment = get_inner(sample, "attachments", text.removeprefix("attachment://"))
+        texts.append(str(attachment or text))
+    return texts
+
+
+def _get_pooled_messages(sample: Row, event: Row) -> list[Any]:
+    """Return the messages of an event that are stored in the pool of the sample."""
+    pool = to_list(get_inner(sample, "events_data", "messages"))
+    messages: list[Any] = []
+    for start, end in event.get("input_refs") or ():
+        messages += pool[start:end]
+    return messages
+
+
+def _list_tokens(output: Row) -> list[Row]:
+    """Return the tokens of an output with their log-probabilities."""
+    return list_objects(get_inner(output, "choices", 0, "logprobs", "content"))
+
+
+def letter_log_probabilities(
+    output: Mapping[str, Any], n_choices: int, answer: str
+) -> dict[str, float]:
+    """Return the log-probability of each letter where the letter of the answer was generated last.
+
+    Args:
+        output: Output of a sample, with the log-probabilities of its tokens.
+        n_choices: Number of letters.
+        answer: Letter of the answer; "" for none.
+
+    Returns:
+        Letter -> log-probability, for the letters that the log contains.
+    """
+    tokens = [token for token in _list_tokens(output) if _strip_token(token.get("token")) == answer]
+    if not answer or not tokens:
+        return {}
+    # The letter also occurs in the reasoning before the answer.
+    last_token = tokens[-1]
+    by_token = _map_tokens(list_objects(last_token.get("top_logprobs")))
+    by_token |= _map_tokens([{**last_token, "token": answer}])
+    return {mark: by_token[mark] for mark in LETTERS[:n_choices] if mark in by_token}
+
+
+def _strip_token(token: Any) -> str:
+    """Return a token without the marks of a space in front of it."""
+    return str(token).strip(" Ġ▁*()\n")
+
+
+def _map_tokens(tokens: Sequence[Row]) -> dict[str, float]:
+    """Return the log-probability of each token as it is written, the likeliest of equal ones."""
+    values = {}
+    # The likeliest tokens come first, and replace those that are written like them.
+    for token in reversed(tokens):
+        value = token.get("logprob")
+        if isinstance(value, (int, float)):
+            values[_strip_token(token.get("token"))] = float(value)
+    return values
+
+
+# ---------------------------------------------------------------------------------- replies
+
+
+def inspect_words(content: Any) -> dict[str, str]:
+    """Return the text, the reasoning and the refusal of a message.
+
+    Redacted reasoning is its summary, or `HIDDEN`.
+
+    Example:
+        >>> inspect_words([{"type": "reasoning", "reasoning": "x9", "redacted": True}, {"type": "text", "text": "B"}])
+        {'text': 'B', 'thinking': '(hidden)', 'refusal': ''}
+    """
+    parts = content
+    if not isinstance(content, list):
+        parts = [{"type": "text", "text": content}]
+    words = {"text": "", "thinking": "", "refusal": ""}
+    for part in list_objects(parts):
+        if part.get("type") == "reasoning":
+            words["thinking"] += _get_reasoning(part)
+        elif part.get("type") == "text":
+            # A refusal is a text that says so.
+            name = "refusal" if part.get("refusal") else "text"
+            words[name] += str(part.get("text") or "")
+    return words
+
+
+def _get_reasoning(part: Row) -> str:
+    reasoning = None
+    if not part.get("redacted"):
+        reasoning = part.get("reasoning")
+    return str(reasoning or part.get("summary") or HIDDEN)
+
+
+def _get_reply(sample: Row) -> Reply:
+    return inspect_reply(sample.get("output") or {})
+
+
+def inspect_reply(output: Row) -> Reply:
+    """Return the reply of an output of a sample."""
+    message = get_inner(output, "choices", 0, "message")
+    content = output.get("completion")
+    if isinstance(message, Mapping):
+        content = message.get("content")
+    names = {
+        "prompt_tokens": "input_tokens",
+        "answer_tokens": "output_tokens",
+        "thinking_tokens": "reasoning_tokens",
+    }
+    usage = {}
+    for name, key in names.items():
+        count = get_inner(output, "usage", key)
+        # A provider may not report a count.
+        if isinstance(count, int):
+            usage[name] = count
+    words: Any = inspect_words(content)
+    finish = get_inner(output, "choices", 0, "stop_reason")
+    return Reply.parse(**words, finish=finish, usage=usage)
