@@ -166,3 +166,48 @@ def test_no_command_of_a_report_asks_again_what_another_asked(files, capsys):
     assert all(asked)
     assert len(told) == len(set(told))
     assert len([*(report / ".work").rglob("answers.jsonl")]) == 1
+
+
+def test_what_a_server_refuses_or_filters_is_no_incorrect_answer(files, capsys):
+    too_long = "This model's maximum context length is 512 tokens."
+    filtered = "The prompt triggered Azure OpenAI's content management policy."
+
+    def fail(number, body):
+        for word, message in (("birds 3 ", too_long), ("birds 5 ", filtered)):
+            if word in str(body.get("messages")):
+                return 400, {}, json.dumps({"error": {"message": message}})
+        return None
+
+    def answer(body, reply):
+        if "birds 9 " in str(body["messages"]):
+            message = {"content": None, "refusal": "I cannot help with that."}
+        else:
+            message = {"content": "ANSWER: A"}
+        reply["choices"][0] = {"message": message, "finish_reason": "stop"}
+
+    rows = []
+    for number in range(24):
+        question = f"Why do the birds {number} sing?"
+        rows.append(
+            {
+                "id": f"i{number}",
+                "prompt": question,
+                "choices": ["joy", "food"],
+                "label": number % 2,
+            }
+        )
+    data = files / "birds.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with serving() as fake:
+        fake.lacks, fake.faults, fake.change = {"echo", "logprobs", "text"}, fail, answer
+        done, record = audited(capsys, fake, data, files / "report")
+        assert done.code == 0, done.err
+
+    answers = record["answers"]
+    # Three of 24 items have no answer, all with the label B: 12 of the others are correct.
+    assert (answers["n_items"], answers["lacks"]) == (21, {})
+    assert answers["low"] == answers["high"] == pytest.approx(12 / 21)
+    assert sorted(answers["unserved"].values()) == [1, 1, 1]
+    assert "No figure counts 3 further items" in (files / "report" / "index.html").read_text(
+        "utf-8"
+    )

@@ -7,6 +7,8 @@ as harnesses do, and still knows its position, its epoch and its group.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +39,8 @@ class GivenAnswers:
         reasons: N reasons why an answer cannot be read, "" if it can.
         clusters: (N,) names of the samples or groups; None for independent items.
         task: Task of the audit; predictions of "multiple_choice" are positions of choices.
+        unserved: Reason -> number of further items whose request failed, was filtered, or was
+            refused. They are not among the N, as they say nothing about the model's answers.
     """
 
     split: AuditSplit
@@ -47,6 +51,7 @@ class GivenAnswers:
     reasons: list[str]
     clusters: NDArray[Any] | None
     task: str
+    unserved: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -98,10 +103,17 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
     else:
         is_correct[is_answered] = scores.predicted == answered.labels
 
-    # Nothing was asked about an item without words.
+    unserved_ids: set[str] = set()
+    if context.prompted is not None:
+        unserved_ids = context.prompted.unserved
     is_asked = np.ones(len(split), dtype=np.bool_)
-    for row in np.flatnonzero(~is_answered).tolist():
-        is_asked[row] = reasons[split.ids[row]] != NO_WORDS
+    n_by_reason: Counter[str] = Counter()
+    for row in np.flatnonzero(split.labeled & ~is_answered).tolist():
+        name = split.ids[row]
+        # Nothing was asked about an item without words.
+        is_asked[row] = reasons[name] != NO_WORDS and name not in unserved_ids
+        if name in unserved_ids:
+            n_by_reason[shorten_reason(reasons[name])] += 1
     rows = np.flatnonzero(split.labeled & is_asked)
     clusters = split.clusters
     return GivenAnswers(
@@ -113,6 +125,7 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
         reasons=_list_reasons(split, reasons, rows),
         clusters=None if clusters is None else clusters[rows],
         task=context.task,
+        unserved=dict(n_by_reason.most_common()),
     )
 
 

@@ -82,6 +82,9 @@ UNANSWERED: Mapping[str, str] = {
 }
 """Finish of a reply -> why the reply is not an answer."""
 
+WITHHELD: tuple[Finish, ...] = ("refusal", "content_filter")
+"""Finishes of replies without an attempt to answer, which are neither correct nor incorrect."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Reply(Result):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
-from rightreasons.core.replies import Reply
+from rightreasons.core.replies import WITHHELD, Reply
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
 from rightreasons.core.validation import (
@@ -88,6 +88,7 @@ class Prompted:
         n_parameters: Number of parameters of the model; None where it is not in this process.
         failures: Item, of whatever was asked so far -> why it has no score.
         replies: Item of the same -> what the model wrote.
+        unserved: Items of the same whose request failed, was filtered, or was refused: no answer of the model.
         assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item without a score.
 
     Raises:
@@ -141,6 +142,7 @@ class Prompted:
         self._way = ""
         self.failures: dict[str, str] = {}
         self.replies: dict[str, list[Reply]] = {}
+        self.unserved: set[str] = set()
         self.assumed = ""
         self._is_checked = False
         self.second_reader: SecondReader | None = None
@@ -279,7 +281,7 @@ class Prompted:
         """
         other = copy.copy(self)
         other.engine, other.assumed = cast("Engine", _Told(self.engine, self.replies)), assumed
-        other.failures, other.replies = {}, {}
+        other.failures, other.replies, other.unserved = {}, {}, set()
         other.__dict__.pop("reader", None)
         other._known = dict(self.reader.readings)
         other.second_reader = None
@@ -359,6 +361,7 @@ class Prompted:
             out=get_results_subfolder(out, "items"),
         )
         rows, failures = seen.rows(found.values), seen.failures(found.failures)
+        self.unserved |= failures.keys()
         if rendering.scoring == "mean":
             rows = [row / size for row, size in zip(rows, seen.rows(found.lengths), strict=True)]
         if rendering.scoring == "unconditional":
@@ -427,8 +430,12 @@ class Prompted:
             progress=how.get("progress", True),
             out=get_results_subfolder(out, folder),
         )
+        self.unserved |= answers.failures.keys()
         for item, replies in zip(items, answers.replies, strict=True):
             self.replies[item.id] = replies
+            # What a filter stopped, or the model refused, is no attempt at an answer.
+            if replies and all(reply.finish in WITHHELD for reply in replies):
+                self.unserved.add(item.id)
         repairs = get_results_subfolder(out, f"{folder}-repair")
         return answers, self.reader.read(items, answers.replies, out=repairs)
 

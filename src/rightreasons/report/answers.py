@@ -27,6 +27,7 @@ from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.significance import holm, two_rates_p_value
 from rightreasons.io.logs import LACK, PICKED, UNREAD
 from rightreasons.models.replies.gates import (
@@ -110,6 +111,8 @@ class AnswerFigures(Result):
         unread_p: p-value of unread answers that do not depend on the correct answer (`compute_dependence`).
         positions: Picked and correct positions of the choices; () without choices.
         epochs: Agreement of several answers to one item; None if each item has one.
+        unserved: Reason -> number of further items whose request failed, was filtered, or was refused. No figure counts
+            them.
     """
 
     split: str
@@ -126,6 +129,7 @@ class AnswerFigures(Result):
     unread_p: float = 1.0
     positions: tuple[AnswerPosition, ...] = ()
     epochs: AnswerEpochs | None = None
+    unserved: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def is_unread_by_answer(self) -> bool:
@@ -140,7 +144,7 @@ class AnswerFigures(Result):
     @property
     def lacks_in_words(self) -> str:
         """Why answers cannot be read, and how many."""
-        return ", ".join(f"{count:,} {lack}" for lack, count in self.lacks.items())
+        return format_counts(self.lacks)
 
     @property
     def worst(self) -> str:
@@ -167,6 +171,11 @@ class AnswerFigures(Result):
             said += f", over {self.n_units:,} samples"
         if self.worst:
             said += f"; {self.worst}"
+        if self.unserved:
+            # A server refused them, so that they say nothing about the answers of the model.
+            reasons = format_counts(self.unserved)
+            further_items = pluralize(sum(self.unserved.values()), "further item")
+            said += f". No figure counts {further_items} without an answer ({reasons})"
         if not self.n_unread:
             return f"{said}."
         said += (
@@ -217,6 +226,16 @@ class AnswerFigures(Result):
         )
 
 
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return how often there is each of some reasons.
+
+    Example:
+        >>> format_counts({"refused": 2, "empty": 1})
+        '2 refused, 1 empty'
+    """
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+
+
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
     """Count the correct answers of a log or a prompted model to the primary split.
 
@@ -257,6 +276,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         unread_p=unread_p,
         positions=measure_positions(answers, resampling),
         epochs=epochs,
+        unserved=answers.unserved,
     )
 
 

@@ -47,7 +47,7 @@ Count = Annotated[int, Field(ge=0)]
 
 # A record has the fields of what it is of; here is what differs.
 _LATER: dict[type, tuple[str, ...]] = {
-    AnswerFigures: ("unread_p", "positions", "epochs"),
+    AnswerFigures: ("unread_p", "positions", "epochs", "unserved"),
     AnswerGroup: ("p_value",),
     parts.Finding: ("contrast",),
     parts.ItemFigure: ("is_finding",),
