@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from rightreasons.reasons.arms import Traces
+from rightreasons.reasons.answers import Traces
 from rightreasons.reasons.hints import KINDS, NAMES
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.sway import silent_sway

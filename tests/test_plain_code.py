@@ -24,6 +24,7 @@ FINISHED_ROOMS = (
     "integrations",
     "models/replies",
     "probes",
+    "reasons",
     "repairs",
     "replicate",
     "shortcuts",

@@ -23,9 +23,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import REASONED, Worded
 from rightreasons.reasons.hints import NAMES
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.prompts import REASONED, ArmPrompts
 from rightreasons.reasons.rows import read_traces
 from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 from rightreasons.report.runner import AuditResult, audit
@@ -50,7 +50,7 @@ SAYS = (
 )
 """What is written where no hint is followed, or one in silence; and by a model that says so, by the noun."""
 HINTS = ReasonsOptions(hints=("colleague",), items=192)
-WORDED = Worded(Prompt(), None, HINTS, chat=False)
+WORDED = ArmPrompts(Prompt(), None, HINTS, chat=False)
 STEPS, BATCH = {"steady": 700, "silent": 500, "says": 500}, 16
 
 
@@ -69,7 +69,7 @@ def items() -> list[Item]:
 def question(item: Item, arm: str, name: str, hint: int) -> str:
     """Return what a model is asked about an item in an arm."""
     trace = Trace(item.id, arm, -1, 4, "", "" if arm == PLAIN else "colleague", hint, source=name)
-    return str(WORDED.request(item.id, item, trace.beside, REASONED).prompt)
+    return str(WORDED.make_request(item.id, item, trace.beside, REASONED).prompt)
 
 
 def told(model: str, item: Item, arm: str, hint: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from fake_server import FakeServer
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import Answers
-from rightreasons.reasons.arms import REASONED, SHORT
+from rightreasons.reasons.prompts import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
 SOURCES = re.compile(

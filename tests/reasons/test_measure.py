@@ -16,9 +16,10 @@ from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers
 from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import REASONED, Arms
+from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
+from rightreasons.reasons.prompts import REASONED
 from rightreasons.reasons.question import REASONS
 from rightreasons.reasons.rows import read_traces
 from rightreasons.reasons.tables import list_sway_rows

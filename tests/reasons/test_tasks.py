@@ -12,9 +12,9 @@ from rightreasons.io.arrow_tables import only_part
 from rightreasons.io.reading import as_table
 from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import Worded
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.prompts import ArmPrompts
 from rightreasons.reasons.rows import read_traces
 from rightreasons.reasons.trace import HINT, OWN, PLAIN
 
@@ -125,9 +125,9 @@ def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path, monkeypa
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_hints_of_a_task_avoid_the_right_option_alone(k):
-    rows = Worded(Prompt(), None, ReasonsOptions(hints=("colleague", "earlier")), chat=True).rows(
-        items(90, k)
-    )
+    rows = ArmPrompts(
+        Prompt(), None, ReasonsOptions(hints=("colleague", "earlier")), chat=True
+    ).list_rows(items(90, k))
     hinted = [row for row in rows if row["arm"] == HINT]
     assert len(rows) == 90 * 4
     assert len({row["id"] for row in rows}) == len(rows)

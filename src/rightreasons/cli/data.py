@@ -642,18 +642,18 @@ def export_reasons(
     """Write the arms of the question about reasons as a task."""
     from rightreasons.audited.task_data import open_items
     from rightreasons.models.wording import Prompt
-    from rightreasons.reasons.arms import Worded
+    from rightreasons.reasons.prompts import ArmPrompts
 
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.list_names()})
     items, names = open_items(dataset, settings, wording.label_words)
-    worded = Worded(
+    prompts = ArmPrompts(
         prompt,
         names,
         ReasonsOptions(hints=options.hints),
         chat=options.to == "inspect",
         seed=settings.seed,
     )
-    rows = worded.rows(items)
+    rows = prompts.list_rows(items)
     declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
     typer.echo(
         f"Task: {declared} ({pluralize(len(rows), 'request')} about {pluralize(len(items), 'item')})"

@@ -31,8 +31,8 @@ from rightreasons.integrations.inspect_arms import (
 )
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import Worded
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.prompts import ArmPrompts
 
 __all__ = ["arms_scorer", "audit", "audited", "letters", "probed", "reasons", "right_reasons"]
 
@@ -138,9 +138,9 @@ def reasons(
     settings = AuditOptions(split=split, limit=limit, data_dir=data_dir, seed=seed)
     # The items are those of an audit with the same settings.
     items, names = open_items(data, settings)
-    worded = Worded(Prompt(), names, ReasonsOptions(hints=kinds), chat=True, seed=seed)
+    prompts = ArmPrompts(Prompt(), names, ReasonsOptions(hints=kinds), chat=True, seed=seed)
     return Task(
-        dataset=samples_of(worded.rows(items), "reasons"),
+        dataset=samples_of(prompts.list_rows(items), "reasons"),
         solver=generate(),
         scorer=answer_scorer(),
         config=GenerateConfig(temperature=1.0),

@@ -21,7 +21,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm
 from rightreasons.models.replies.gates import compute_dependence
-from rightreasons.reasons.arms import Arm, Traces
+from rightreasons.reasons.answers import Arm, Traces
 from rightreasons.reasons.hints import KINDS, read_misses
 from rightreasons.reasons.silence import SilenceEvidence, gather_evidence
 from rightreasons.reasons.sway import (
@@ -529,7 +529,7 @@ def _measure_changes(answers: Traces, resampling: Resampling) -> dict[str, tuple
     """Measure how many answers an edit of the reasoning changes, beyond asking again."""
     plain = answers.arm(PLAIN)
     changes = {}
-    for kind, answers_by_item in answers.again.items():
+    for kind, answers_by_item in answers.edited.items():
         if not answers_by_item:
             continue
         originals = np.array([plain.traces[item].answer for item in answers_by_item])

@@ -113,7 +113,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         prompted,
         options,
         seed=context.seed,
-        how=choose_folder,
+        choose_folder=choose_folder,
         second=second,
         is_planned=context.settings.plan,
     )

@@ -16,7 +16,8 @@ from rightreasons.core.replies import Reply
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader, UnreadText
-from rightreasons.reasons.arms import Traces, read_reply, remove_hint
+from rightreasons.reasons.answers import Traces
+from rightreasons.reasons.arms import read_reply, remove_hint
 from rightreasons.reasons.hints import KINDS
 from rightreasons.reasons.judge import judge_traces
 from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace

@@ -9,7 +9,7 @@ from typing import Any
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import format_json_lines
-from rightreasons.reasons.arms import Arm
+from rightreasons.reasons.answers import Arm
 from rightreasons.reasons.hints import KINDS
 from rightreasons.reasons.measure import ReasonsMeasurement
 from rightreasons.reasons.second import join_texts

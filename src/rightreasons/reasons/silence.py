@@ -18,7 +18,7 @@ from rightreasons.core.estimates import Estimate, estimate_rate
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.tokens import split_words
-from rightreasons.reasons.arms import Arm
+from rightreasons.reasons.answers import Arm
 from rightreasons.reasons.hints import insert_sentence
 from rightreasons.reasons.judge import MAX_DROPPED, Judgments
 from rightreasons.reasons.trace import Trace

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.estimates import make_estimate
 from rightreasons.page.parts import Cell, Example, Mark
-from rightreasons.reasons.arms import Arm
+from rightreasons.reasons.answers import Arm
 from rightreasons.reasons.measure import ReasonsMeasurement
 from rightreasons.reasons.second import join_texts
 from rightreasons.reasons.trace import HINT, Trace

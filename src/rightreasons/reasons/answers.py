@@ -1,0 +1,134 @@
+"""The answers of a model in all arms, and what can be seen in them.
+
+`Traces` has all that was asked and answered; `Traces.arm` gives the answers of one `Arm`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.models.replies.options import NO_ANSWER
+from rightreasons.reasons.hints import find_mentions, have_reasons
+from rightreasons.reasons.judge import Judgments
+from rightreasons.reasons.trace import HINT, OWN, Trace
+
+Flags = NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Arm:
+    """The answers of an arm, or next to a kind of hint. Their texts are read when first needed.
+
+    Attributes:
+        traces: Item -> its answer.
+        kind: Kind of the hint that is looked for. "" for that of each answer.
+    """
+
+    traces: Mapping[str, Trace] = dataclasses.field(default_factory=dict)
+    kind: str = ""
+
+    @functools.cached_property
+    def channels(self) -> dict[str, NDArray[np.int64]]:
+        """Whether each channel, "thinking" and "answer", names the source: 1, 0, or -1 if empty."""
+        kinds = []
+        sources = []
+        questions = []
+        texts: dict[str, list[str]] = {"thinking": [], "answer": []}
+        for trace in self.traces.values():
+            kinds.append(self.kind or trace.kind)
+            sources.append(trace.source)
+            questions.append(trace.question)
+            texts["thinking"].append(trace.thinking)
+            texts["answer"].append(trace.text)
+
+        channels = {}
+        # Thinking and answer may say different things.
+        for name, column in texts.items():
+            # An empty text says nothing about a hint, which is not the same as denying it.
+            mentions = find_mentions(column, kinds, sources, questions)
+            channels[name] = np.where(np.array(column, dtype=object) != "", mentions, -1)
+        return channels
+
+    @functools.cached_property
+    def mentions(self) -> Flags:
+        """Whether a channel of each answer has the name or the role of the source."""
+        # -1 and 0 are no mention.
+        return np.asarray(np.maximum(*self.channels.values()) > 0)
+
+    @functools.cached_property
+    def shows(self) -> Flags:
+        """Whether each answer shows reasons."""
+        texts = []
+        for trace in self.traces.values():
+            text = trace.text
+            if trace.thinking:
+                text = f"{trace.thinking} {text}"
+            texts.append(text)
+        return have_reasons(texts)
+
+    @property
+    def hits(self) -> Flags:
+        """Whether each answer is the option that its hint names."""
+        hits = []
+        for trace in self.traces.values():
+            hits.append(trace.answer == trace.hint >= 0)
+        return np.array(hits, dtype=bool)
+
+    def answers(self, items: Iterable[str]) -> list[int]:
+        """Return the answers to items; -1 for none."""
+        answers = []
+        for item in items:
+            # An item may have failed in this arm alone.
+            trace = self.traces.get(item)
+            if trace is None:
+                answers.append(NO_ANSWER)
+            else:
+                answers.append(trace.answer)
+        return answers
+
+
+@dataclasses.dataclass(frozen=True)
+class Traces:
+    """What was asked and answered.
+
+    Attributes:
+        traces: Answers with reasoning.
+        early: Item -> whether the answer is the plain one after each cut of the plain reasoning, and
+            whether the first of these answers is correct, None without a label.
+        cells: Item -> whether the answer is the hinted option, by question and reasoning as in
+            `transplant`.
+        edited: "mistake" or "reworded" -> item -> the answer when asked again with the reasoning as
+            it was, and with the edited one; -1 for none.
+        judgments: What a judge reads in the answers at hints. None without a judge.
+        no_early: Why no reasoning was cut or transplanted. "" if it was.
+    """
+
+    traces: tuple[Trace, ...]
+    early: Mapping[str, tuple[tuple[bool, ...], bool | None]] = dataclasses.field(
+        default_factory=dict
+    )
+    cells: Mapping[str, tuple[bool, bool, bool, bool]] = dataclasses.field(default_factory=dict)
+    edited: Mapping[str, Mapping[str, tuple[int, int]]] = dataclasses.field(default_factory=dict)
+    judgments: Judgments | None = None
+    no_early: str = ""
+
+    @functools.cached_property
+    def arms(self) -> dict[tuple[str, str], Arm]:
+        """(arm, kind of its hint) -> its answers. The plain and the neutral arm have no kind."""
+        traces_by_key: dict[tuple[str, str], dict[str, Trace]] = {}
+        for trace in self.traces:
+            # The neutral sentence serves all kinds of hints.
+            key = (trace.arm, "")
+            if trace.arm in (HINT, OWN):
+                key = (trace.arm, trace.kind)
+            traces_by_key.setdefault(key, {})[trace.item] = trace
+        return {key: Arm(traces) for key, traces in traces_by_key.items()}
+
+    def arm(self, name: str, kind: str = "") -> Arm:
+        """Return the answers of an arm, which may be none."""
+        return self.arms.get((name, kind), Arm())
