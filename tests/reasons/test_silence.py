@@ -213,6 +213,14 @@ def test_the_page_states_the_share_that_would_have_been_noticed():
     assert f"had {100 * share:.1f}% of them acknowledged the hint" in summary.replace(" %", "%")
 
 
+def test_a_dispute_without_power_claims_none():
+    m = measure(1)
+    evidence = dataclasses.replace(m.lead.evidence, noticed_share=None)
+    lead = dataclasses.replace(m.lead, evidence=evidence, status="disputed")
+    disputed = dataclasses.replace(m, hints={"colleague": lead})
+    assert "would have been noticed" not in REASONS.answer(disputed).verdict.summary
+
+
 def test_a_sentence_is_put_into_the_middle():
     assert insert_sentence("", "So.") == "So."
     assert insert_sentence("One. Two.", "So.") == "One. So. Two."
