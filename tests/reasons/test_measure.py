@@ -15,6 +15,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers
 from rightreasons.models.replies.repair import SecondReader
+from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.measure import measure_reasons
@@ -472,9 +473,15 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         assert done.code == 0, done.err
         # The plan is at most: what is equal, such as reasons that are cut and those that are given, is asked once.
         n_own = 0 if judged else n_judgments
-        # The plan has sent three more, whose bill tells the length of the prompts.
-        assert 24 * (each - 2) <= number(fake) - (trials[0] - 3) - n_own <= 24 * each
-        assert n_judgments * judged <= number(other) - trials[1] <= (n_judgments + 48) * judged
+        # The plan has sent prompts, too, whose bill tells the length of the prompts.
+        assert (
+            24 * (each - 2) <= number(fake) - (trials[0] - N_SAMPLED_PROMPTS) - n_own <= 24 * each
+        )
+        assert (
+            n_judgments * judged
+            <= number(other) - (trials[1] - N_SAMPLED_PROMPTS)
+            <= (n_judgments + 48) * judged
+        )
         compared = run(capsys, "compare", tmp_path / "report", tmp_path / "report")
         assert compared.code in (0, 1, 2)
 
