@@ -479,7 +479,7 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         )
         assert (
             n_judgments * judged
-            <= number(other) - (trials[1] - N_SAMPLED_PROMPTS)
+            <= number(other) - (trials[1] - N_SAMPLED_PROMPTS * judged)
             <= (n_judgments + 48) * judged
         )
         compared = run(capsys, "compare", tmp_path / "report", tmp_path / "report")
