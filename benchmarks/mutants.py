@@ -126,6 +126,7 @@ MIRRORS = {
     "models/protocol.py": ("models/test_local.py", "models/test_prompted.py"),
     "page/parts.py": ("report/test_render.py",),
     "page/plots.py": ("report/test_render.py",),
+    "page/formats.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
     "page/prose.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
     "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),
     "report/answering.py": ("report/test_runner.py", "ways/test_ways.py"),

@@ -229,7 +229,7 @@ def row(name: str) -> str:
     sys.path.append(str(GALLERY.parents[1] / "spaces" / "leaderboard"))
     from audit_rows import leaderboard
 
-    from rightreasons.page.prose import written
+    from rightreasons.page.formats import written
     from rightreasons.report.schema import read_audit
 
     found = [

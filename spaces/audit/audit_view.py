@@ -16,8 +16,8 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.page.formats import written
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import written
 from rightreasons.report.figures import sort_answers
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit

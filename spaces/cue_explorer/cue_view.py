@@ -19,7 +19,7 @@ from rightreasons.cues.options import CuesOptions
 from rightreasons.cues.question import draw_productivity
 from rightreasons.cues.statistics import CueStatistics
 from rightreasons.io.tables import open_multiple_choice
-from rightreasons.page.prose import percent
+from rightreasons.page.formats import percent
 from rightreasons.widget.pages import (
     by_name,
     check_upload,

@@ -11,7 +11,7 @@ from typing import Any
 
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind, check_one_of
-from rightreasons.page.prose import TONES, short_name
+from rightreasons.page.formats import TONES, short_name
 from rightreasons.report.figures import AuditFigure, audit_figures
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit

@@ -11,7 +11,7 @@ from typing import Any
 from audit_rows import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.prose import written
+from rightreasons.page.formats import written
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
 from rightreasons.widget.pages import by_name, check_upload, verdict

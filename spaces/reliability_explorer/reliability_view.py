@@ -27,8 +27,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_scores
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
+from rightreasons.page.formats import p_value, percent
 from rightreasons.page.plots import reliability_diagram
-from rightreasons.page.prose import p_value, percent
 from rightreasons.widget.pages import (
     FILTER,
     between,

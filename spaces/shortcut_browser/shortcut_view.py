@@ -15,8 +15,8 @@ from rightreasons.core.decisions import MARGINS, decide
 from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.planted import LABELS
+from rightreasons.page.formats import percent
 from rightreasons.page.plots import Curve, curves
-from rightreasons.page.prose import percent
 from rightreasons.shortcuts.detector import Shortcuts, find_shortcuts
 from rightreasons.shortcuts.plots import draw_confidence_bins
 from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import run
+from rightreasons.page.advice import ask
 from rightreasons.page.parts import Column
-from rightreasons.page.prose import Prose, ask
+from rightreasons.page.prose import Prose
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 

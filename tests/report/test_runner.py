@@ -20,7 +20,7 @@ from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
 from rightreasons.models.loading import load_classifier
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.report.comparison import compare
 from rightreasons.report.questions import available_questions, load_sections
 from rightreasons.report.runner import audit

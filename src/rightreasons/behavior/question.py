@@ -32,8 +32,9 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.suites import TEST_TYPES
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.page import parts as p
+from rightreasons.page.formats import not_scored_told, percent, short_name
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import not_scored_told, percent, prose, short_name
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 
 RIBEIRO = "Ribeiro et al. 2020"

@@ -14,7 +14,8 @@ from typing import Any
 from rightreasons.behavior.cases import JudgedCase, JudgedExample
 from rightreasons.behavior.measure import SuiteAnswers
 from rightreasons.core.suites import EXPECTATIONS
-from rightreasons.page.prose import Prose, percent
+from rightreasons.page.formats import percent
+from rightreasons.page.prose import Prose
 
 TYPES = {
     "MFT": ("minimum functionality", "the correct answer is known"),

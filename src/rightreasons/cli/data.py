@@ -338,7 +338,7 @@ def gaps(
     hand_over(comparison)
     _show_gaps(comparison, f"{dataset}, {split_name}")
     if page is not None:
-        from rightreasons.page.prose import short_name
+        from rightreasons.page.formats import short_name
         from rightreasons.repairs.loops import judge_balancing
 
         name = f"{short_name(dataset)}, {split_name}"

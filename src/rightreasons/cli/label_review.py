@@ -103,7 +103,7 @@ def read(
 
 def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> None:
     """Judge reviewed labels by the controls, write the page, and print it."""
-    from rightreasons.page.prose import short_name
+    from rightreasons.page.formats import short_name
     from rightreasons.repairs.loops import judge_labels
     from rightreasons.report.schema import read_audit
 
@@ -118,7 +118,7 @@ def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> No
 
 
 def _write_share(estimate: Estimate | None) -> str:
-    from rightreasons.page.prose import NONE, written
+    from rightreasons.page.formats import NONE, written
 
     # A kind of labels that nobody reviewed has no share.
     if estimate is None:

@@ -194,7 +194,7 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
 
 
 def _print_resolution(dataset: str, resolution: Resolution) -> None:
-    from rightreasons.page.prose import NONE
+    from rightreasons.page.formats import NONE
 
     sizes = ", ".join(f"{name} {size:,}" for name, size in resolution.splits.items())
     typer.secho(f"{dataset}: {resolution.kind.replace('_', ' ')} ({sizes})", bold=True)

@@ -118,7 +118,7 @@ def cues(
     from rightreasons.cli.data import open_items
     from rightreasons.cues.measure import ChoiceItems, measure_cues
     from rightreasons.cues.question import CUE_TABLE, CUES
-    from rightreasons.page.prose import level_percent
+    from rightreasons.page.formats import level_percent
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     # Cues of the training data are those that a model may have learned.

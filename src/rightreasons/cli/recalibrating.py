@@ -124,7 +124,7 @@ def _show_page(
     warning: str,
 ) -> None:
     """Judge a recalibration by the items of FILE, write the page, and print it."""
-    from rightreasons.page.prose import short_name
+    from rightreasons.page.formats import short_name
     from rightreasons.repairs.loops import judge_recalibration
     from rightreasons.report.schema import read_audit
 
@@ -239,14 +239,14 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
 
 
 def _write_figure(value: float | None) -> str:
-    from rightreasons.page.prose import NONE
+    from rightreasons.page.formats import NONE
 
     return NONE if value is None else f"{value:.4f}"
 
 
 def _write_change(report: RecalibrationReport, name: str) -> tuple[str, str]:
     """Return the change of a figure with its interval, and the p-value; "" if it is not tested."""
-    from rightreasons.page.prose import p_value
+    from rightreasons.page.formats import p_value
 
     test = report.tests.get(name)
     if test is None:

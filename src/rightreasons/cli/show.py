@@ -124,7 +124,7 @@ def show_section(title: str, answer: SectionResult) -> None:
 
 def show_table(table: Table) -> None:
     """Print a table of a page."""
-    from rightreasons.page.prose import aligned, cell
+    from rightreasons.page.formats import aligned, cell
 
     rows = [[column.name for column in table.columns]]
     for values in table.rows:
@@ -145,7 +145,7 @@ def print_rows(
         indent: Spaces before each row.
         texts: Indices of the columns that are aligned to the left; the others are to the right.
     """
-    from rightreasons.page.prose import aligned
+    from rightreasons.page.formats import aligned
 
     for line in aligned(list(rows), texts):
         typer.echo((indent + line).rstrip())
@@ -198,7 +198,7 @@ def show_scores(collected: CollectedScores, averages: Sequence[AverageScore] = (
 def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
     """Return the rows of the table of scores, the names of the columns first."""
     from rightreasons.behavior.generalization import SETTINGS
-    from rightreasons.page.prose import number
+    from rightreasons.page.formats import number
 
     columns = ("configuration", "method", "seed", "i.i.d.", *SETTINGS, "average", "i.i.d. F1")
     rows: list[tuple[str, ...]] = [columns]
@@ -243,7 +243,7 @@ def _show_doubts(collected: CollectedScores) -> None:
 
 def show_averages(averages: Sequence[AverageScore]) -> None:
     """Print the mean G of each configuration and method over seeds, and its difference from IID."""
-    from rightreasons.page.prose import p_equals
+    from rightreasons.page.formats import p_equals
 
     for row in averages:
         typer.echo(

@@ -20,9 +20,10 @@ from rightreasons.difficulty.contrast_sets import (
     measure_contrast_sets,
 )
 from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.page.formats import percent
 from rightreasons.page.parts import Example, ItemFigure
 from rightreasons.page.plots import Drawing, dot_rows
-from rightreasons.page.prose import percent, prose
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule
 
 MIN_SETS = 20

@@ -35,9 +35,10 @@ from rightreasons.difficulty.ranking import PairedDifficulty, paired_difficulty
 from rightreasons.difficulty.scope import explain_missing_fisher
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.models.running import bars_about
+from rightreasons.page.formats import decimal, percent
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.plots import Curve, Drawing, curves
-from rightreasons.page.prose import decimal, percent, prose
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy as np
 import vl_convert
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.prose import level_percent, percent, written
+from rightreasons.page.formats import level_percent, percent, written
 
 _STYLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, FigureText
 from rightreasons.page import parts as p
-from rightreasons.page.prose import Prose, action, level_percent
+from rightreasons.page.formats import level_percent
+from rightreasons.page.prose import Prose, action
 
 if TYPE_CHECKING:
     from rightreasons.page.plots import Drawing

@@ -22,7 +22,7 @@ from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.orders import orders_in_words
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.page.prose import not_scored_told
+from rightreasons.page.formats import not_scored_told
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     WITHOUT_QUESTION,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.store import digest_value
+from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Cell
-from rightreasons.page.prose import prose, short_name
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.probes.corrections import PriorCorrection
 from rightreasons.repairs.acceptance import (

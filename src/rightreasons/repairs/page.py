@@ -11,8 +11,9 @@ import numpy as np
 import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
+from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Cell, Example
-from rightreasons.page.prose import prose, short_name
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.acceptance import MIN_ITEMS, list_condition_rows, make_flag, write_proof
 from rightreasons.repairs.edits import UNCHANGED

@@ -35,8 +35,8 @@ from rightreasons.models.replies.gates import (
     MAX_UNREAD_FOR_VERDICT,
     compute_dependence,
 )
+from rightreasons.page.formats import p_equals, percent
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
-from rightreasons.page.prose import p_equals, percent
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

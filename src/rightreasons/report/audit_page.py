@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.audited.context import AuditContext
+from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Column, ItemFigure, Table
-from rightreasons.page.prose import short_name
 from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.items.listing import collect_items
 from rightreasons.report.items.values import get_items_path

@@ -11,7 +11,7 @@ from rightreasons.behavior.measure import SuiteAnswers
 from rightreasons.behavior.options import LearningSource
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import page_folder

@@ -19,7 +19,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm
 from rightreasons.page import parts as p
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import (

@@ -9,7 +9,7 @@ from typing import Any
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.prose import badness, written
+from rightreasons.page.formats import badness, written
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import check_audit
 

@@ -13,7 +13,7 @@ from rightreasons.core.errors import OptionTypeError, make_unknown_name_error
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_kind, check_one_of
-from rightreasons.page.prose import TONES
+from rightreasons.page.formats import TONES
 from rightreasons.report.figures import ENDS, AuditFigure, audit_figures, shorten_path
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit

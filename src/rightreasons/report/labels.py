@@ -29,7 +29,7 @@ from rightreasons.io.predictions import each_score
 from rightreasons.io.reading import as_table, described
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.figures import AuditFigure, sort_answers
 from rightreasons.report.outcomes import Outcome

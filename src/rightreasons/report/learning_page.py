@@ -16,8 +16,8 @@ from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import Plan
 from rightreasons.core.estimates import Estimate
 from rightreasons.page import parts as p
+from rightreasons.page.formats import short_name
 from rightreasons.page.plots import Drawing, dot_rows
-from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Plot, Question, Rule, Table
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE, Page, sentences, write_page

@@ -28,7 +28,7 @@ from rightreasons.core.json_files import parse_json
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import softmax
 from rightreasons.models.scorers import as_named_scorer
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE
 from rightreasons.report.schema import AUDIT_FILE, list_class_names, read_audit

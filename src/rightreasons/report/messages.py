@@ -9,7 +9,7 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.label_names import BY_NUMBER, describe_unlabeled
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.prose import not_scored_told
+from rightreasons.page.formats import not_scored_told
 from rightreasons.report.answers import AnswerFigures, failed_of
 
 if TYPE_CHECKING:

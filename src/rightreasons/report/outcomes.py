@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from rightreasons.core.results import Result
+from rightreasons.page.formats import badness
 from rightreasons.page.parts import (
     Action,
     Example,
@@ -20,7 +21,6 @@ from rightreasons.page.parts import (
     Plot,
     SectionResult,
 )
-from rightreasons.page.prose import badness
 
 LIGHTS = {
     "bad": "Problem",

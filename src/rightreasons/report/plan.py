@@ -24,7 +24,7 @@ from rightreasons.models.protocol import Answers, Engine, Generation, Likelihood
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS, estimate_cost, make_keys
 from rightreasons.models.servers.usage import Usage
-from rightreasons.page.prose import aligned
+from rightreasons.page.formats import aligned
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

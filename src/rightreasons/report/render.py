@@ -26,8 +26,9 @@ import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
+from rightreasons.page.formats import cell, level_percent, number, written
 from rightreasons.page.parts import Amount, Example, Headline, Mark, Plot, Table
-from rightreasons.page.prose import Prose, cell, level_percent, number, written
+from rightreasons.page.prose import Prose
 from rightreasons.report.items.changes import select_changes
 from rightreasons.report.items.listing import PageItems, shorten
 from rightreasons.report.items.script_data import to_script_data

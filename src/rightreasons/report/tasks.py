@@ -22,7 +22,7 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.io.log_forms import is_joined_file
 from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.comparison import COMPARISON_FILE
 from rightreasons.report.outcomes import Outcome

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.prose import short_name, written
+from rightreasons.page.formats import short_name, written
 from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rightreasons.audited.examples import list_differences, make_example
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.sentences import join_parts, pluralize
+from rightreasons.page.formats import percent
 from rightreasons.page.parts import Change, Example, Mark
-from rightreasons.page.prose import percent
 from rightreasons.shortcuts.measure import ShortcutMeasurement
 from rightreasons.shortcuts.measurement import ShortcutAnswers
 from rightreasons.shortcuts.protocols import Protocol

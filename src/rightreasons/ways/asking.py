@@ -24,7 +24,7 @@ from rightreasons.models.prompts import Item, instruction, make_items
 from rightreasons.models.replies.gates import MAX_UNREAD_FOR_VERDICT
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
-from rightreasons.page.prose import percent
+from rightreasons.page.formats import percent
 from rightreasons.ways.formats import Way
 from rightreasons.ways.spread import Flips, compare_flips, prompt_sensitivity
 

@@ -28,7 +28,7 @@ from rightreasons.models.replies.gates import (
     compute_dependence,
 )
 from rightreasons.models.replies.options import NO_ANSWER
-from rightreasons.page.prose import percent
+from rightreasons.page.formats import percent
 from rightreasons.ways import WaysOptions
 from rightreasons.ways.asking import Asking
 from rightreasons.ways.formats import Way, draw_ways

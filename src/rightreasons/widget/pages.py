@@ -30,7 +30,7 @@ from rightreasons.core.limits import (
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_at_most, check_count
 from rightreasons.io.reading import data_type, unpacked
-from rightreasons.page.prose import NONE
+from rightreasons.page.formats import NONE
 
 MAX_TABLE_ROWS = 200
 """Maximum number of rows that `table` writes; below them it says how many more there are."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import check_file, write_bytes
 from rightreasons.core.validation import check_kind
-from rightreasons.page.prose import short_name
+from rightreasons.page.formats import short_name
 from rightreasons.report.figures import AuditFigure, audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.schema import read_audit

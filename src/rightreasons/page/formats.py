@@ -1,0 +1,275 @@
+"""How figures, names and tables are written for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path, PureWindowsPath
+
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.sentences import pluralize
+from rightreasons.page.parts import Amount, Cell, Column
+
+PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest", "data")
+"""Names of folders that do not distinguish one model, or one data set, from another."""
+
+TONES = ("bad", "warn", "neutral", "good")
+"""Tones of a verdict, the worst first."""
+
+NONE = "–"
+"""What stands for a figure that is undefined or missing."""
+
+
+def badness(tone: str, size: float | None) -> tuple[int, float]:
+    """Return a key that sorts the answers of an audit, the worst first.
+
+    The tone comes first, then the share that the finding is about. An answer without a size judges
+    nothing and comes last: a model without a fault is not introduced by its most fragile items.
+
+    Example:
+        >>> answers = [("neutral", None), ("good", 0.0), ("bad", 0.1), ("bad", 0.4)]
+        >>> sorted(answers, key=lambda answer: badness(*answer))
+        [('bad', 0.4), ('bad', 0.1), ('good', 0.0), ('neutral', None)]
+    """
+    if size is None:
+        return len(TONES), 0.0
+    return TONES.index(tone), -size
+
+
+def capitalized(words: str) -> str:
+    """Return words with a capital first letter; unlike in `str.capitalize`, the others stay.
+
+    Example:
+        >>> capitalized("the DIR tests"), capitalized("")
+        ('The DIR tests', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
+def decimal(value: float) -> str:
+    """Write a figure with three decimals, or with more if it would read as zero.
+
+    Example:
+        >>> decimal(0.8349), decimal(0.00012), decimal(-0.0), decimal(-0.25)
+        ('0.835', '0.00012', '0.000', '−0.250')
+    """
+    # Smaller values are rounding errors of 0.
+    if 1e-12 < abs(value) < 0.0005:
+        text = _write_small(value, is_tiny=abs(value) < 1e-4)
+    else:
+        # Adding 0 removes the sign of a negative 0.
+        text = f"{round(value, 3) + 0.0:.3f}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def percent(value: float) -> str:
+    """Write a fraction in percent with one decimal, or with more if it would read as zero.
+
+    Example:
+        >>> percent(0.8349), percent(0.00012), percent(-4e-17), percent(-0.25)
+        ('83.5%', '0.012%', '0.0%', '−25.0%')
+    """
+    # Smaller values are rounding errors of 0.
+    if 1e-9 < abs(value) < 0.0005:
+        text = _write_small(100 * value, is_tiny=abs(value) < 1e-6)
+    else:
+        text = f"{round(100 * value, 1) + 0.0:.1f}"
+    return f"{text}%".replace("-", "\N{MINUS SIGN}")
+
+
+def _write_small(value: float, *, is_tiny: bool) -> str:
+    """Write a value with two significant digits, or with a power of ten if it is tiny."""
+    if is_tiny:
+        return f"{value:.0e}"
+    return f"{value:.2g}"
+
+
+def number(value: float | None, unit: str = "fraction") -> str:
+    """Write a figure of a unit; a dash if there is none.
+
+    Example:
+        >>> number(0.5), number(0.25, "nats"), number(1200, "count"), number(None)
+        ('50.0%', '0.250', '1,200', '–')
+    """
+    if value is None:
+        return NONE
+    if unit == "count":
+        return f"{value:,.0f}"
+    if unit == "fraction":
+        return percent(value)
+    return decimal(value)
+
+
+def written(estimate: Estimate, unit: str = "fraction") -> str:
+    """Write a figure with its interval.
+
+    Example:
+        >>> written(Estimate(0.5, 0.4, 0.6)), written(Estimate(0.25, 0.1, 0.4), "nats")
+        ('50.0% [40.0, 60.0]', '0.250 [0.100, 0.400]')
+        >>> written(Estimate(None))
+        '–'
+    """
+    text = number(estimate.value, unit)
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return text
+    # The unit stands once, with the figure.
+    low = number(estimate.low, unit).removesuffix("%")
+    high = number(estimate.high, unit).removesuffix("%")
+    return f"{text} [{low}, {high}]"
+
+
+def p_value(value: float) -> str:
+    """Write a p-value.
+
+    Example:
+        >>> p_value(0.0421), p_value(0.0000003)
+        ('0.042', '< 0.001')
+    """
+    if value < 0.001:
+        return "< 0.001"
+    return f"{value:.3f}"
+
+
+def p_equals(value: float) -> str:
+    """Write a p-value as it continues "p".
+
+    Example:
+        >>> p_equals(0.0421), p_equals(0.0)
+        ('= 0.042', '< 0.001')
+    """
+    text = p_value(value)
+    if text.startswith("<"):
+        return text
+    return f"= {text}"
+
+
+def cell(value: Cell, column: Column) -> str:
+    """Write a cell of a table.
+
+    Example:
+        >>> share, count = Column("rate", "Rate", "share"), Column("n", "Items", "count")
+        >>> cell(Estimate(0.5, 0.4, 0.6), share), cell(0.5, share)
+        ('50.0% [40.0, 60.0]', '50.0%')
+        >>> cell(1200, count), cell(None, count)
+        ('1,200', '–')
+    """
+    unit = {"share": "fraction", "count": "count"}.get(column.kind, "ratio")
+    if value is None:
+        return NONE
+    if isinstance(value, Amount):
+        return written(value.estimate, value.unit)
+    if isinstance(value, Estimate):
+        return written(value, unit)
+    # A column of numbers may have a word in the place of one.
+    if column.kind == "text" or isinstance(value, str):
+        return str(value)
+    if column.kind == "p_value":
+        return p_value(value)
+    return number(value, unit)
+
+
+def aligned(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
+    """Write rows of texts as lines with columns.
+
+    Args:
+        rows: The rows.
+        texts: Columns that are aligned to the left; figures are aligned to the right.
+
+    Example:
+        >>> aligned([("model", "correct"), ("a", "5%")])
+        ['model  correct', 'a           5%']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for position, (text, width) in enumerate(zip(row, widths, strict=True)):
+            padded = text.ljust(width) if position in texts else text.rjust(width)
+            cells.append(padded)
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def level_percent(level: float) -> str:
+    """Write a confidence level.
+
+    Example:
+        >>> level_percent(0.95), level_percent(0.999)
+        ('95%', '99.9%')
+    """
+    return f"{100 * level:g}%"
+
+
+def short_name(model: str) -> str:
+    """Shorten the path of a model or of data to what distinguishes it from others.
+
+    The path may be one of another machine. A hub id stays whole.
+
+    Example:
+        >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone")
+        ('google-bert/bert-base-uncased', 'tone')
+        >>> short_name("/a/b/best")
+        'b/best'
+    """
+    path: Path | PureWindowsPath = Path(model)
+    if not path.is_absolute() and PureWindowsPath(model).is_absolute():
+        path = PureWindowsPath(model)
+    if isinstance(path, Path) and path.exists():
+        path = path.resolve()
+    elif not path.is_absolute():
+        return model
+    # Many folders have such a name, so that the one above is needed.
+    if path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint"):
+        return "/".join(path.parts[-2:])
+    return path.name
+
+
+def first_of(n_shown: int, n_all: int, noun: str, order: str) -> str:
+    """Return how many of some things are shown, as the beginning of a note.
+
+    Args:
+        n_shown: Number of things that are shown.
+        n_all: Number of all.
+        noun: What each of them is.
+        order: Which of them come first.
+
+    Example:
+        >>> first_of(5, 12, "wrong prediction", "most confident")
+        '5 of 12 wrong predictions, the most confident first'
+        >>> first_of(3, 3, "wrong prediction", "most confident")
+        'All 3 wrong predictions, the most confident first'
+        >>> first_of(1, 1, "wrong prediction", "most confident")
+        'The only wrong prediction'
+    """
+    if n_all == 1:
+        return f"The only {noun}"
+    share = f"{n_shown:,} of"
+    if n_shown == n_all:
+        share = "All"
+    return f"{share} {pluralize(n_all, noun)}, the {order} first"
+
+
+def not_scored_told(
+    noun: str, n_scored: int, left_out: Sequence[tuple[str, str]], n_max: int = 3
+) -> tuple[str, ...]:
+    """Return one sentence about the items that the model could not score; none if it scored all.
+
+    Args:
+        noun: What an item is.
+        n_scored: Number of items with scores.
+        left_out: (id, reason) of the others.
+        n_max: Maximum number of items that are named.
+
+    Example:
+        >>> not_scored_told("item", 9, [("7", "it is NaN.")])
+        ('The model could not score 1 of 10 items (7: it is NaN).',)
+        >>> not_scored_told("item", 9, [])
+        ()
+    """
+    if not left_out:
+        return ()
+    reasons = [f"{item_id}: {reason.rstrip('.')}" for item_id, reason in left_out[:n_max]]
+    n_more = len(left_out) - len(reasons)
+    if n_more:
+        reasons.append(f"and {n_more:,} more")
+    n_items = pluralize(n_scored + len(left_out), noun)
+    return (f"The model could not score {len(left_out):,} of {n_items} ({'; '.join(reasons)}).",)
