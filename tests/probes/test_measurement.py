@@ -45,7 +45,10 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
     found = tables(np.repeat(right, copies), groups)
     hits = None if steady is None else (np.arange(steady[1]) < steady[0], None)
     decided = decisions(found, picked, steady=hits, resampling=RESAMPLING)
-    reading, context = found.reading(picked, RESAMPLING), SimpleNamespace(resampling=RESAMPLING)
+    reading, context = (
+        found.reading(picked, RESAMPLING),
+        SimpleNamespace(resampling=RESAMPLING, logged_arms=None),
+    )
     return ProbesMeasurement(context, found, picked, decided, reading, steady=hits)
 
 

@@ -79,6 +79,19 @@ class GivenAnswers:
         # A column is a list of any values, which numpy cannot index.
         return [values[row] for row in self.rows.tolist()]
 
+    def measure_texts(self, name: str) -> NDArray[np.int64]:
+        """Return the N lengths of a column of texts, in characters; none if there is no such column."""
+        import pyarrow.compute as pc
+
+        from rightreasons.io.columns import arrow_of
+
+        if name not in self.split.data.column_names:
+            return np.zeros(0, dtype=np.int64)
+        # Measured in place: a million items have no text of Python each.
+        lengths = pc.utf8_length(arrow_of(self.split.data, name))
+        numbers = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
+        return numbers[self.rows]
+
 
 def collect_answers(context: AuditContext) -> GivenAnswers | None:
     """Return the answers to the primary split; None if no label is known, or no answer."""

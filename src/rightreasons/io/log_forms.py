@@ -68,7 +68,9 @@ def find_form(content: object) -> Form | None:
 
 def _has_path(content: Row, path: str) -> bool:
     *parents, name = path.split(".")
-    parent = get_inner(content, *parents)
+    # A number is a position in a list.
+    steps = [int(step) if step.isdecimal() else step for step in parents]
+    parent = get_inner(content, *steps)
     # A sample may lack a value, but not its name.
     return isinstance(parent, Mapping) and name in parent
 

@@ -51,7 +51,7 @@ def find_prediction_roles(
         options: Options that name columns.
 
     Example:
-        >>> columns = {"正解": ["良", "悪", "良", "悪"] * 4, "予測": ["良", "悪", "良", "良"] * 4}
+        >>> columns = {"正解": ["良", "悪", "良", "悪"] * 25, "予測": ["良", "悪", "良", "良"] * 25}
         >>> roles = find_prediction_roles(columns, "eval.csv", PredictionOptions())
         >>> roles.labels, roles.answers
         (['正解'], ['予測'])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightreasons.audited.answer_tables import (
     AnswerEpochs,
@@ -410,16 +411,18 @@ def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
     for name in _ANSWERS:
         texts = answers.column(name)
         if texts is not None:
-            columns |= _group_by_length("length of the answer", texts)
+            lengths = np.array([len(str(text)) for text in texts])
+            columns |= _group_by_length("length of the answer", lengths)
             break
-    questions = answers.column("prompt") or answers.column("text") or []
-    return columns | _group_by_length("length of the question", questions)
+    lengths = answers.measure_texts("prompt")
+    if len(lengths) == 0:
+        lengths = answers.measure_texts("text")
+    return columns | _group_by_length("length of the question", lengths)
 
 
-def _group_by_length(kind: str, texts: Sequence[Any]) -> dict[str, list[Any]]:
+def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
     """Return the thirds of texts by length; {} if there are too few lengths."""
-    lengths = np.array([len(str(text)) for text in texts])
-    if len(set(lengths.tolist())) <= 3:
+    if len(np.unique(lengths)) <= 3:
         return {}
     ends = np.quantile(lengths, [1 / 3, 2 / 3])
     names = np.array(["short", "middle", "long"])
