@@ -68,8 +68,13 @@ def find_form(content: object) -> Form | None:
 
 def _has_path(content: Row, path: str) -> bool:
     *parents, name = path.split(".")
-    # A number is a position in a list.
-    steps = [int(step) if step.isdecimal() else step for step in parents]
+    steps: list[str | int] = []
+    for step in parents:
+        # A number is a position in a list.
+        if step.isdecimal():
+            steps.append(int(step))
+        else:
+            steps.append(step)
     parent = get_inner(content, *steps)
     # A sample may lack a value, but not its name.
     return isinstance(parent, Mapping) and name in parent

@@ -414,6 +414,7 @@ def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
             lengths = np.array([len(str(text)) for text in texts])
             columns |= _group_by_length("length of the answer", lengths)
             break
+    # Items with choices have a prompt, and others a text.
     lengths = answers.measure_texts("prompt")
     if len(lengths) == 0:
         lengths = answers.measure_texts("text")
@@ -422,6 +423,7 @@ def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
 
 def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
     """Return the thirds of texts by length; {} if there are too few lengths."""
+    # Thirds of a few lengths would be the lengths themselves.
     if len(np.unique(lengths)) <= 3:
         return {}
     ends = np.quantile(lengths, [1 / 3, 2 / 3])
