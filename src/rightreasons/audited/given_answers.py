@@ -76,8 +76,11 @@ class GivenAnswers:
         values = self.split.column(name)
         if values is None:
             return None
+        # Usually all rows count. The rows as a list would be an object of Python for each.
+        if len(self.rows) == len(values):
+            return values
         # A column is a list of any values, which numpy cannot index.
-        return [values[row] for row in self.rows.tolist()]
+        return [values[row] for row in self.rows]
 
     def measure_texts(self, name: str) -> NDArray[np.int64]:
         """Return the N lengths of a column of texts, in characters; none if there is no such column."""
