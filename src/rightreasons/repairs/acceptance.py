@@ -1,13 +1,13 @@
 """What the pages of all corrections share: the conditions under which one is accepted, and how a page is written.
 
-`Criterion` is a condition. `list_condition_rows` and `make_flag` show them, and `write_proof` writes the page with the
-audit.json that `gate` reads.
+`Criterion` is a condition. `make_decision_figure` and `make_condition_part` show the decision and its conditions, and
+`write_proof` writes the page with the audit.json that `gate` reads.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_files, format_json, write_text
 from rightreasons.page.parts import Cell
+from rightreasons.page.question import Figure, Part, Table
 from rightreasons.report.render import PAGE, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, signed
 
@@ -94,9 +95,48 @@ def list_condition_rows(
         yield names[criterion.name], criterion.value, criterion.bound, result
 
 
-def make_flag(is_accepted: bool | None) -> Estimate:
-    """Return 1 for an accepted correction and 0 for another one, as `gate` compares numbers."""
-    return Estimate(float(bool(is_accepted)))
+def make_decision_figure(key: str, decide: Callable[[Any], bool | None], source: str) -> Figure:
+    """Return the figure of a decision: 1 for an accepted correction and 0 for another one.
+
+    Args:
+        key: Key of the figure.
+        decide: Function of a measurement that returns whether the correction is accepted.
+        source: Source of the acceptance rule.
+    """
+
+    def estimate(m: Any) -> Estimate:
+        return Estimate(float(bool(decide(m))))
+
+    # A number, because `gate` compares numbers.
+    return Figure(
+        key,
+        estimate,
+        source,
+        unit="count",
+        better="higher",
+        no_interval="It is a decision by several conditions.",
+    )
+
+
+def make_condition_part(
+    key: str,
+    list_criteria: Callable[[Any], Sequence[Criterion]],
+    names: Mapping[str, str],
+    figures: tuple[str, ...],
+) -> Part:
+    """Return the part of a page that lists the conditions of the acceptance rule.
+
+    Args:
+        key: Key of the part, and of its table, in the prose.
+        list_criteria: Function of a measurement that returns its conditions.
+        names: Name of a condition in audit.json -> its name for readers.
+        figures: Keys of the figures of the part.
+    """
+
+    def list_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+        return list_condition_rows(list_criteria(m), names)
+
+    return Part(key, (Table(key, list_rows, "This package"),), figures=figures)
 
 
 def write_proof(folder: Path, page: Page, record: Mapping[str, Any]) -> Path:

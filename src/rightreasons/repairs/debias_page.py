@@ -13,8 +13,8 @@ from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.probes.corrections import PriorCorrection
 from rightreasons.repairs.acceptance import (
     get_failed_name,
-    list_condition_rows,
-    make_flag,
+    make_condition_part,
+    make_decision_figure,
     write_proof,
 )
 from rightreasons.repairs.debias_result import DebiasResult
@@ -92,14 +92,7 @@ DEBIAS = Question(
         METHOD_NAMES=METHOD_NAMES,
     ),
     figures=(
-        Figure(
-            "recommended",
-            lambda m: make_flag(m.recommended),
-            SOURCE,
-            unit="count",
-            better="higher",
-            no_interval="It is a decision by several conditions.",
-        ),
+        make_decision_figure("recommended", lambda m: m.recommended, SOURCE),
         Figure("kept", lambda m: m.after.kept, SOURCE, better="lower"),
         Figure("kept_before", lambda m: m.before.kept, SOURCE, better="lower"),
         Figure("accuracy", lambda m: m.after.accuracy, SOURCE, better="higher"),
@@ -113,16 +106,8 @@ DEBIAS = Question(
     ),
     parts=(
         Part("compared", (Table("comparison", list_comparison, SOURCE),)),
-        Part(
-            "conditions",
-            (
-                Table(
-                    "conditions",
-                    lambda m: list_condition_rows(m.criteria, CRITERION_NAMES),
-                    "This package",
-                ),
-            ),
-            figures=("recommended",),
+        make_condition_part(
+            "conditions", lambda m: m.criteria, CRITERION_NAMES, figures=("recommended",)
         ),
         Part("methods", (Table("methods", list_methods, "Zheng et al. 2024; Zhao et al. 2021"),)),
     ),

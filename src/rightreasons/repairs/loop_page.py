@@ -20,8 +20,8 @@ from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.acceptance import (
     get_failed_name,
-    list_condition_rows,
-    make_flag,
+    make_condition_part,
+    make_decision_figure,
     write_proof,
 )
 from rightreasons.repairs.loops import Loop, LoopKind
@@ -87,14 +87,7 @@ def make_question(kind: LoopKind) -> Question:
         title=TITLES[kind],
         prose=prose(__file__, get_failed_name=get_failed_name, CONDITION_NAMES=CONDITION_NAMES),
         figures=(
-            Figure(
-                "accepted",
-                lambda m: make_flag(m.accepted),
-                SOURCE,
-                unit="count",
-                better="higher",
-                no_interval="It is a decision by several conditions.",
-            ),
+            make_decision_figure("accepted", lambda m: m.accepted, SOURCE),
             # Those of the first figure, whatever the kind.
             Figure("corrected", lambda m: m.main.corrected, SOURCE),
             Figure("original", lambda m: m.main.original, SOURCE),
@@ -108,16 +101,8 @@ def make_question(kind: LoopKind) -> Question:
         ),
         parts=(
             Part("changes", (Table("changes", list_changes, SOURCE),)),
-            Part(
-                "conditions",
-                (
-                    Table(
-                        "conditions",
-                        lambda m: list_condition_rows(m.criteria, CONDITION_NAMES),
-                        SOURCE,
-                    ),
-                ),
-                figures=("accepted",),
+            make_condition_part(
+                "conditions", lambda m: m.criteria, CONDITION_NAMES, figures=("accepted",)
             ),
         ),
         leads=(

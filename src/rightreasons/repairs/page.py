@@ -15,7 +15,12 @@ from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Cell, Example
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
-from rightreasons.repairs.acceptance import MIN_ITEMS, list_condition_rows, make_flag, write_proof
+from rightreasons.repairs.acceptance import (
+    MIN_ITEMS,
+    make_condition_part,
+    make_decision_figure,
+    write_proof,
+)
 from rightreasons.repairs.edits import UNCHANGED
 from rightreasons.repairs.result import RepairResult
 from rightreasons.repairs.verification import Verification
@@ -197,14 +202,7 @@ REPAIR = Question(
         MIN_ITEMS=MIN_ITEMS,
     ),
     figures=(
-        Figure(
-            "repaired",
-            lambda m: make_flag(m.repaired),
-            SOURCE,
-            unit="count",
-            better="higher",
-            no_interval="It is a decision by several conditions.",
-        ),
+        make_decision_figure("repaired", lambda m: m.repaired, SOURCE),
         Figure("decided", lambda m: verified(m).after.decided, SOURCE, better="lower"),
         Figure("decided_before", lambda m: verified(m).before.decided, SOURCE, better="lower"),
         Figure("accuracy", lambda m: verified(m).after.unchanged, SOURCE, better="higher"),
@@ -221,15 +219,10 @@ REPAIR = Question(
             "compared",
             (Table("accuracies", list_accuracies, SOURCE), Table("shares", list_shares, SOURCE)),
         ),
-        Part(
+        make_condition_part(
             "criteria",
-            (
-                Table(
-                    "criteria",
-                    lambda m: list_condition_rows(verified(m).criteria, CRITERION_NAMES),
-                    "This package",
-                ),
-            ),
+            lambda m: verified(m).criteria,
+            CRITERION_NAMES,
             figures=("repaired", "accuracy"),
         ),
         Part("items", (Table("swaps", list_swaps, "Counted"),)),
