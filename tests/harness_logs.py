@@ -20,8 +20,8 @@ def task_in(folder):
     return next(path for path in sorted(folder.iterdir()) if path.name.startswith("rightreasons_"))
 
 
-def ask_lm_eval(model, declared, folder):
-    """Ask a task, from its folder as its first lines say, and return its samples file."""
+def ask_lm_eval(model, declared, folder, **options):
+    """Ask a task, from its folder as its first lines say; return its results and the file of its samples."""
     import lm_eval
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
@@ -34,12 +34,14 @@ def ask_lm_eval(model, declared, folder):
             task_manager=manager,
             bootstrap_iters=0,
             log_samples=True,
+            **options,
         )
     tracker = EvaluationTracker(output_path=str(folder / "logs"))
     tracker.general_config_tracker.model_name_sanitized = "model"
-    tracker.date_id = "2026"
+    tracker.date_id = "2026-01-01T00-00-00.0"
     tracker.save_results_samples(declared.stem, found["samples"][declared.stem])
-    return str(next((folder / "logs").rglob("samples_*.jsonl")))
+    samples = next((folder / "logs").rglob("samples_*.jsonl"))
+    return found["results"][declared.stem], str(samples)
 
 
 def ask_inspect(model, declared, folder, **how):

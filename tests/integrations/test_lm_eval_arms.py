@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import run
-from harness_logs import inside
+from harness_logs import ask_lm_eval
 from rightreasons.cli.probed_tasks import write_probed_tasks
 from rightreasons.report.runner import audit
 from scripted_choices import SINGLE_MODELS, Scripted, always_first, make_items, score_choices
@@ -49,27 +49,11 @@ def make_model(score):
 
 def ask(model, declared, folder, **options):
     """Ask a task from its folder; return the metrics and the file of its samples."""
-    from lm_eval.loggers import EvaluationTracker
-    from lm_eval.tasks import TaskManager
-
-    with inside(declared.parent):
-        manager = TaskManager(include_path=".", include_defaults=False)
-        found = lm_eval.simple_evaluate(
-            model=model,
-            tasks=[declared.stem],
-            task_manager=manager,
-            bootstrap_iters=0,
-            log_samples=True,
-            **options,
-        )
-    tracker = EvaluationTracker(output_path=str(folder / "logs"))
-    tracker.general_config_tracker.model_name_sanitized = "model"
-    tracker.date_id = "2026-01-01T00-00-00.0"
-    tracker.save_results_samples(declared.stem, found["samples"][declared.stem])
+    results, samples = ask_lm_eval(model, declared, folder, **options)
     metrics = {}
-    for name, value in found["results"][declared.stem].items():
+    for name, value in results.items():
         metrics[name.removesuffix(",none")] = value
-    return metrics, str(next((folder / "logs").rglob("samples_*.jsonl")))
+    return metrics, samples
 
 
 @pytest.mark.parametrize("model", SINGLE_MODELS, ids=lambda model: model.__name__)

@@ -92,7 +92,8 @@ def test_a_task_of_lm_eval_has_all_arms(questions, tmp_path, capsys):
         tmp_path / "task",
     )
     assert done.code == 0, done.err
-    silent(ask_lm_eval(Scripted(), task_in(tmp_path / "task"), tmp_path))
+    _, samples = ask_lm_eval(Scripted(), task_in(tmp_path / "task"), tmp_path)
+    silent(samples)
 
 
 def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path, monkeypatch):
