@@ -7,6 +7,7 @@ Scores are computed in `rightreasons.audited.scoring`, examples of items are mad
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -223,7 +224,7 @@ class AuditContext:
             return f"choice {label + 1}"
         return self._class_words.get(label, self.label_names[label])
 
-    @property
+    @functools.cached_property
     def _class_words(self) -> dict[int, str]:
         """Class -> its name in the data, where the model only numbers its classes; {} otherwise."""
         split = self.primary
