@@ -1,10 +1,10 @@
 """Every p-value and interval is simulated, and holds in a short run of the bench."""
 
+import collections.abc
 import dataclasses
 import importlib
 import inspect
 import pkgutil
-import re
 import sys
 import types
 import typing
@@ -14,8 +14,7 @@ import datasets
 import numpy as np
 import pytest
 
-import rightreasons.training
-from rightreasons.core import intervals
+from rightreasons.core import bootstrap, classification, estimates, intervals, significance
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.intervals import Interval
 from rightreasons.report import comparison, tasks
@@ -31,11 +30,16 @@ from benchmarks.validity.scenario import Scenario, simulate  # noqa: E402
 SIMULATIONS = 25
 
 
+def is_result(kind):
+    """Return whether a type holds computed figures; those of `page` only show what others computed."""
+    return dataclasses.is_dataclass(kind) and not kind.__module__.startswith("rightreasons.page.")
+
+
 def figures(kind, seen=()):
     """Yield the p-values and intervals that a type holds, by the names of the fields that lead to them."""
     if kind in (Interval, Estimate):
         yield ""
-    elif dataclasses.is_dataclass(kind) and kind not in seen:
+    elif is_result(kind) and kind not in seen:
         hints = hints_of(kind)
         for field in dataclasses.fields(kind):
             if "p_value" in field.name:
@@ -83,53 +87,97 @@ def returned(function):
     )
 
 
-QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
-KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
-MEASURES = re.compile(
-    r"\.(measure(_\w+)?|elicit|contrast|substitutions|judges|picks|learning\..*)$"
+PACKAGES = (
+    "calibration",
+    "shortcuts",
+    "cues",
+    "probes",
+    "difficulty",
+    "behavior",
+    "reasons",
+    "ways",
+    "repairs",
+    "audited",
+    "training",
 )
-"""Files that join kernels with a model or data."""
+KERNELS = [importlib.import_module(f"rightreasons.{name}") for name in PACKAGES]
+COMMON = [bootstrap, classification, estimates, intervals, significance, comparison, tasks]
+"""Modules beside the packages that compute a p-value or an interval."""
 
 
-PUBLIC = {
-    (name, figure)
-    for package in KERNELS
-    for name in package.__all__
-    if inspect.isfunction(function := getattr(package, name))
-    if function.__module__.endswith(".judges") or not MEASURES.search(function.__module__)
-    for figure in returned(function)
-}
+def qualified_name(function):
+    """Return the name of a function with that of its package, for a name that two packages have."""
+    package = function.__module__.split(".")[1]
+    return f"{package}.{function.__name__}"
+
+
+def list_public_functions():
+    """Yield each public function of the packages with its package."""
+    for package in KERNELS:
+        for name in getattr(package, "__all__", ()):
+            if inspect.isfunction(getattr(package, name)):
+                yield package, name
+
+
+def list_public_figures():
+    """Yield the p-values and intervals of the public functions, but for those that hand them on."""
+    for package, name in list_public_functions():
+        function = getattr(package, name)
+        if name not in HANDED_ON and qualified_name(function) not in HANDED_ON:
+            for figure in returned(function):
+                yield name, figure
+
+
+PUBLIC = set(list_public_figures())
 
 
 def named_functions(module):
-    """Yield the functions, and the methods of the classes, that are defined in a module and have public names."""
+    """Yield the functions, and the methods of the classes, that are defined in a module and have public names.
+
+    Each comes with the class that it belongs to; None for a function of the module.
+    """
     for name, value in vars(module).items():
         if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
             continue
         if inspect.isfunction(value):
-            yield name, value
+            yield name, value, None
         elif inspect.isclass(value):
             for method, function in vars(value).items():
                 if inspect.isfunction(function) and not method.startswith("_"):
-                    yield f"{name}.{method}", function
+                    yield f"{name}.{method}", function, value
 
 
-def above():
-    """Return the functions above `analysis`, and those of its common tests, that give a p-value or an interval."""
-    modules = [intervals, comparison, tasks]
-    for package in (*KERNELS, rightreasons.training):
-        found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-        modules += [
-            importlib.import_module(one.name)
-            for one in found
-            if not one.ispkg and (MEASURES.search(one.name) or ".training." in one.name)
-        ]
-    return {
-        name
-        for module in modules
-        for name, function in named_functions(module)
-        if returned(function)
-    }
+def shows_a_figure(function, owner):
+    """Return whether a function gets a figure that was computed before, so that it only shows it."""
+    annotations = dict(function.__annotations__)
+    # Rows of a page come one by one.
+    if typing.get_origin(hints_of(function).get("return")) is collections.abc.Iterator:
+        return True
+    annotations.pop("return", None)
+    if owner is not None and set(figures(owner)):
+        return True
+    names = types.SimpleNamespace(__annotations__=annotations, __module__=function.__module__)
+    return any(set(figures(kind)) for kind in hints_of(names).values())
+
+
+def list_computing_functions():
+    """Return the functions of the package that compute a p-value or an interval, and those that may only show one."""
+    modules = list(COMMON)
+    for package in KERNELS:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.ispkg:
+                modules.append(importlib.import_module(module.name))
+    computing = set()
+    showing = set()
+    for module in modules:
+        for name, function, owner in named_functions(module):
+            if not returned(function):
+                continue
+            if shows_a_figure(function, owner):
+                showing.add(name)
+            else:
+                computing.add(name)
+    return computing, showing
 
 
 @pytest.fixture(scope="module")
@@ -163,11 +211,15 @@ def test_none_is_missing():
     assert EXEMPT.keys() <= PUBLIC
 
 
-def test_what_is_above_analysis_is_simulated_or_hands_on_what_is():
-    simulated, found = {one.function for one in SCENARIOS}, above()
-    assert len(found) > 40
-    assert found - simulated - HANDED_ON.keys() == set()
-    assert HANDED_ON.keys() <= found
+def test_every_function_that_computes_a_figure_is_simulated_or_hands_on_what_is():
+    simulated = {scenario.function for scenario in SCENARIOS}
+    computing, showing = list_computing_functions()
+    assert len(computing) > 60
+    assert computing - simulated - HANDED_ON.keys() == set()
+    qualified = {
+        qualified_name(getattr(package, name)) for package, name in list_public_functions()
+    }
+    assert HANDED_ON.keys() <= computing | showing | qualified
     assert {name for names in HANDED_ON.values() for name in names} <= simulated | HANDED_ON.keys()
 
 

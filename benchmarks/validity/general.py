@@ -321,7 +321,11 @@ SCENARIOS = (
         )
         for n, p in product((3, 20, 200), (None, 0.02, 0.2, 0.5))
     ),
-    Scenario("share", "30 items, rate uniform in [0, 1]", only(shares(30, None), interval="share")),
+    Scenario(
+        "estimate_share",
+        "30 items, rate uniform in [0, 1]",
+        only(shares(30, None), interval="share"),
+    ),
     *(
         Scenario(name, f"{kind} clusters, {how}", only(clustered(kind, c), **{"": figure}))
         for name, figure, kind, (how, c) in (
@@ -329,7 +333,7 @@ SCENARIOS = (
                 ("cluster_wilson", "", kind, how)
                 for kind, how in product(CLUSTERS, (("much alike", 1.0), ("little alike", 20.0)))
             ),
-            ("rate", "rate", "20 unequal", ("much alike", 1.0)),
+            ("estimate_rate", "rate", "20 unequal", ("much alike", 1.0)),
         )
     ),
     *(
@@ -349,7 +353,7 @@ SCENARIOS = (
     ),
     *(
         Scenario(
-            "bounded_mean",
+            "bounded_mean_interval",
             f"{n} values, {values}{', one to nine copies' if c > 1 else ''}",
             bounded(values, n, c),
         )
@@ -365,7 +369,7 @@ SCENARIOS = (
         for values, n, c in product(SKEWS, (8, 25, 60, 200), (1, 5))
         if c == 1 or n == 60
     ),
-    Scenario("mean", "60 values in [0, 1]", sample_means),
+    Scenario("estimate_mean", "60 values in [0, 1]", sample_means),
     Scenario("bootstrap", "median of 61 normal values", medians),
     Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
     Scenario("jackknife", "variance of 60 normal values", deviations),
@@ -385,7 +389,7 @@ SCENARIOS = (
     ),
     *(
         Scenario(
-            "paired_means",
+            "compare_paired_means",
             f"{n} values, {values}{_COPIES[c]}",
             paired(values, n, c),
             conservative=True,
@@ -394,7 +398,7 @@ SCENARIOS = (
     ),
     *(
         Scenario(
-            "paired_means",
+            "compare_paired_means",
             f"{n} values without bounds, {values}",
             paired_losses(values, n),
             conservative=True,

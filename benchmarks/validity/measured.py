@@ -272,26 +272,68 @@ SCENARIOS = (
 )
 
 HANDED_ON = {
+    # Answers of a question, collected from its kernels.
+    "measure": (
+        "measure_behavior",
+        "measure_calibration",
+        "measure_confidence",
+        "measure_cues",
+        "measure_contrast_sets",
+        "measure_eigenvalues",
+        "measure_option_order",
+        "measure_probes",
+        "measure_reasons",
+        "measure_shortcuts",
+        "measure_swaps",
+        "measure_ways",
+    ),
+    # Behavior.
     **dict.fromkeys(
         (
             "Classes.pass_rates",
             "Spans.pass_rates",
+            "compute_pass_rates",
             "measure_behavior",
-            "measure_reading",
+            "behavior.measure_reading",
             "score_stored",
         ),
         ("pass_rates",),
     ),
-    "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
-    "measure_judges": ("judge_bias",),
     "collect_scores": ("mcnemar", "compare_generalization"),
-    "measure_confidence": ("compare_confidence", "measure_figures", "share"),
+    "compare_averages": ("compare_average_generalization",),
+    # Calibration.
+    **dict.fromkeys(
+        ("ece", "compute_calibration", "make_calibration_result", "make_error_interval"),
+        ("calibration_error",),
+    ),
+    "JudgedItems.compute_error": ("calibration_error",),
+    "JudgedItems.get_null_model": ("consistency",),
+    **dict.fromkeys(("compare_ece", "compare_auroc"), ("compare_confidence",)),
+    "measure_calibration": (
+        "measure_figures",
+        "calibration_error",
+        "consistency",
+        "estimate_share",
+    ),
+    "measure_confidence": ("compare_confidence", "measure_figures", "estimate_share"),
+    "measure_elicited": ("measure_confidence",),
+    "measure_votes": ("human_calibration",),
+    # Shortcuts.
+    "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
+    "summarize_shortcuts": ("shortcut_reliance",),
     "training_heads": ("lmi",),
-    "CueFigures.telling": ("cue_statistics",),
-    "measure_cues": ("cue_statistics", "easy_hard_gap", "share"),
-    "measure_contrast_sets": ("contrast_consistency", "share"),
+    **dict.fromkeys(
+        ("Experiment.measure", "Experiment.measure_fixed", "fixed_share", "paired_share_interval"),
+        ("deciding_share",),
+    ),
+    "measure_swaps": ("deciding_share", "estimate_share", "bounded_mean_interval"),
+    # Cues.
+    "measure_cues": ("cue_statistics", "easy_hard_gap", "estimate_share"),
+    # Probes.
     "ProbeTables.reading": ("measure_reading",),
     "ProbeTables.paralysis": ("choice_paralysis",),
+    "measure_judges": ("judge_bias",),
+    "measure_judged_accuracy": ("correct_judged_accuracy",),
     "measure_probes": (
         "prior_bias",
         "measure_reading",
@@ -299,16 +341,63 @@ HANDED_ON = {
         "choices_only",
         "wilson",
     ),
-    "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
-    "Figure.fill_definition": ("measure_figures",),
-    "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
-    "compare": ("paired_test", "measure_figures", "paired_means", "bounded_mean", "holm"),
-    **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),
-    "estimate_of": ("share", "mean"),
-    "beyond": ("share", "mean", "cluster_wilson"),
-    "interval_of_groups": ("bootstrap",),
-    "rate_interval": ("share",),
-    "measure_swaps": ("share", "bounded_mean"),
-    **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),
+    "measure_option_order": (
+        "wilson",
+        "position_bias",
+        "pride_prior_intervals",
+        "bounded_mean_interval",
+    ),
+    # Difficulty.
+    "measure_rank_correlation": ("accuracy_by_difficulty", "flip_rates"),
+    "WordFlips.measure_rates": ("flip_rates",),
+    "measure_eigenvalues": ("compare_revisions", "DifficultyMeasurement.median"),
+    "compare_revisions": ("paired_difficulty",),
+    # Reasons.
+    **dict.fromkeys(("acknowledgment", "phi_cct", "paired_difference"), ("silent_sway",)),
+    "gather_evidence": ("compare_texts", "estimate_rate"),
+    "measure_reasons": (
+        "silent_sway",
+        "early_answers",
+        "transplant",
+        "compare_texts",
+        "estimate_rate",
+    ),
+    # Prompt formats.
+    **dict.fromkeys(("Asking.estimate_accuracy",), ("estimate_rate",)),
+    "Asking.measure_flips": ("compare_flips",),
+    "Asking.measure_posix": ("estimate_mean",),
+    "measure_ways": ("format_spread", "compare_flips", "estimate_rate", "estimate_mean"),
+    # Answers of a log.
+    **dict.fromkeys(("measure_epochs", "measure_positions"), ("estimate_mean", "estimate_rate")),
+    # Repairs.
+    **dict.fromkeys(
+        ("Answers.measure_decided", "Answers.summarize", "ReportedAnswers.summarize"),
+        ("estimate_rate", "estimate_share"),
+    ),
+    "find_remaining": ("deciding_share",),
+    "verify": ("mcnemar", "Answers.summarize"),
+    **dict.fromkeys(("repair", "repair_demo"), ("verify", "find_remaining")),
+    "measure_effect": ("measure_reading", "compare_paired_means"),
+    **dict.fromkeys(("debias", "measure_debiasing"), ("measure_effect",)),
+    "judge_recalibration": ("recalibration_report",),
+    "judge_balancing": ("compare_gaps", "easy_hard_gap"),
+    "judge_learning": ("collect_scores",),
+    "judge_labels": ("measure_review",),
+    # Comparisons and tables of several audits.
+    "compare": (
+        "paired_test",
+        "measure_figures",
+        "compare_paired_means",
+        "bounded_mean_interval",
+        "holm",
+    ),
+    "models_by_tasks": ("estimate_rate",),
+    # Common tests.
+    "make_rate_interval": ("estimate_share", "estimate_rate"),
+    **dict.fromkeys(
+        ("make_quantile_interval", "make_bca_interval", "make_group_interval"), ("bootstrap",)
+    ),
+    "bootstrap_checked_mean": ("bootstrap_mean",),
+    "make_bounded_mean_interval": ("bounded_mean_interval",),
 }
-"""Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""
+"""Function that computes no figure of its own -> the functions whose p-values and intervals it hands on unchanged."""

@@ -6,10 +6,16 @@ import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.behavior.generalization import compare_generalization
+from rightreasons.behavior.generalization import (
+    GeneralizationPair,
+    compare_average_generalization,
+    compare_generalization,
+    find_negative_transfer,
+)
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.recalibration import recalibration_report
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.classification import compute_macro_f1
 from rightreasons.core.suites import SuiteTable
@@ -17,7 +23,9 @@ from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
+from rightreasons.difficulty.by_difficulty import accuracy_by_difficulty, flip_rates
 from rightreasons.difficulty.contrast import contrast_consistency
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.ranking import paired_difficulty
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
@@ -72,6 +80,61 @@ def _votes(rng: np.random.Generator, n_items: int):
 def _population() -> dict[str, float]:
     result = human_calibration(*_votes(np.random.default_rng(1), 40_000), resampling=few(0))
     return {name: getattr(result, name) for name in ("dist_ce", "ent_ce", "rank_cs")}
+
+
+def recalibrated(factor: float, *, is_tested: bool = False):
+    """Logits of two classes, recalibrated by a temperature from a large split; the factor is the model's own error.
+
+    The labels of the fitting split are those of logits divided by 1.83 where the change is tested: the temperature is
+    then as much too high as the model's own is too low, so that the calibration error does not change.
+    """
+    fit_factor = 1.83 if is_tested else 1.0
+
+    def draw_split(rng: np.random.Generator, n_items: int, label_factor: float):
+        logits = rng.normal(0, 1.5, size=(n_items, 2))
+        gaps = (logits[:, 1] - logits[:, 0]) / label_factor
+        labels = (rng.random(n_items) < 1 / (1 + np.exp(-gaps))).astype(int)
+        return logits / factor, labels
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        fit = draw_split(rng, 2000 if is_tested else 200, fit_factor)
+        report = recalibration_report(
+            *fit, *draw_split(rng, 200, 1.0), method="temperature", resampling=few(seed)
+        )
+        if is_tested:
+            test = report.tests["ece"]
+            return {"tests.p_value": test.p_value, "tests.interval": ends(test.interval, 0.0)}
+        # The change by the temperature that was fitted, over the law of the items.
+        temperature = report.recalibrator.parameters["temperature"][0]
+        truth = _losses(temperature * factor) - _losses(factor)
+        outcome: dict[str, float | tuple[float, float, float] | None] = {}
+        for key, change in zip(("accuracy", "ece", "brier", "nll"), truth, strict=True):
+            name = "tests.interval" if key == "ece" else f"tests.interval {key}"
+            outcome[name] = ends(report.tests[key].interval, float(change))
+        return outcome
+
+    return draw
+
+
+_GAPS = np.linspace(-12, 12, 4001)
+_WEIGHTS = np.exp(-(_GAPS**2) / 9)
+_WEIGHTS /= _WEIGHTS.sum()
+
+
+def _losses(temperature: float) -> np.ndarray:
+    """Return accuracy, calibration error, Brier score and log loss of logits at a temperature; 1 is calibrated.
+
+    The difference of two normal logits of deviation 1.5 has a variance of 4.5.
+    """
+    truth = 1 / (1 + np.exp(-_GAPS))
+    predicted = 1 / (1 + np.exp(-_GAPS / temperature))
+    confidence = np.maximum(predicted, 1 - predicted)
+    accuracy = np.where(predicted > 0.5, truth, 1 - truth)
+    brier = 2 * (truth * (1 - predicted) ** 2 + (1 - truth) * predicted**2)
+    nll = -truth * np.log(predicted) - (1 - truth) * np.log1p(-predicted)
+    # A temperature moves all confidences to the same side, so that the error is that of the mean.
+    figures = (accuracy, np.abs(confidence - accuracy), brier, nll)
+    return np.array([float(_WEIGHTS @ figure) for figure in figures])
 
 
 # ----------------------------------------------------------------------------------------------------------- shortcuts
@@ -378,6 +441,63 @@ def contrasts(rng: np.random.Generator, seed: int) -> Outcome:
     }
 
 
+def contrast_table(rng: np.random.Generator, seed: int) -> Outcome:
+    """Sets of two to four items, all right in half of the sets, and each right in 0.6 in the others."""
+    sizes = rng.integers(2, 5, size=60)
+    sets = np.repeat(np.arange(60), sizes)
+    rates = rng.choice([0.6, 1.0], size=60)
+    right = rng.random(len(sets)) < rates[sets]
+    is_original = np.r_[True, sets[1:] != sets[:-1]]
+    items = ContrastItems(np.arange(len(sets)), sets.astype(str), is_original)
+    measured = measure_contrast_sets(items, right.astype(int), np.ones(len(sets), int))
+    consistency = float(np.mean([(0.6**n + 1) / 2 for n in (2, 3, 4)]))
+    return {
+        "figures": ends(measured.figures["contrast_followed"], consistency / 0.8),
+        "result.original_interval": ends(measured.result.original_interval, 0.8),
+        "result.contrast_interval": ends(measured.result.contrast_interval, 0.8),
+        "result.interval": ends(measured.result.interval, consistency),
+    }
+
+
+def right_by_difficulty(slope: float):
+    """Accuracy that falls by a slope from the easiest to the hardest of 120 items."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        difficulty = rng.random(120)
+        rates = 0.75 + slope * (0.5 - difficulty)
+        right = rng.random(120) < rates
+        result = accuracy_by_difficulty(
+            difficulty, right.astype(int), np.ones(120, int), n_groups=4
+        )
+        group = result.groups[0]
+        truth = float(rates[difficulty <= group.highest].mean())
+        outcome: dict[str, float | tuple[float, float, float] | None] = {
+            "groups.interval": ends(group.interval, truth)
+        }
+        if slope == 0:
+            outcome["correlation.p_value"] = result.correlation.p_value
+        return outcome
+
+    return draw
+
+
+def flips(concentration: float):
+    """One to six attempts on each of 60 items, of which each has a rate of its own, whatever its difficulty."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        rates = rng.beta(0.3 * concentration, 0.7 * concentration, size=60)
+        items = np.repeat(np.arange(60), rng.integers(1, 7, size=60))
+        flipped = rng.random(len(items)) < rates[items]
+        result = flip_rates(flipped, items, rng.lognormal(size=60), n_groups=3)
+        return {
+            "interval": ends(result.interval, 0.3),
+            "groups.interval": ends(result.groups[1].interval, 0.3),
+            "correlation.p_value": result.correlation.p_value,
+        }
+
+    return draw
+
+
 def recalls(n_items: int, rates: tuple[float, ...]):
     rate = np.array(rates)
 
@@ -451,6 +571,41 @@ def generalization(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": test.p_value}
 
 
+def average_generalization(rng: np.random.Generator, seed: int) -> Outcome:
+    """Two methods alike on two tasks, by three seeds each, whose models are right on much the same items."""
+    pairs = []
+    for task, n_items in (("one", 80), ("two", 50)):
+        levels = [rng.beta(4, 2, n_items), rng.beta(2, 2, 12), rng.beta(2, 1, 30)]
+        # An item is right or wrong for a method, whichever the seed; the seed changes one in five.
+        methods = [[rng.random(len(level)) < level for _ in range(2)] for level in levels]
+        for _ in range(3):
+            groups = []
+            for level, outcomes in zip(levels, methods, strict=True):
+                groups.append(
+                    tuple(
+                        np.where(
+                            rng.random(len(level)) < 0.2, rng.random(len(level)) < level, outcome
+                        )
+                        for outcome in outcomes
+                    )
+                )
+            pairs.append(GeneralizationPair(groups[0], groups[1:], task))
+    test = compare_average_generalization(pairs, n_permutations=199, seed=seed)
+    return {"p_value": test.p_value}
+
+
+def transfer(rng: np.random.Generator, seed: int) -> Outcome:
+    """Models that are alike on each of five functionalities; the smallest corrected p-value of a loss."""
+    standard = {}
+    held_out = {}
+    for name, rate in (("a", 0.5), ("b", 0.7), ("c", 0.9), ("d", 0.4), ("e", 0.6)):
+        levels = rng.beta(4 * rate, 4 * (1 - rate), size=40)
+        standard[name] = (rng.random(40) < levels).astype(float)
+        held_out[name] = (rng.random(40) < levels).astype(float)
+    losses = find_negative_transfer(standard, held_out, confidence_level=0.001)
+    return {"p_value": min((loss.p_value for loss in losses), default=1.0)}
+
+
 _PEOPLE = _population()
 _OWN = np.array([0.5, 0.3, 0.2]) * np.random.default_rng(3).gamma(3.0, size=(400_000, 3))
 _FIRST_SHARE = float((_OWN[:, 0] / _OWN.sum(axis=1)).mean())
@@ -470,6 +625,18 @@ SCENARIOS = (
     Scenario("consistency", "a calibrated model, 150 items", calibrated, conservative=True),
     Scenario("human_calibration", "150 items of three classes, 20 votes each", people),
     Scenario(
+        "recalibration_report",
+        "a model that is too sure, a temperature from 200 items, 200 others",
+        recalibrated(0.5),
+    ),
+    Scenario(
+        "recalibration_report",
+        "a temperature that errs as much to the other side, 200 items",
+        recalibrated(0.5, is_tested=True),
+        conservative=True,
+        slow=True,
+    ),
+    Scenario(
         "lmi", "a word in three of ten of 120 texts, once to five times, labels at random", tokens
     ),
     Scenario(
@@ -480,25 +647,25 @@ SCENARIOS = (
     ),
     Scenario("shortcut_reliance", "90 predictions, cued more often where wrong", cued),
     Scenario(
-        "macro_f1_interval",
+        "compute_macro_f1",
         "three classes alike, 150 items",
         macro_f1((1 / 3,) * 3, (0.7,) * 3, 150),
     ),
     Scenario(
-        "macro_f1_interval",
+        "compute_macro_f1",
         "six classes, one of 0.01, 200 items",
         macro_f1((0.01, 0.19, 0.2, 0.2, 0.2, 0.2), (0.8,) * 6, 200),
     ),
     Scenario(
-        "macro_f1_interval",
+        "compute_macro_f1",
         "two classes, one of 0.01, 200 items",
         macro_f1((0.01, 0.99), (0.5, 0.98), 200),
     ),
     Scenario(
-        "macro_f1_interval", "twenty classes, 200 items", macro_f1((0.05,) * 20, (0.6,) * 20, 200)
+        "compute_macro_f1", "twenty classes, 200 items", macro_f1((0.05,) * 20, (0.6,) * 20, 200)
     ),
     Scenario(
-        "macro_f1_interval",
+        "compute_macro_f1",
         "two classes, seldom wrong, 50 items",
         macro_f1((0.5, 0.5), (0.99,) * 2, 50),
     ),
@@ -636,6 +803,17 @@ SCENARIOS = (
     ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
+    Scenario("measure_contrast_sets", "60 sets of two to four items", contrast_table),
+    Scenario(
+        "accuracy_by_difficulty",
+        "120 items, right whatever the difficulty",
+        right_by_difficulty(0.0),
+    ),
+    Scenario(
+        "accuracy_by_difficulty", "120 items, hard ones right less often", right_by_difficulty(0.4)
+    ),
+    Scenario("flip_rates", "60 items of one to six attempts, little alike", flips(20.0)),
+    Scenario("flip_rates", "60 items of one to six attempts, much alike", flips(1.0)),
     Scenario("pass_rates", "one functionality of 12 cases, rate uniform in [0, 1]", functionality),
     Scenario(
         "pass_rates",
@@ -649,6 +827,18 @@ SCENARIOS = (
     ),
     Scenario("pass_rates", "every case passes", suite((1, 3, 20), (1.0, 1.0, 1.0))),
     Scenario("compare_generalization", "two models alike", generalization, conservative=True),
+    Scenario(
+        "compare_average_generalization",
+        "two methods alike, three seeds of two tasks",
+        average_generalization,
+        conservative=True,
+    ),
+    Scenario(
+        "find_negative_transfer",
+        "five functionalities of 40 cases without any loss",
+        transfer,
+        conservative=True,
+    ),
 )
 
 EXEMPT = {

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.validity import general, language, measured, questions
+from benchmarks.validity import answered, general, language, measured, questions
 
-SCENARIOS = (*general.SCENARIOS, *questions.SCENARIOS, *language.SCENARIOS, *measured.SCENARIOS)
+SCENARIOS = (
+    *general.SCENARIOS,
+    *questions.SCENARIOS,
+    *language.SCENARIOS,
+    *answered.SCENARIOS,
+    *measured.SCENARIOS,
+)
