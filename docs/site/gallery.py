@@ -229,11 +229,11 @@ def row(name: str) -> str:
     sys.path.append(str(GALLERY.parents[1] / "spaces" / "leaderboard"))
     from audit_rows import leaderboard
 
-    from rightreasons.page.formats import written
+    from rightreasons.page.formats import format_estimate
     from rightreasons.report.schema import read_audit
 
     found = [
-        f"{cell.verdict}: {cell.figure.name} {written(cell.figure.estimate, cell.figure.unit)}"
+        f"{cell.verdict}: {cell.figure.name} {format_estimate(cell.figure.estimate, cell.figure.unit)}"
         for cell in leaderboard([read_audit(WORK / name)])[0].cells
         if cell.figure is not None
     ]

@@ -16,7 +16,7 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.page.formats import written
+from rightreasons.page.formats import format_estimate
 from rightreasons.page.plots import Drawing
 from rightreasons.report.figures import sort_answers
 from rightreasons.report.questions import QUESTIONS
@@ -189,7 +189,7 @@ def _section(outcome: Any) -> str:
     entries = [
         (
             headline.name,
-            written(
+            format_estimate(
                 Estimate(headline.estimate.value, headline.estimate.low, headline.estimate.high),
                 headline.unit,
             ),

@@ -11,7 +11,7 @@ from typing import Any
 from audit_rows import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.formats import written
+from rightreasons.page.formats import format_estimate
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
 from rightreasons.widget.pages import by_name, check_upload, verdict
@@ -106,5 +106,5 @@ def _cell(cell: LeaderboardCell) -> str:
     if cell.figure is not None:
         figure = cell.figure
         name = f'<span class="rr-small">{html.escape(figure.name)}</span>'
-        shown = f"<br><b>{written(figure.estimate, figure.unit)}</b> {name}"
+        shown = f"<br><b>{format_estimate(figure.estimate, figure.unit)}</b> {name}"
     return f'<td class="lb-{cell.tone}">{html.escape(cell.verdict)}{shown}</td>'

@@ -16,7 +16,7 @@ from rightreasons.repairs.findings import Findings, NamedFeature, list_features,
 from rightreasons.repairs.plan import PLAN_FILE, make_plan, read_plan
 from rightreasons.repairs.run import TRAIN_FILE
 from rightreasons.repairs.training_set import open_training_set
-from rightreasons.report.schema import signed
+from rightreasons.report.schema import add_digest
 
 pytest.importorskip("sklearn")
 
@@ -276,7 +276,7 @@ def change_report(report, folder, **model):
     shutil.copytree(report, folder)
     audit = json.loads((folder / "audit.json").read_text("utf-8"))
     audit["model"].update(model)
-    (folder / "audit.json").write_text(json.dumps(signed(audit)), "utf-8")
+    (folder / "audit.json").write_text(json.dumps(add_digest(audit)), "utf-8")
     return folder
 
 

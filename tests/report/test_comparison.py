@@ -234,7 +234,7 @@ def with_items(folder, out, values, question="behavior", groups=(), clusters=())
     from rightreasons.core.store import digest_files, write_json, write_text
     from rightreasons.page.parts import ItemFigure
     from rightreasons.report.items.values import format_item_values, get_items_path
-    from rightreasons.report.schema import signed
+    from rightreasons.report.schema import add_digest
 
     shutil.copytree(folder, out)
     record = json.loads((out / "audit.json").read_text("utf-8"))
@@ -261,7 +261,7 @@ def with_items(folder, out, values, question="behavior", groups=(), clusters=())
     write_text(out / get_items_path(question), format_item_values([figure]))
     (out / "audit.json").unlink()
     files = {name: digest for name, digest in digest_files(out).items() if not name.startswith(".")}
-    write_json(out / "audit.json", signed({**record, "files": files}))
+    write_json(out / "audit.json", add_digest({**record, "files": files}))
     return out
 
 

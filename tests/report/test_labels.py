@@ -10,7 +10,7 @@ from rightreasons.calibration.errors import calibration_error
 from rightreasons.io.columns import each_label
 from rightreasons.io.predictions import read_predictions
 from rightreasons.io.reading import as_table
-from rightreasons.report.labels import audit_labels, have_several, label_questions
+from rightreasons.report.labels import audit_labels, has_several_labels, make_label_settings
 from tiny_models import save_tiny_classifier, tiny_texts
 
 NAMES = ("joy", "anger", "fear")
@@ -73,7 +73,7 @@ def test_every_form_of_labels_and_scores_gives_the_same_figures(tmp_path, form):
     file = str(stored(tmp_path, (FORMS | NAMED)[form]))
     names = {"label_names": ",".join(NAMES)} if form in NAMED else {}
     errors = {}
-    for name, asked in label_questions(None, None, {"predictions": file, **names}).items():
+    for name, asked in make_label_settings(None, None, {"predictions": file, **names}).items():
         how = {key: asked[key] for key in ("label_column", "score_columns", "scores")}
         read = read_predictions(file, label_names=asked["label_names"].split(","), **how)
         assert read.label_names == (f"not {name}", name)
@@ -218,9 +218,9 @@ def test_the_column_shows_whether_items_have_several_labels():
     ):
         target = "joy, mild" if "joy, mild" in cells else "joy"
         assert (
-            have_several({"text": ["a"] * len(cells), "label": cells}, {"target": target})
+            has_several_labels({"text": ["a"] * len(cells), "label": cells}, {"target": target})
             is several
         ), cells
-    assert not have_several(
+    assert not has_several_labels(
         {"text": ["a"], "joy": [1]}, {"target": "joy", "label_column": "{{ joy }}"}
     )

@@ -32,7 +32,7 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.suites import TEST_TYPES
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.page import parts as p
-from rightreasons.page.formats import not_scored_told, percent, short_name
+from rightreasons.page.formats import describe_unscored_items, percent, short_name
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
@@ -126,7 +126,7 @@ class BehaviorMeasurement:
         # The pass rates count these examples as failed.
         failures = self.answers.failures
         n_scored = self.n_items - len(failures)
-        return not_scored_told("example", n_scored, tuple(failures.items()))
+        return describe_unscored_items("example", n_scored, tuple(failures.items()))
 
     def get_type_rate(self, test_type: str) -> Estimate | None:
         """Return the mean pass rate of a test type; None if the suite has none of it."""

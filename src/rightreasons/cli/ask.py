@@ -146,7 +146,7 @@ def run_audit(
         open_page: Whether the report is opened in a browser.
     """
     from rightreasons.report.arms import audit_arms
-    from rightreasons.report.labels import ALL, audit_labels, have_several
+    from rightreasons.report.labels import ALL, audit_labels, has_several_labels
     from rightreasons.report.runner import audit
 
     settings = dict[str, Any]()
@@ -165,7 +165,7 @@ def run_audit(
             or several == [ALL]
             or (several and (dataset is None or "predictions" in settings))
         )
-        if apart or (several and have_several(dataset, settings)):
+        if apart or (several and has_several_labels(dataset, settings)):
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
         if settings.get("by") is not None:
@@ -231,8 +231,8 @@ def behavior(
     from rightreasons.models.running import default_batch_size
     from rightreasons.models.scorers import open_engine
     from rightreasons.report.behavior_page import RATES, write_behavior_report
-    from rightreasons.report.plan import plan_of_one
-    from rightreasons.report.schema import page_folder
+    from rightreasons.report.plan import plan_command
+    from rightreasons.report.schema import prepare_page_folder
 
     names = models or []
     if len(names) + (predictions is not None) != 1:
@@ -240,7 +240,7 @@ def behavior(
         raise ValueError(
             f"Expected a model and a suite, or a suite and --predictions, but got {got}."
         )
-    page_folder(out, RATES, "predictions")
+    prepare_page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(
         suite,
@@ -279,7 +279,7 @@ def behavior(
                 resampling=resampling.limit_resamples(2),
                 progress=False,
             )
-            show_plan(plan_of_one(model, prompted_of(scorer), few))
+            show_plan(plan_command(model, prompted_of(scorer), few))
             return
         tested = (measure_reading if is_reading(opened) else measure_behavior)(
             scorer,
@@ -331,7 +331,7 @@ def ways(
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.answering import judge_scores
     from rightreasons.report.folder import OWN, WAYS
-    from rightreasons.report.plan import plan_of_one
+    from rightreasons.report.plan import plan_command
     from rightreasons.ways.measure import measure_ways
     from rightreasons.ways.question import WAYS_ASKED
 
@@ -367,7 +367,7 @@ def ways(
         )
 
     if settings.plan:
-        show_plan(plan_of_one("ways", prompted, count))
+        show_plan(plan_command("ways", prompted, count))
         return
     figures = measure_ways(prompted, split, options=options, resampling=how, out=place, judge=judge)
     show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level))

@@ -118,9 +118,9 @@ def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> No
 
 
 def _write_share(estimate: Estimate | None) -> str:
-    from rightreasons.page.formats import NONE, written
+    from rightreasons.page.formats import NONE, format_estimate
 
     # A kind of labels that nobody reviewed has no share.
     if estimate is None:
         return NONE
-    return written(estimate)
+    return format_estimate(estimate)

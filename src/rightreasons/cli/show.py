@@ -124,7 +124,7 @@ def show_section(title: str, answer: SectionResult) -> None:
 
 def show_table(table: Table) -> None:
     """Print a table of a page."""
-    from rightreasons.page.formats import aligned, cell
+    from rightreasons.page.formats import align_columns, cell
 
     rows = [[column.name for column in table.columns]]
     for values in table.rows:
@@ -132,7 +132,7 @@ def show_table(table: Table) -> None:
     # Texts are aligned to the left, numbers to the right.
     text_columns = [k for k, column in enumerate(table.columns) if column.kind == "text"]
     typer.secho(f"\n{table.title}", bold=True)
-    typer.echo(textwrap.indent("\n".join(aligned(rows, text_columns)), "  "))
+    typer.echo(textwrap.indent("\n".join(align_columns(rows, text_columns)), "  "))
 
 
 def print_rows(
@@ -145,9 +145,9 @@ def print_rows(
         indent: Spaces before each row.
         texts: Indices of the columns that are aligned to the left; the others are to the right.
     """
-    from rightreasons.page.formats import aligned
+    from rightreasons.page.formats import align_columns
 
-    for line in aligned(list(rows), texts):
+    for line in align_columns(list(rows), texts):
         typer.echo((indent + line).rstrip())
 
 

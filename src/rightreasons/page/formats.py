@@ -35,11 +35,11 @@ def badness(tone: str, size: float | None) -> tuple[int, float]:
     return TONES.index(tone), -size
 
 
-def capitalized(words: str) -> str:
+def capitalize_first(words: str) -> str:
     """Return words with a capital first letter; unlike in `str.capitalize`, the others stay.
 
     Example:
-        >>> capitalized("the DIR tests"), capitalized("")
+        >>> capitalize_first("the DIR tests"), capitalize_first("")
         ('The DIR tests', '')
     """
     return words[:1].upper() + words[1:]
@@ -99,13 +99,13 @@ def number(value: float | None, unit: str = "fraction") -> str:
     return decimal(value)
 
 
-def written(estimate: Estimate, unit: str = "fraction") -> str:
+def format_estimate(estimate: Estimate, unit: str = "fraction") -> str:
     """Write a figure with its interval.
 
     Example:
-        >>> written(Estimate(0.5, 0.4, 0.6)), written(Estimate(0.25, 0.1, 0.4), "nats")
+        >>> format_estimate(Estimate(0.5, 0.4, 0.6)), format_estimate(Estimate(0.25, 0.1, 0.4), "nats")
         ('50.0% [40.0, 60.0]', '0.250 [0.100, 0.400]')
-        >>> written(Estimate(None))
+        >>> format_estimate(Estimate(None))
         '–'
     """
     text = number(estimate.value, unit)
@@ -156,9 +156,9 @@ def cell(value: Cell, column: Column) -> str:
     if value is None:
         return NONE
     if isinstance(value, Amount):
-        return written(value.estimate, value.unit)
+        return format_estimate(value.estimate, value.unit)
     if isinstance(value, Estimate):
-        return written(value, unit)
+        return format_estimate(value, unit)
     # A column of numbers may have a word in the place of one.
     if column.kind == "text" or isinstance(value, str):
         return str(value)
@@ -167,7 +167,7 @@ def cell(value: Cell, column: Column) -> str:
     return number(value, unit)
 
 
-def aligned(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
     """Write rows of texts as lines with columns.
 
     Args:
@@ -175,7 +175,7 @@ def aligned(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> lis
         texts: Columns that are aligned to the left; figures are aligned to the right.
 
     Example:
-        >>> aligned([("model", "correct"), ("a", "5%")])
+        >>> align_columns([("model", "correct"), ("a", "5%")])
         ['model  correct', 'a           5%']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -223,7 +223,7 @@ def short_name(model: str) -> str:
     return path.name
 
 
-def first_of(n_shown: int, n_all: int, noun: str, order: str) -> str:
+def describe_selection(n_shown: int, n_all: int, noun: str, order: str) -> str:
     """Return how many of some things are shown, as the beginning of a note.
 
     Args:
@@ -233,11 +233,11 @@ def first_of(n_shown: int, n_all: int, noun: str, order: str) -> str:
         order: Which of them come first.
 
     Example:
-        >>> first_of(5, 12, "wrong prediction", "most confident")
+        >>> describe_selection(5, 12, "wrong prediction", "most confident")
         '5 of 12 wrong predictions, the most confident first'
-        >>> first_of(3, 3, "wrong prediction", "most confident")
+        >>> describe_selection(3, 3, "wrong prediction", "most confident")
         'All 3 wrong predictions, the most confident first'
-        >>> first_of(1, 1, "wrong prediction", "most confident")
+        >>> describe_selection(1, 1, "wrong prediction", "most confident")
         'The only wrong prediction'
     """
     if n_all == 1:
@@ -248,7 +248,7 @@ def first_of(n_shown: int, n_all: int, noun: str, order: str) -> str:
     return f"{share} {pluralize(n_all, noun)}, the {order} first"
 
 
-def not_scored_told(
+def describe_unscored_items(
     noun: str, n_scored: int, left_out: Sequence[tuple[str, str]], n_max: int = 3
 ) -> tuple[str, ...]:
     """Return one sentence about the items that the model could not score; none if it scored all.
@@ -260,9 +260,9 @@ def not_scored_told(
         n_max: Maximum number of items that are named.
 
     Example:
-        >>> not_scored_told("item", 9, [("7", "it is NaN.")])
+        >>> describe_unscored_items("item", 9, [("7", "it is NaN.")])
         ('The model could not score 1 of 10 items (7: it is NaN).',)
-        >>> not_scored_told("item", 9, [])
+        >>> describe_unscored_items("item", 9, [])
         ()
     """
     if not left_out:

@@ -20,7 +20,7 @@ import numpy as np
 import vl_convert
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.formats import level_percent, percent, written
+from rightreasons.page.formats import format_estimate, level_percent, percent
 
 _STYLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 
@@ -376,7 +376,7 @@ def dot_rows(
                 "high": estimate.high,
             }
             intervals.append(point)
-            points.append({**point, "note": f"{label}, {name}: {written(estimate)}"})
+            points.append({**point, "note": f"{label}, {name}: {format_estimate(estimate)}"})
     x = axis("low", xlabel, percent=True, domain=(lowest, 1))
     channels = _make_series_channels([shortened(name) for name in series])
     shape = channels.pop("shape")

@@ -24,13 +24,13 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.advice import ask, compare, gate, repair
 from rightreasons.page.formats import (
-    capitalized,
+    capitalize_first,
     decimal,
-    first_of,
+    describe_selection,
+    format_estimate,
     level_percent,
     p_equals,
     percent,
-    written,
 )
 from rightreasons.page.parts import Action, Column, Headline
 
@@ -179,8 +179,8 @@ def _fold(text: str) -> str:
 def _write_interval(value: Headline | Estimate, unit: str = "fraction") -> str:
     """Write a figure with its interval; a headline has a unit of its own."""
     if isinstance(value, Headline):
-        return written(value.estimate, value.unit)
-    return written(value, unit)
+        return format_estimate(value.estimate, value.unit)
+    return format_estimate(value, unit)
 
 
 def _write_whole(value: int) -> str:
@@ -188,7 +188,7 @@ def _write_whole(value: int) -> str:
 
 
 def _capitalize(text: str) -> str:
-    return capitalized(_fold(text))
+    return capitalize_first(_fold(text))
 
 
 def _fold_value(value: Any) -> Any:
@@ -214,9 +214,14 @@ def _make_environment() -> Any:
         interval=_write_interval,
         p=p_equals,
         level=level_percent,
-        capitalized=_capitalize,
+        capitalize_first=_capitalize,
     )
     environment.globals.update(
-        ask=ask, first_of=first_of, compare=compare, gate=gate, repair=repair, to_log=TO_LOG
+        ask=ask,
+        describe_selection=describe_selection,
+        compare=compare,
+        gate=gate,
+        repair=repair,
+        to_log=TO_LOG,
     )
     return environment

@@ -22,7 +22,7 @@ from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.orders import orders_in_words
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.page.formats import not_scored_told
+from rightreasons.page.formats import describe_unscored_items
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     WITHOUT_QUESTION,
@@ -288,7 +288,7 @@ class ProbesMeasurement:
     @property
     def not_scored(self) -> str:
         """Sentence on the items that the model could not score; "" if it scored all."""
-        return " ".join(not_scored_told("item", self.n_items, self.tables.left_out))
+        return " ".join(describe_unscored_items("item", self.n_items, self.tables.left_out))
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:

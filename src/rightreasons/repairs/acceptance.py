@@ -17,7 +17,7 @@ from rightreasons.core.store import digest_files, format_json, write_text
 from rightreasons.page.parts import Cell
 from rightreasons.page.question import Figure, Part, Table
 from rightreasons.report.render import PAGE, Page, write_page
-from rightreasons.report.schema import AUDIT_FILE, signed
+from rightreasons.report.schema import AUDIT_FILE, add_digest
 
 MAX_ACCURACY_LOSS = 0.02
 """Accuracy that a correction may cost."""
@@ -150,5 +150,5 @@ def write_proof(folder: Path, page: Page, record: Mapping[str, Any]) -> Path:
     write_page(folder, page, {})
     # The digests of the files beside it let `compare` and `gate` find a changed file.
     content = {**record, "files": digest_files(folder)}
-    write_text(folder / AUDIT_FILE, format_json(signed(content)))
+    write_text(folder / AUDIT_FILE, format_json(add_digest(content)))
     return folder / PAGE

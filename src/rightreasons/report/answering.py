@@ -18,10 +18,15 @@ from rightreasons.core.options import QuestionOptions
 from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.models.running import bars_about
-from rightreasons.report.answers import AnswerFigures, at_bounds, measure_answers, withheld
+from rightreasons.report.answers import (
+    AnswerFigures,
+    compute_bound_verdicts,
+    measure_answers,
+    withhold_unread,
+)
 from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.questions import available_questions, load_sections, question_options
+from rightreasons.report.questions import available_questions, load_sections, parse_question_options
 from rightreasons.report.request import AuditRequest
 from rightreasons.report.row_doubts import AuditedRows, withhold_by_rows
 
@@ -74,7 +79,7 @@ def select_questions(
     for question in questions:
         stored_options.pop(question.name, None)
     if stored_options:
-        options_by_name = question_options(stored_options, stored_options)
+        options_by_name = parse_question_options(stored_options, stored_options)
         for section in load_sections(stored_options):
             question = _make_question(section, context, options_by_name[section.name])
             questions.append(dataclasses.replace(question, is_requested=False))
@@ -151,8 +156,10 @@ def answer_questions(
             continue
         if answers is not None:
             # Two more verdicts are computed for the bounds, and only if they are needed.
-            bounds = functools.partial(at_bounds, unscored, question.section, question.options)
-            result = withheld(result, answers, bounds, question.section.doubt(scored))
+            bounds = functools.partial(
+                compute_bound_verdicts, unscored, question.section, question.options
+            )
+            result = withhold_unread(result, answers, bounds, question.section.doubt(scored))
         if rows is not None:
             result = withhold_by_rows(result, rows)
         outcomes[index] = dataclasses.replace(outcomes[index], result=result)
@@ -243,7 +250,7 @@ def judge_scores(
         question that does not apply or cannot be answered.
     """
     sections = load_sections(questions)
-    options = question_options([section.name for section in sections], None)
+    options = parse_question_options([section.name for section in sections], None)
     scored = score_audit(context, ("primary",), {context.primary.name: scores})
     audit_questions = []
     for section in sections:

@@ -307,7 +307,7 @@ def _compute_standard_error(answers: GivenAnswers) -> float | None:
     return float(np.sqrt(n_units / (n_units - 1) * squares) / n_items)
 
 
-def withheld(
+def withhold_unread(
     result: SectionResult,
     figures: AnswerFigures,
     bounds: Callable[[], Sequence[Verdict]] = tuple,
@@ -318,7 +318,7 @@ def withheld(
     Args:
         result: The answer.
         figures: How many cannot be read.
-        bounds: Returns the verdicts with all of these wrong, and right; see `at_bounds`.
+        bounds: Returns the verdicts with all of these wrong, and right; see `compute_bound_verdicts`.
         doubt: The verdict in its place, if the data leave open which figures are right; see `Question.doubt`.
     """
     if doubt is not None:
@@ -343,7 +343,9 @@ def withheld(
     )
 
 
-def at_bounds(context: AuditContext, section: Question, options: Options) -> list[Verdict]:
+def compute_bound_verdicts(
+    context: AuditContext, section: Question, options: Options
+) -> list[Verdict]:
     """Return the verdicts with every answer that cannot be read counted as wrong, and as right; [] where none is known.
 
     Nothing more is asked: a question that would ask about an item whose answer could not be read leaves it out there.
@@ -372,7 +374,7 @@ def at_bounds(context: AuditContext, section: Question, options: Options) -> lis
     return found
 
 
-def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
+def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
     """Return why requests of any question have no answer: the reason, how many, and the first of them."""
     known = {name for split in context.splits for name, _ in split.left_out}
     items: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ from typing import Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Column, ItemFigure, Table
-from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.report.answers import AnswerFigures, list_failed_requests
 from rightreasons.report.items.listing import collect_items
 from rightreasons.report.items.values import get_items_path
 from rightreasons.report.messages import list_split_accuracies
@@ -128,7 +128,7 @@ def _list_missing(context: AuditContext) -> list[Table]:
     if excluded:
         title = "Items that the model could not score, which no figure counts"
         tables.append(Table("left_out", title, LEFT_OUT, tuple(excluded)))
-    failed = failed_of(context)
+    failed = list_failed_requests(context)
     if failed:
         title = "Requests of the questions that have no answer"
         tables.append(Table("failed", title, FAILED, tuple(failed)))

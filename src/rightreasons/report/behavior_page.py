@@ -14,7 +14,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.page.formats import short_name
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE, Page, sentences, write_page
-from rightreasons.report.schema import page_folder
+from rightreasons.report.schema import prepare_page_folder
 
 RATES = "pass_rates.json"
 
@@ -48,7 +48,7 @@ def write_behavior_report(
     Raises:
         ValueError: If the folder holds an audit.
     """
-    folder = page_folder(out, RATES, "predictions")
+    folder = prepare_page_folder(out, RATES, "predictions")
     suite, name = tested.suite, short_name(tested.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     corrections = suite.describe_corrections()

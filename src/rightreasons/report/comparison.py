@@ -34,7 +34,7 @@ from rightreasons.report.pairing import (
     same_items,
 )
 from rightreasons.report.render import Page, sentences, write_page
-from rightreasons.report.schema import page_folder
+from rightreasons.report.schema import prepare_page_folder
 
 SIDES: tuple[Winner, ...] = ("first", "second")
 
@@ -228,7 +228,7 @@ def compare(
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
     # A folder that holds something else is refused before anything is computed.
-    folder = None if out is None else page_folder(out, COMPARISON_FILE)
+    folder = None if out is None else prepare_page_folder(out, COMPARISON_FILE)
     pair = open_pair(reports)
     predictions = compare_splits(pair, resampling)
     # Items that are all the same need no look at their texts, which may be gone with the predictions.

@@ -9,7 +9,7 @@ from typing import Any
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.formats import badness, written
+from rightreasons.page.formats import badness, format_estimate
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import check_audit
 
@@ -47,7 +47,7 @@ class AuditFigure(Result):
     @property
     def in_words(self) -> str:
         """The figure with its interval, its number of items, and its split."""
-        words = written(self.estimate, self.unit)
+        words = format_estimate(self.estimate, self.unit)
         if self.n is not None:
             words += f" on {pluralize(self.n, 'item')}"
         if self.split:

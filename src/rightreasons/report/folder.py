@@ -27,7 +27,7 @@ from rightreasons.page.parts import SectionResult
 from rightreasons.report.items.values import format_item_values, get_items_path
 from rightreasons.report.outcomes import Outcome, list_answered
 from rightreasons.report.render import PAGE
-from rightreasons.report.schema import AUDIT_FILE, read_audit, signed
+from rightreasons.report.schema import AUDIT_FILE, add_digest, read_audit
 
 REPLIES_FILE = "predictions/replies.jsonl"
 """What a prompted model wrote to each request: text, thinking, refusal, finish and usage."""
@@ -114,7 +114,7 @@ def write_report(
             settings = yaml.safe_dump(dict(arguments), sort_keys=False, allow_unicode=True)
             write_text(staging / SETTINGS_FILE, settings)
         # The digests of all other files are in audit.json, which is written last.
-        record = signed({**record, "files": digest_files(staging)})
+        record = add_digest({**record, "files": digest_files(staging)})
         write_text(staging / AUDIT_FILE, format_json(record))
         _set_aside(context.out, record["subject"])
     return record

@@ -138,7 +138,7 @@ def audit_labels(
     )
     if predictions is not None:
         settings["predictions"] = predictions
-    settings_by_label = label_questions(model, dataset, settings)
+    settings_by_label = make_label_settings(model, dataset, settings)
     labels = _choose_labels(target, settings_by_label)
     folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, settings_by_label)))
 
@@ -252,7 +252,7 @@ def _write_labels_page(audits: LabelAudits, source: Any, dataset: Any) -> None:
     write_page(audits.out, page, {LABELS_FILE: audits.to_dict()})
 
 
-def label_questions(
+def make_label_settings(
     model: Any, dataset: Any, settings: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return, for each label, the settings of an audit of it alone.
@@ -311,7 +311,7 @@ def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
     return [opened]
 
 
-def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
+def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
     """Return whether items have several labels each: lists of them, or texts that list them."""
     options = select_options(AuditOptions, settings)
     description = described(dataset)

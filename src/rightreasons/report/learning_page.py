@@ -21,7 +21,7 @@ from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.question import Part, Plot, Question, Rule, Table
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE, Page, sentences, write_page
-from rightreasons.report.schema import page_folder
+from rightreasons.report.schema import prepare_page_folder
 
 LUZ_DE_ARAUJO = "Luz de Araujo & Roth 2023"
 
@@ -247,7 +247,7 @@ def write_learning_report(
         The page.
     """
     # The page belongs to the plan, whose runs stay in the folder.
-    folder = page_folder(out, "plan.json", "results", "collected.json")
+    folder = prepare_page_folder(out, "plan.json", "results", "collected.json")
     outcome = make_learning_outcome(plan, scores, averages)
     answer = LEARNING.answer(outcome)
     # The page is about one comparison, whose verdict is its heading.

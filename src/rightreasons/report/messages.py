@@ -9,8 +9,8 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.label_names import BY_NUMBER, describe_unlabeled
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.formats import not_scored_told
-from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.page.formats import describe_unscored_items
+from rightreasons.report.answers import AnswerFigures, list_failed_requests
 
 if TYPE_CHECKING:
     from rightreasons.page.question import Question
@@ -73,7 +73,7 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
         lines.append(f"{section.name}: {power.describe(n_relevant)}.")
 
     for audited_split in context.splits:
-        for line in not_scored_told("item", len(audited_split), audited_split.left_out):
+        for line in describe_unscored_items("item", len(audited_split), audited_split.left_out):
             lines.append(f"{audited_split.name}: {line}")
     return lines
 
@@ -99,7 +99,7 @@ def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> li
     # Without a confidence in them, the answers are all that there is to report.
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         lines.append(answers.sentence)
-    for reason, n_failed, example in failed_of(context):
+    for reason, n_failed, example in list_failed_requests(context):
         requests = pluralize(n_failed, "request")
         lines.append(f"{requests} of the questions without an answer, such as {example}: {reason}")
     return lines

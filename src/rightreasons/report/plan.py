@@ -24,7 +24,7 @@ from rightreasons.models.protocol import Answers, Engine, Generation, Likelihood
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS, estimate_cost, make_keys
 from rightreasons.models.servers.usage import Usage
-from rightreasons.page.formats import aligned
+from rightreasons.page.formats import align_columns
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -137,8 +137,8 @@ def _counting(model: Prompted) -> tuple[Prompted, Counting]:
     ), counting
 
 
-def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]) -> Plan:
-    """Return what one command would send, as `plan_of` does.
+def plan_command(name: str, prompted: Prompted | None, ask: Callable[..., object]) -> Plan:
+    """Return what one command would send, as `plan_audit` does.
 
     Args:
         name: What the line is called.
@@ -158,7 +158,7 @@ def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]
     return _priced([(name, counting.cost)], prompted.engine)
 
 
-def plan_of(
+def plan_audit(
     context: AuditContext,
     sections: Mapping[str, Question],
     options: Mapping[str, Options],
@@ -225,7 +225,7 @@ def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence
         ),
     ]
     n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
-    lines = aligned([row[:n_shown] for row in table])
+    lines = align_columns([row[:n_shown] for row in table])
     if client is not None:
         lines.append(
             f"Sent so far, for the trial and {N_SAMPLED_PROMPTS} prompts: "

@@ -133,7 +133,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     return [getattr(import_module(module), attribute) for module, attribute in places]
 
 
-def question_options(
+def parse_question_options(
     questions: Iterable[str], given: Mapping[str, Any] | None
 ) -> dict[str, QuestionOptions]:
     """Make the options of the questions that are asked; what nobody reads is refused.
@@ -149,9 +149,9 @@ def question_options(
         ValueError: If a question or an option is unknown, or options are given for a question that is not asked.
 
     Example:
-        >>> question_options(["calibration"], {"calibration": {"n_bins": 10}})["calibration"].n_bins
+        >>> parse_question_options(["calibration"], {"calibration": {"n_bins": 10}})["calibration"].n_bins
         10
-        >>> question_options(["probes"], {"probes": {"k": [1]}})
+        >>> parse_question_options(["probes"], {"probes": {"k": [1]}})
         Traceback (most recent call last):
         ...
         ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: \
@@ -171,11 +171,11 @@ ks.
     }
 
 
-def audit_words(made: Mapping[str, Any]) -> list[str]:
+def format_audit_arguments(made: Mapping[str, Any]) -> list[str]:
     """Return the words of the command line of an audit whose arguments and options are given by name.
 
     Example:
-        >>> audit_words({"model": "m", "questions": ["cues", "probes"], "limit": 5, "fail_fast": True})
+        >>> format_audit_arguments({"model": "m", "questions": ["cues", "probes"], "limit": 5, "fail_fast": True})
         ['m', '--questions', 'cues,probes', '--limit', '5', '--fail-fast']
     """
     words = [str(made[name]) for name in ("model", "dataset") if name in made]
@@ -214,4 +214,4 @@ def read_reproduction(file: Path) -> list[str]:
         raise ValueError(
             f"Expected a value per option of an audit in {file}, but got {format_value(made)}."
         )
-    return audit_words({str(name): value for name, value in made.items()})
+    return format_audit_arguments({str(name): value for name, value in made.items()})

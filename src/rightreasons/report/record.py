@@ -13,7 +13,7 @@ from rightreasons.audited.predictions_file import get_predictions_path
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.options import Options
 from rightreasons.core.store import get_installed_version
-from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.report.answers import AnswerFigures, list_failed_requests
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.schema import SCHEMA_VERSION
 
@@ -109,7 +109,7 @@ def _describe_prompt(context: AuditContext) -> dict[str, Any] | None:
     if context.prompted is None or not context.answers:
         return None
     failed = []
-    for reason, n_failed, example in failed_of(context):
+    for reason, n_failed, example in list_failed_requests(context):
         failed.append({"reason": reason, "n": n_failed, "first": example})
     return {**context.prompted.describe(), "failed": failed}
 

@@ -26,7 +26,7 @@ import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
-from rightreasons.page.formats import cell, level_percent, number, written
+from rightreasons.page.formats import cell, format_estimate, level_percent, number
 from rightreasons.page.parts import Amount, Example, Headline, Mark, Plot, Table
 from rightreasons.page.prose import Prose
 from rightreasons.report.items.changes import select_changes
@@ -235,7 +235,7 @@ def _draw(plot: Plot) -> Markup:
 
 def _write_headline(headline: Headline) -> str:
     """Write a figure with its interval."""
-    return written(headline.estimate, headline.unit)
+    return format_estimate(headline.estimate, headline.unit)
 
 
 def _split_paragraphs(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.options import Options
-from rightreasons.report.questions import audit_words
+from rightreasons.report.questions import format_audit_arguments
 
 
 def list_arguments(
@@ -55,4 +55,4 @@ def make_audit_command(arguments: Mapping[str, Any]) -> str:
     """Return the command line for the result of `list_arguments`; "" if it is empty."""
     if not arguments:
         return ""
-    return shlex.join(["rightreasons", "audit", *audit_words(arguments)])
+    return shlex.join(["rightreasons", "audit", *format_audit_arguments(arguments)])

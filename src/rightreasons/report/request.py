@@ -18,7 +18,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.report.earlier import EarlierReport, read_earlier
 from rightreasons.report.options import EarlierOptions
-from rightreasons.report.questions import question_options
+from rightreasons.report.questions import parse_question_options
 
 if TYPE_CHECKING:
     from rightreasons.page.question import Question
@@ -168,7 +168,7 @@ def parse_request(
         stored=select_options(StoredOptions, values),
         prompt=select_options(Prompt, values),
         server=select_options(ServerOptions, values),
-        question_options=question_options(question_names, options),
+        question_options=parse_question_options(question_names, options),
         train=train,
         previous=previous,
     )

@@ -35,7 +35,7 @@ from rightreasons.report.messages import (
 )
 from rightreasons.report.opening import get_sources, open_context
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.plan import plan_of
+from rightreasons.report.plan import plan_audit
 from rightreasons.report.questions import load_sections
 from rightreasons.report.record import make_record
 from rightreasons.report.render import PAGE
@@ -269,7 +269,7 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 def _plan(context: AuditContext, questions: Sequence[AuditQuestion], say: Say) -> AuditResult:
     """Return what an audit would cost, without running it."""
     # A plan asks a stand-in for the model, which counts its requests.
-    plan = plan_of(
+    plan = plan_audit(
         context,
         {question.name: question.section for question in questions},
         {question.name: question.options for question in questions},

@@ -66,7 +66,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
 
 
 @functools.cache
-def record_of(kind: Any) -> type[Record]:
+def make_record_class(kind: Any) -> type[Record]:
     """Return the record of a part of the report: its fields, each of which has to be there unless it came later."""
     hints = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind) if field.metadata != NOT_SERIALIZED]
@@ -85,7 +85,7 @@ def record_of(kind: Any) -> type[Record]:
 def _plain_kind(kind: Any) -> Any:
     """Return the type that values of a field have in JSON."""
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return record_of(kind)
+        return make_record_class(kind)
     arguments = get_args(kind)
     if get_origin(kind) is tuple:
         return list[_plain_kind(arguments[0])]  # type: ignore[misc]
@@ -117,7 +117,7 @@ class Split(Record):
 class Rows(Record):
     """What the checks of the rows found."""
 
-    doubts: list[record_of(RowDoubt)]  # type: ignore[valid-type]
+    doubts: list[make_record_class(RowDoubt)]  # type: ignore[valid-type]
     unused: str
 
 
@@ -161,8 +161,8 @@ class Audit(Record):
     dataset: Dataset
     settings: dict[str, Any]
     environment: dict[str, str]
-    answers: record_of(AnswerFigures) | None = None  # type: ignore[valid-type]
-    questions: list[record_of(Outcome)]  # type: ignore[valid-type]
+    answers: make_record_class(AnswerFigures) | None = None  # type: ignore[valid-type]
+    questions: list[make_record_class(Outcome)]  # type: ignore[valid-type]
     subject: str | None = None
     files: dict[str, str] | None = None
     digest: str | None = None
@@ -239,7 +239,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         check_audit(audit)
     except ValueError as error:
         raise ValueError(f"{str(file)!r} is not an audit: {error}") from error
-    if "digest" in audit and signed(audit)["digest"] != audit["digest"]:
+    if "digest" in audit and add_digest(audit)["digest"] != audit["digest"]:
         raise ValueError(
             f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: repeat the audit, which "
             "goes on from what it kept."
@@ -247,7 +247,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     return dict(audit)
 
 
-def signed(audit: Mapping[str, Any]) -> dict[str, Any]:
+def add_digest(audit: Mapping[str, Any]) -> dict[str, Any]:
     """Return an audit with the digest of everything else in it."""
     content = {name: value for name, value in audit.items() if name != "digest"}
     return {**content, "digest": digest_value(content)}
@@ -286,7 +286,7 @@ def list_class_names(audit: Mapping[str, Any]) -> list[str]:
     return [word_of.get(name, name) for name in names]
 
 
-def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
+def prepare_page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     """Check that a folder can take a page that is not an audit's, before anything long begins.
 
     Args:

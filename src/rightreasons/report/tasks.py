@@ -28,7 +28,7 @@ from rightreasons.report.comparison import COMPARISON_FILE
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, page_folder, read_audit
+from rightreasons.report.schema import AUDIT_FILE, prepare_page_folder, read_audit
 
 LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")
 """Types of files that logs of harnesses have."""
@@ -98,7 +98,7 @@ TASKS = Question(
 
 def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
     """Write the table as a page and comparison.json, in place of what the folder holds, and return the page."""
-    folder = page_folder(out, COMPARISON_FILE)
+    folder = prepare_page_folder(out, COMPARISON_FILE)
     names = f"{pluralize(len(table.models), 'model')}, {pluralize(len(table.tasks), 'task')}"
     page = Page(
         title=names,

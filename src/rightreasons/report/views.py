@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.formats import short_name, written
+from rightreasons.page.formats import format_estimate, short_name
 from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE
@@ -90,7 +90,7 @@ def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> di
     for figure in audit_figures(audit).values():
         if figure.question == answer["question"] and figure.key == finding.get("figure"):
             row["figure"] = figure.name
-            row["value"] = written(figure.estimate, figure.unit)
+            row["value"] = format_estimate(figure.estimate, figure.unit)
             break
     return row
 
@@ -103,5 +103,7 @@ def _list_shares(contrast: Mapping[str, Any]) -> list[dict[str, str]]:
         if estimate.value is None:
             continue
         percent = f"{100 * estimate.value:.1f}"
-        shares.append({"name": share["name"], "text": written(estimate), "percent": percent})
+        shares.append(
+            {"name": share["name"], "text": format_estimate(estimate), "percent": percent}
+        )
     return shares
