@@ -17,7 +17,7 @@ from rightreasons.report.comparison import ANSWERS, compare
 from rightreasons.report.figures import audit_figures
 from rightreasons.report.gates import gate
 from rightreasons.report.labels import LABELS
-from rightreasons.report.questions import QUESTIONS, Registered
+from rightreasons.report.questions import QUESTIONS, RegisteredQuestion
 from rightreasons.report.runner import audit
 from rightreasons.report.tasks import TASKS
 from rightreasons.shortcuts.question import SHORTCUTS
@@ -39,7 +39,9 @@ CONDITIONS = ["toy.long_rate > 0.5", "toy.verdict == good"]
 @pytest.fixture
 def registered(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_question, "TOY", toy(tmp_path), raising=False)
-    monkeypatch.setitem(QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions))
+    monkeypatch.setitem(
+        QUESTIONS, "toy", RegisteredQuestion("toy_question:TOY", toy_question.ToyOptions)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +98,7 @@ def test_a_contrast_stands_in_place_of_the_picture(tiny, tmp_path, monkeypatch):
         lead = Lead("all", plot="rates", contrast=values)
         monkeypatch.setattr(toy_question, "TOY", toy(tmp_path, leads=(lead,)), raising=False)
         monkeypatch.setitem(
-            QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions)
+            QUESTIONS, "toy", RegisteredQuestion("toy_question:TOY", toy_question.ToyOptions)
         )
         made = audit(
             tiny,

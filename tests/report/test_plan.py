@@ -8,7 +8,7 @@ import pytest
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage
 from rightreasons.report.messages import describe_questions
-from rightreasons.report.plan import _priced
+from rightreasons.report.plan import _price_plan
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -86,6 +86,6 @@ def test_a_price_is_shown_where_prices_are_given():
     usage = Usage(requests=2, prompt_tokens=3_000_000, answer_tokens=500)
     for prices, shown in (({}, False), ({"prompt_price": 0.5}, True)):
         client = SimpleNamespace(options=ServerOptions(**prices), usage=Usage())
-        head, row, *_ = _priced([("the items", usage)], SimpleNamespace(client=client)).lines
+        head, row, *_ = _price_plan([("the items", usage)], SimpleNamespace(client=client)).lines
         assert ("price" in head) is shown
         assert row.endswith("1.5000") is shown  # 3 million tokens at 0.5 a million

@@ -72,7 +72,7 @@ def audit(
         str | None,
         typer.Option(
             help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but "
-            f"{', '.join(name for name, question in QUESTIONS.items() if not question.unasked)}.",
+            f"{', '.join(name for name, question in QUESTIONS.items() if not question.is_default)}.",
         ),
     ] = None,
     out: Out = Path("report"),
@@ -85,7 +85,7 @@ def audit(
     """
     names = parse_names(questions)
     given = {name: declared.pop(name) for name in QUESTIONS}
-    by_default = [name for name in given if QUESTIONS[name].unasked] if names is None else names
+    by_default = [name for name in given if QUESTIONS[name].is_default] if names is None else names
     chosen = {name: its for name, its in given.items() if name in by_default or its.get_changes()}
     run_audit((model, dataset), out, names, declared, chosen, open_page=open_page)
 

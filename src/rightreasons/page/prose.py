@@ -104,6 +104,7 @@ class Prose:
     def columns(self, name: str) -> Iterator[Column]:
         """Yield the columns of a table, which are the items of its entry."""
         body = _DASH.sub(_DEFINITION, self._mark_body(name))
+        # An item is `key: title`, or `key (kind): title`, with the definition after a dash.
         for item in self._split_items(body):
             head, _, definition = item.partition(_DEFINITION)
             key, _, title = _fold(head).partition(": ")
@@ -121,6 +122,7 @@ class Prose:
     def _find_entry(self, name: str) -> str:
         """Return the name of the entry that serves a name."""
         kind, _, key = name.partition(".")
+        # An entry such as `figure` serves `figure.ece`, unless this has its own.
         if key and name not in self._bodies and kind in self._bodies:
             return kind
         return name
@@ -162,6 +164,7 @@ def action(item: str) -> Action:
         >>> action("Fail the build. `rightreasons gate report`").command
         'rightreasons gate report'
     """
+    # A link may stand without a command.
     link = _LINK.fullmatch(item)
     if link:
         return Action(link[1], link=link[2])

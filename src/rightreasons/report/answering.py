@@ -18,17 +18,13 @@ from rightreasons.core.options import QuestionOptions
 from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.models.running import bars_about
-from rightreasons.report.answers import (
-    AnswerFigures,
-    compute_bound_verdicts,
-    measure_answers,
-    withhold_unread,
-)
+from rightreasons.report.answers import AnswerFigures, measure_answers
 from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.questions import available_questions, load_sections, parse_question_options
 from rightreasons.report.request import AuditRequest
 from rightreasons.report.row_doubts import AuditedRows, withhold_by_rows
+from rightreasons.report.unread import compute_bound_verdicts, withhold_unread
 
 if TYPE_CHECKING:
     from rightreasons.page.parts import SectionResult

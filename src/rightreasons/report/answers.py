@@ -1,18 +1,19 @@
-"""How many answers are right, as harnesses count: an answer that cannot be read is wrong, and shown as a bound too."""
+"""How many answers are correct, as harnesses count: one that cannot be read counts as incorrect.
+
+`measure_answers` gives this share, its upper bound if all unread answers were correct, and the
+accuracy by group, position and epoch.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import tempfile
-import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rightreasons.audited.answer_groups import MAX_GROUPS, AnswerGroup, measure_groups
 from rightreasons.audited.answer_tables import (
     AnswerEpochs,
     AnswerPosition,
@@ -22,98 +23,49 @@ from rightreasons.audited.answer_tables import (
     measure_epochs,
     measure_positions,
 )
-from rightreasons.audited.given_answers import GivenAnswers, collect_answers, shorten_reason
-from rightreasons.audited.scoring import score_audit
+from rightreasons.audited.given_answers import GivenAnswers, collect_answers
 from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
-from rightreasons.core.significance import holm, two_rates_p_value
-from rightreasons.io.logs import LACK, PICKED, UNREAD
-from rightreasons.models.replies.gates import (
-    MAX_DEPENDENCE_P,
-    MAX_UNREAD_FOR_VERDICT,
-    compute_dependence,
-)
+from rightreasons.models.replies.gates import MAX_DEPENDENCE_P, compute_dependence
 from rightreasons.page.formats import p_equals, percent
-from rightreasons.page.parts import Column, SectionResult, Table, Verdict
+from rightreasons.page.parts import Column, Table
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
-    from rightreasons.core.options import Options
-    from rightreasons.page.question import Question
 
-_BY_ANSWER = "Whether an answer can be read depends on the correct answer (p {p})"
-
-MAX_GROUPS = 12
-"""Largest number of values of a column by which answers are grouped."""
-
-N_INSPECTED_ROWS = 1000
-"""Number of rows that show whether a column has few values."""
-
-_OURS = frozenset(
-    {
-        LACK,
-        PICKED,
-        "id",
-        "text",
-        "text_pair",
-        "prompt",
-        "label",
-        "content_label",
-        "cue_label",
-        "source_id",
-    }
-    | {"pair_id", UNREAD, "prediction", "predicted", "pred"}
-)
-_ANSWERS = ("answer", "answers", "response", "output", "completion")
-
-
-@dataclasses.dataclass(frozen=True)
-class AnswerGroup(Result):
-    """How many answers of a group are right.
-
-    Attributes:
-        kind: A column of the data, "place of the right choice" or "length of the answer".
-        name: The group.
-        n_items: Its answers.
-        accuracy: Share of them that are right.
-        p_value: That the other answers are right as often (`two_rates_p_value`), corrected by Holm's method for all
-            groups; None of all answers.
-    """
-
-    kind: str
-    name: str
-    n_items: int
-    accuracy: Estimate
-    p_value: float | None = None
+MAX_P_OF_WORST_GROUP = 0.05
+"""Largest p-value at which the group with the lowest accuracy is named."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AnswerFigures(Result):
-    """How many answers to a split are right; see `measure_answers`.
+    """Accuracy of the answers to a split; see `measure_answers`.
 
     Attributes:
-        split: The split.
-        n_items: Labeled items, those without an answer among them.
-        n_units: What is independent: samples of several epochs, or groups, are one.
-        accuracy: Share of right answers; one that cannot be read is wrong.
-        standard_error: Of the accuracy, over units: sqrt(U / (U - 1) sum_u (sum of deviations in u)^2) / N. Where every
-            sample has as many epochs, it is that of inspect_ai.
-        low: The accuracy, if none of the answers that cannot be read is right: the same as `accuracy`.
-        high: The accuracy, if all of them are.
-        of_read: Share of right answers among those that can be read; None where none can.
-        lacks: Why answers cannot be read -> how many; {} where all can.
-        agreement: Of samples with several epochs, the share of pairs of answers that are both right or both wrong.
-        groups: The same by each further column of the data that has at most twelve values, by place of the right
-            choice, and by length of the answer: those that are right least often first. () if whether an answer is
-            read depends on the correct answer.
-        unread_p: p-value of unread answers that do not depend on the correct answer (`compute_dependence`).
+        split: Name of the split.
+        n_items: Number of labeled items, those without a readable answer included.
+        n_units: Number of independent units: the samples of several epochs, or groups.
+        accuracy: Share of correct answers; one that cannot be read counts as incorrect.
+        standard_error: Standard error of the accuracy over units:
+            sqrt(U / (U - 1) sum_u (sum of deviations in u)^2) / N. If every sample has the same
+            number of epochs, it is that of inspect_ai. None for one unit.
+        low: Accuracy if none of the unread answers is correct; equal to `accuracy`.
+        high: Accuracy if all of the unread answers are correct.
+        of_read: Share of correct answers among the read ones. None if no answer can be read.
+        lacks: Reason -> number of answers that cannot be read for it; {} if all can be read.
+        agreement: Share of pairs of answers to one sample that are both correct or both incorrect.
+            None if each sample has one answer.
+        groups: Accuracy by each further column of the data with at most twelve values, by position
+            of the correct choice, and by length of the answer, the lowest first. () if it depends
+            on the correct answer whether an answer can be read.
+        unread_p: p-value of unread answers that do not depend on the correct answer
+            (`compute_dependence`).
         positions: Picked and correct positions of the choices; () without choices.
-        epochs: Agreement of several answers to one item; None if each item has one.
-        unserved: Reason -> number of further items whose request failed, was filtered, or was refused. No figure counts
-            them.
+        epochs: Agreement of several answers to one item. None if each item has one.
+        unserved: Reason -> number of further items whose request failed, was filtered, or was
+            refused. No figure counts them.
     """
 
     split: str
@@ -134,58 +86,68 @@ class AnswerFigures(Result):
 
     @property
     def is_unread_by_answer(self) -> bool:
-        """Whether what is unread depends on the correct answer, so that the others are no sample of all."""
+        """Whether reading depends on the correct answer, so that the read ones are no sample."""
         return self.unread_p < MAX_DEPENDENCE_P
 
     @property
     def n_unread(self) -> int:
-        """How many answers cannot be read."""
+        """Number of answers that cannot be read."""
         return sum(self.lacks.values())
 
     @property
-    def lacks_in_words(self) -> str:
-        """Why answers cannot be read, and how many."""
-        return format_counts(self.lacks)
-
-    @property
     def worst(self) -> str:
-        """The group that is surely right less often than the others, in words; "" where none is."""
+        """The group whose accuracy is significantly and most below the others'; "" for none."""
         for group in self.groups:
-            if (
-                group.p_value is not None
-                and group.p_value < 0.05
-                and (group.accuracy.value or 0.0) < self.low
-            ):
-                return (
-                    f"{percent(group.accuracy.value or 0.0)} where {group.kind} is “{group.name}”"
-                )
+            accuracy = group.accuracy.value or 0.0
+            is_significant = group.p_value is not None and group.p_value < MAX_P_OF_WORST_GROUP
+            # A group may also differ by being better than the others.
+            if is_significant and accuracy < self.low:
+                return f"{percent(accuracy)} where {group.kind} is “{group.name}”"
         return ""
 
     @property
     def sentence(self) -> str:
-        """The figures in one sentence."""
-        low, high = (
-            percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None
-        )
-        said = f"{percent(self.low)} of {self.n_items:,} answers are correct [{low}, {high}]"
+        """The figures in one paragraph."""
+        sentences = [f"{self._describe_accuracy()}{self._describe_unserved()}."]
+        # The bound says how much the unread answers could change.
+        if self.n_unread:
+            sentences.append(
+                f"{self.n_unread:,} cannot be read ({self.describe_unread()}) and count as wrong; "
+                f"if all were right it would be {percent(self.high)}."
+            )
+            if self.is_unread_by_answer:
+                sentences.append(f"{self.describe_dependence()}.")
+        return " ".join(sentences)
+
+    def describe_unread(self) -> str:
+        """Return why answers cannot be read, and how many for each reason."""
+        return format_counts(self.lacks)
+
+    def describe_dependence(self) -> str:
+        """Return that reading depends on the correct answer, with the p-value; without a period."""
+        p_value = p_equals(self.unread_p)
+        return f"Whether an answer can be read depends on the correct answer (p {p_value})"
+
+    def _describe_accuracy(self) -> str:
+        """Return the accuracy with its interval, its number of units, and its worst group."""
+        share = percent(self.low)
+        ends = [self.accuracy.low, self.accuracy.high]
+        interval = ", ".join([percent(end) for end in ends if end is not None])
+        text = f"{share} of {self.n_items:,} answers are correct [{interval}]"
+        # Several answers to a sample are no independent items.
         if self.n_units < self.n_items:
-            said += f", over {self.n_units:,} samples"
+            text += f", over {self.n_units:,} samples"
         if self.worst:
-            said += f"; {self.worst}"
-        if self.unserved:
-            # A server refused them, so that they say nothing about the answers of the model.
-            reasons = format_counts(self.unserved)
-            further_items = pluralize(sum(self.unserved.values()), "further item")
-            said += f". No figure counts {further_items} without an answer ({reasons})"
-        if not self.n_unread:
-            return f"{said}."
-        said += (
-            f". {self.n_unread:,} cannot be read ({self.lacks_in_words}) and count as wrong; if all were right "
-            f"it would be {percent(self.high)}."
-        )
-        if self.is_unread_by_answer:
-            said += f" {_BY_ANSWER.format(p=p_equals(self.unread_p))}."
-        return said
+            text += f"; {self.worst}"
+        return text
+
+    def _describe_unserved(self) -> str:
+        """Return how many further items have no answer, as a continuation; "" for none."""
+        if not self.unserved:
+            return ""
+        # A server refused them, so that they say nothing about the answers of the model.
+        items = pluralize(sum(self.unserved.values()), "further item")
+        return f". No figure counts {items} without an answer ({format_counts(self.unserved)})"
 
     def list_tables(self) -> list[Table]:
         """Return the tables of the page: groups, positions, epochs, and unread answers."""
@@ -199,7 +161,22 @@ class AnswerFigures(Result):
         return tables
 
     def table(self) -> Table:
-        """The accuracy by group, as a table of the page."""
+        """Return the accuracy by group as a table of the page, all answers first."""
+        # The first row is about all answers.
+        rows = []
+        for group in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups):
+            accuracy = group.accuracy
+            rows.append(
+                (
+                    group.kind,
+                    group.name,
+                    group.n_items,
+                    accuracy.value,
+                    accuracy.low,
+                    accuracy.high,
+                    group.p_value,
+                )
+            )
         return Table(
             key="answers",
             title="How many answers are correct: one that cannot be read counts as incorrect",
@@ -207,23 +184,12 @@ class AnswerFigures(Result):
                 Column("kind", "By", "text"),
                 Column("name", "Group", "text"),
                 Column("n", "Answers", "count"),
-                Column("right", "Right", "share"),
+                Column("right", "Correct", "share"),
                 Column("low", "from", "share"),
                 Column("high", "to", "share"),
                 Column("p", "p that the others are correct as often", "p_value"),
             ),
-            rows=tuple(
-                (
-                    group.kind,
-                    group.name,
-                    group.n_items,
-                    group.accuracy.value,
-                    group.accuracy.low,
-                    group.accuracy.high,
-                    group.p_value,
-                )
-                for group in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
-            ),
+            rows=tuple(rows),
         )
 
 
@@ -253,13 +219,14 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     n_items = len(answers)
     is_read = answers.is_read
     n_by_reason = Counter(reason for reason in answers.reasons if reason)
+    # Bounds: none, and all, of the unread answers are correct.
     mean = float(answers.is_correct.mean())
     epochs = measure_epochs(answers, resampling)
     unread_p = compute_dependence((~is_read).tolist(), _list_labels(answers))
-    # Groups of which different parts are read are not compared.
+    # Groups of which different parts are read cannot be compared.
     groups: list[AnswerGroup] = []
     if unread_p >= MAX_DEPENDENCE_P:
-        groups = _measure_groups(answers, resampling)
+        groups = measure_groups(answers, resampling)
     return AnswerFigures(
         split=context.primary.name,
         n_items=n_items,
@@ -302,159 +269,7 @@ def _compute_standard_error(answers: GivenAnswers) -> float | None:
     n_units = int(units.max()) + 1
     if n_units < 2:
         return None
+    # The sum over each unit is one observation.
     deviations = answers.is_correct - answers.is_correct.mean()
     squares = (np.bincount(units, deviations) ** 2).sum()
     return float(np.sqrt(n_units / (n_units - 1) * squares) / n_items)
-
-
-def withhold_unread(
-    result: SectionResult,
-    figures: AnswerFigures,
-    bounds: Callable[[], Sequence[Verdict]] = tuple,
-    doubt: Verdict | None = None,
-) -> SectionResult:
-    """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
-
-    Args:
-        result: The answer.
-        figures: How many cannot be read.
-        bounds: Returns the verdicts with all of these wrong, and right; see `compute_bound_verdicts`.
-        doubt: The verdict in its place, if the data leave open which figures are right; see `Question.doubt`.
-    """
-    if doubt is not None:
-        return dataclasses.replace(result, verdict=doubt, finding=None)
-    if not figures.n_unread or result.verdict.tone == "neutral":
-        return result
-    summary = f"{percent(figures.n_unread / figures.n_items)} of the answers cannot be read ({figures.lacks_in_words})"
-    if figures.is_unread_by_answer:
-        summary += f". {_BY_ANSWER.format(p=p_equals(figures.unread_p))}: the others alone conclude nothing."
-    elif figures.n_unread > MAX_UNREAD_FOR_VERDICT * figures.n_items:
-        summary += (
-            f", more than {percent(MAX_UNREAD_FOR_VERDICT)}: the others alone conclude nothing."
-        )
-    else:
-        labels = [verdict.label for verdict in bounds()]
-        if {*labels} <= {result.verdict.label}:
-            return result
-        summary += f": were all of them incorrect, the verdict would be “{labels[0]}”, and were all correct, “{labels[1]}”."
-    summary += f" By the others it would be: {result.verdict.label}."
-    return dataclasses.replace(
-        result, verdict=Verdict("neutral", "Inconclusive", summary), finding=None
-    )
-
-
-def compute_bound_verdicts(
-    context: AuditContext, section: Question, options: Options
-) -> list[Verdict]:
-    """Return the verdicts with every answer that cannot be read counted as wrong, and as right; [] where none is known.
-
-    Nothing more is asked: a question that would ask about an item whose answer could not be read leaves it out there.
-
-    Args:
-        context: The audit, not scored, with a model that was asked.
-        section: The question.
-        options: Its options.
-    """
-    if context.prompted is None:
-        return []
-    found = []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for assumed in ("wrong", "right"):
-            bounded = dataclasses.replace(
-                context,
-                source=context.prompted.assuming(assumed),
-                out=Path(folder) / assumed,
-                progress=False,
-            )
-            try:
-                found.append(section.run(score_audit(bounded, [section.reads]), options).verdict)
-            except ValueError:  # it needs what was asked of the engine itself
-                return []
-    return found
-
-
-def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
-    """Return why requests of any question have no answer: the reason, how many, and the first of them."""
-    known = {name for split in context.splits for name, _ in split.left_out}
-    items: dict[str, list[str]] = {}
-    for name, reason in (context.prompted.failures if context.prompted is not None else {}).items():
-        if name not in known:
-            items.setdefault(shorten_reason(reason), []).append(name)
-    return [(reason, len(names), names[0]) for reason, names in items.items()]
-
-
-def _measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[AnswerGroup]:
-    """Return the accuracy of each group of answers, the lowest first."""
-    groups = []
-    for kind, values in _list_columns(answers).items():
-        texts = np.array([str(value) for value in values])
-        for name in sorted(set(texts.tolist())):
-            is_inside = texts == name
-            clusters = select_clusters(answers.clusters, is_inside)
-            accuracy = estimate_rate(answers.is_correct[is_inside], resampling, clusters)
-            if accuracy is None:
-                continue
-            p_value = two_rates_p_value(answers.is_correct, is_inside, clusters=answers.clusters)
-            groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
-    corrected = holm(np.array([group.p_value for group in groups]))
-    tested = []
-    for group, p_value in zip(groups, corrected.tolist(), strict=True):
-        tested.append(dataclasses.replace(group, p_value=p_value))
-    return sorted(tested, key=lambda group: group.accuracy.value or 0.0)
-
-
-def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
-    """Return the columns by which answers are grouped: slices, positions, and lengths."""
-    columns = _find_slices(answers)
-    if answers.is_multiple_choice:
-        positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
-        columns["place of the right choice"] = positions
-    for name in _ANSWERS:
-        texts = answers.column(name)
-        if texts is not None:
-            lengths = np.array([len(str(text)) for text in texts])
-            columns |= _group_by_length("length of the answer", lengths)
-            break
-    # Items with choices have a prompt, and others a text.
-    lengths = answers.measure_texts("prompt")
-    if len(lengths) == 0:
-        lengths = answers.measure_texts("text")
-    return columns | _group_by_length("length of the question", lengths)
-
-
-def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
-    """Return the thirds of texts by length; {} if there are too few lengths."""
-    # Thirds of a few lengths would be the lengths themselves.
-    if len(np.unique(lengths)) <= 3:
-        return {}
-    ends = np.quantile(lengths, [1 / 3, 2 / 3])
-    names = np.array(["short", "middle", "long"])
-    return {kind: names[np.searchsorted(ends, lengths)].tolist()}
-
-
-def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
-    """Return the columns of few values that are neither the label nor say what is correct."""
-    slices = {}
-    for name, feature in answers.split.data.features.items():
-        if name in _OURS or name in _ANSWERS:
-            continue
-        if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
-            continue
-        # The first rows tell a column of many values, without reading all of it.
-        if len(set(answers.split.data[name][:N_INSPECTED_ROWS])) > MAX_GROUPS:
-            continue
-        values = answers.column(name) or []
-        n_values = len(set(values))
-        n_pairs = len(set(zip(values, answers.labels.tolist(), strict=True)))
-        if 1 < n_values <= MAX_GROUPS and n_pairs > n_values and not _is_outcome(values, answers):
-            slices[name] = ["none" if value is None else value for value in values]
-    return slices
-
-
-def _is_outcome(values: Sequence[Any], answers: GivenAnswers) -> bool:
-    """Return whether the values of a column determine which answers are correct."""
-    if answers.is_correct.all() or not answers.is_correct.any():
-        return False
-    pairs = set(zip(values, answers.is_correct.tolist(), strict=True))
-    return len(pairs) <= len(set(values))

@@ -8,13 +8,14 @@ from typing import Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Column, ItemFigure, Table
-from rightreasons.report.answers import AnswerFigures, list_failed_requests
+from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.items.listing import collect_items
 from rightreasons.report.items.values import get_items_path
 from rightreasons.report.messages import list_split_accuracies
 from rightreasons.report.outcomes import Outcome, sort_worst_first
 from rightreasons.report.render import Page, render_page, sentences
 from rightreasons.report.row_doubts import AuditedRows
+from rightreasons.report.unread import list_failed_requests
 
 WORDS = sentences("audit", items_file=get_items_path)
 """What the page states beside the answers."""

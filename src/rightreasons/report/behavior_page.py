@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from pathlib import Path
+from typing import Any
 
 import rightreasons
 from rightreasons.behavior.measure import SuiteAnswers
@@ -18,29 +19,30 @@ from rightreasons.report.schema import prepare_page_folder
 
 RATES = "pass_rates.json"
 
-WORDS = sentences(BEHAVIOR.name, RATES=RATES, version=rightreasons.__version__)
-"""What the page says beside the answer."""
+PROSE = sentences(BEHAVIOR.name, RATES=RATES, version=rightreasons.__version__)
+"""Sentences of the page around the answer to the question."""
 
 
 def write_behavior_report(
-    tested: SuiteAnswers,
+    answers: SuiteAnswers,
     out: str | os.PathLike[str],
     *,
     resampling: Resampling = Resampling(),
     command: str = "",
     learning: LearningSource | None = None,
 ) -> Path:
-    """Write what a model passes of a suite: index.html, pass_rates.json and figures/.
+    """Write the pass rates of a model on a suite: index.html, pass_rates.json and figures/.
 
-    `pass_rates.json` holds its name, the suite's, how their labels were matched, the prompt and the server of a
-    language model, and the fields of `BehavioralPassRate`.
+    `pass_rates.json` holds the names of the model and the suite, how their labels were matched, the
+    prompt and the server of a language model, and the fields of `BehavioralPassRate`.
 
     Args:
-        tested: Its answers to the suite.
+        answers: The model's answers to the suite.
         out: The folder; an earlier report of this kind in it is replaced.
-        resampling: How the intervals were made; its seed decides which failing cases are shown.
-        command: The command that makes the report again; "" where there is none.
-        learning: What a plan of behavioral learning is made from, for the advice of the page. None for no such advice.
+        resampling: How the intervals were computed; its seed selects the failures that are shown.
+        command: The command that writes the report again; "" for none.
+        learning: The source of a plan of behavioral learning, for the advice of the page. None for
+            no such advice.
 
     Returns:
         The page.
@@ -48,35 +50,47 @@ def write_behavior_report(
     Raises:
         ValueError: If the folder holds an audit.
     """
+    # Before any picture is drawn: the folder may be unusable.
     folder = prepare_page_folder(out, RATES, "predictions")
-    suite, name = tested.suite, short_name(tested.name)
+    suite = answers.suite
+    name = short_name(answers.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     corrections = suite.describe_corrections()
-    say = WORDS.of(
-        suite=suite, tested=tested, how=resampling, created=created, corrections=corrections
+    prose = PROSE.of(
+        suite=suite, tested=answers, how=resampling, created=created, corrections=corrections
     )
-    measured = BehaviorMeasurement(tested, resampling, learning=learning)
-    answer = BEHAVIOR.answer(measured, resampling.level)
+    # The section is the same as in an audit.
+    measurement = BehaviorMeasurement(answers, resampling, learning=learning)
+    result = BEHAVIOR.answer(measurement, resampling.level)
+    # Only language models have a prompt.
+    prompt = None
+    if answers.prompt is not None:
+        prompt = {"told": answers.prompt, "right": "", "server": answers.server}
     page = Page(
         title=f"Behavior on {suite.name}",
         heading=f"{name} on {suite.name}",
-        facts=say.pairs("facts"),
-        outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", answer)],
-        prompt=None
-        if tested.prompt is None
-        else {"told": tested.prompt, "right": "", "server": tested.server},
-        made=say.pairs("made"),
+        facts=prose.pairs("facts"),
+        outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", result)],
+        prompt=prompt,
+        made=prose.pairs("made"),
         command=command,
         subject=name,
     )
-    rates = {
-        "model": tested.name,
-        "suite": suite.name,
-        "labels": tested.matched,
-        **({} if tested.prompt is None else {"prompt": dict(tested.prompt)}),
-        **({} if tested.server is None else {"server": dict(tested.server)}),
-        **({"known_issues": corrections} if corrections else {}),
-        **tested.result.to_dict(),
-    }
-    write_page(folder, page, {RATES: rates})
+    write_page(folder, page, {RATES: _make_rates(answers, corrections)})
     return folder / PAGE
+
+
+def _make_rates(answers: SuiteAnswers, corrections: str) -> dict[str, Any]:
+    """Return the content of pass_rates.json; fields without a value are absent."""
+    rates: dict[str, Any] = {
+        "model": answers.name,
+        "suite": answers.suite.name,
+        "labels": answers.matched,
+    }
+    if answers.prompt is not None:
+        rates["prompt"] = dict(answers.prompt)
+    if answers.server is not None:
+        rates["server"] = dict(answers.server)
+    if corrections:
+        rates["known_issues"] = corrections
+    return rates | answers.result.to_dict()

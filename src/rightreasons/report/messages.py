@@ -10,7 +10,8 @@ from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.label_names import BY_NUMBER, describe_unlabeled
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.formats import describe_unscored_items
-from rightreasons.report.answers import AnswerFigures, list_failed_requests
+from rightreasons.report.answers import AnswerFigures
+from rightreasons.report.unread import list_failed_requests
 
 if TYPE_CHECKING:
     from rightreasons.page.question import Question

@@ -1,6 +1,8 @@
-"""What an audit would send to a language model, question by question, counted before anything is sent.
+"""Costs of an audit of a language model, per question, before any request of a question is sent.
 
-The questions are asked of an engine that answers at random and counts: they ask as they would, and read the answers.
+`plan_audit` runs the questions with a `CountingEngine`, which counts the requests and answers at
+random. The questions send what they would send to the model, and their figures are discarded.
+`plan_command` does the same for a command that asks one question.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import dataclasses
 import functools
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,61 +34,71 @@ if TYPE_CHECKING:
     from rightreasons.models.prompted import Prompted
     from rightreasons.page.question import Question
 
-NOTHING = "Nothing is sent: the model is no language model that is asked by requests."
+NO_REQUESTS = "Nothing is sent: the model is no language model that is asked by requests."
 
-_RESAMPLES = 2
-"""Nothing of the figures is read."""
+HEADINGS = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
+"""Headings of the table of costs; the price is shown only if there is one."""
+
+COSTS = ("requests", "prompt_tokens", "answer_tokens", "price")
+"""Counts of a plan in --json."""
+
+N_RESAMPLES_OF_PLAN = 2
+"""Number of bootstrap resamples for figures that are discarded."""
 
 
-class Counting:
-    """An engine that sends nothing: it counts what it is asked, and answers at random.
+class CountingEngine:
+    """An engine that sends nothing: it counts requests, and answers them at random.
+
+    Attributes that it lacks are those of the engine that it replaces.
 
     Args:
-        engine: The engine in its place.
+        engine: The engine that it replaces.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.cost = Usage()
-        self._asked: set[str] = set()
+        self._counted_keys: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
-    def likelihoods(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
-        """Count requests, and answer at random."""
-        return self._likely(requests, "likelihoods")
+    def likelihoods(self, requests: Sequence[Request], **options: Any) -> Likelihoods:
+        """Count requests, and return random likelihoods."""
+        return self._draw_likelihoods(requests, "likelihoods")
 
-    def next_words(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
-        """Count requests, and answer at random."""
-        return self._likely(requests, "next words")
+    def next_words(self, requests: Sequence[Request], **options: Any) -> Likelihoods:
+        """Count requests, and return random likelihoods."""
+        return self._draw_likelihoods(requests, "next words")
 
-    def generate(self, requests: Sequence[Request], *, options: Generation, **how: Any) -> Answers:
-        """Count requests, and answer at random."""
+    def generate(
+        self, requests: Sequence[Request], *, options: Generation, **keywords: Any
+    ) -> Answers:
+        """Count requests, and return random answers."""
         settings = {**options.to_dict(), "drawn": options.temperature > 0}
         self._count(requests, "replies", settings)
-        drawn = [item_rng(options.seed, request.name) for request in requests]
-        return Answers(
-            [
-                [Reply(_stand_in(request, rng)) for _ in range(options.n)]
-                for request, rng in zip(requests, drawn, strict=True)
-            ]
-        )
+        answers = []
+        for request in requests:
+            rng = item_rng(options.seed, request.name)
+            answers.append([Reply(_draw_answer(request, rng)) for _ in range(options.n)])
+        return Answers(answers)
 
-    def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
+    def _draw_likelihoods(self, requests: Sequence[Request], kind: str) -> Likelihoods:
+        """Count requests, and return random likelihoods of one token per continuation."""
         self._count(requests, kind, {})
-        counts = [len(request.continuations) for request in requests]
-        rows = [
-            -item_rng(0, request.name).exponential(size=n)
-            for request, n in zip(requests, counts, strict=True)
-        ]
+        # Logarithms of uniform numbers, which are valid log-probabilities.
+        counts = []
+        values = [np.empty(0)]
+        for request in requests:
+            count = len(request.continuations)
+            counts.append(count)
+            values.append(-item_rng(0, request.name).exponential(size=count))
         return Likelihoods(
-            Ragged.of(np.concatenate([np.empty(0), *rows]), counts),
-            Ragged.of(np.ones(sum(counts)), counts),
+            Ragged.of(np.concatenate(values), counts), Ragged.of(np.ones(sum(counts)), counts)
         )
 
     def _count(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> None:
-        """Add what requests will cost, without those that were counted before."""
+        """Add the cost of requests that were not counted before."""
         groups: Sequence[tuple[str, Sequence[Request]]] = [(kind, requests)]
         estimate: Callable[..., Usage] = functools.partial(estimate_cost, None)
         # A server is sent other requests than a local model, and bills their tokens.
@@ -94,144 +106,158 @@ class Counting:
         if hasattr(engine, "plan_requests"):
             groups = engine.plan_requests(requests, kind)
             estimate = engine.cost
-            if not self._asked and requests:
+            # The tokens of the first prompts tell how many tokens all prompts have.
+            if not self._counted_keys and requests:
                 engine.sample_prompts(requests)
-        for sent_kind, sent in groups:
-            keys = make_keys({"kind": sent_kind, **settings}, sent)
-            # An answer that is known is not asked for again.
-            new = {}
-            for key, request in zip(keys, sent, strict=True):
-                if key not in self._asked:
-                    new[key] = request
-            self._asked |= new.keys()
-            self.cost += estimate([*new.values()], sent_kind, settings)
+        for sent_kind, sent_requests in groups:
+            # Equal requests are sent once, and answered from the journal afterwards.
+            new_requests = {}
+            keys = make_keys({"kind": sent_kind, **settings}, sent_requests)
+            for key, request in zip(keys, sent_requests, strict=True):
+                if key not in self._counted_keys:
+                    new_requests[key] = request
+            self._counted_keys |= new_requests.keys()
+            self.cost += estimate(list(new_requests.values()), sent_kind, settings)
 
 
-def _stand_in(request: Request, rng: np.random.Generator) -> str:
-    """Return an answer at random after reasons of its own, as what is asked about two answers is asked of each."""
+def _draw_answer(request: Request, rng: np.random.Generator) -> str:
+    """Return a random answer with reasons, or a probability if a request has no options."""
     if not request.continuations:
         return "0.5"
-    reasons = " ".join(f"Reason {part} of {request.name!r}." for part in "abcd")
-    return f"{reasons}\nANSWER: {str(rng.choice(request.continuations)).strip()}"
+    # Each reply has reasons of its own, as later requests about reasons quote them.
+    reasons = " ".join(f"Reason {letter} of {request.name!r}." for letter in "abcd")
+    option = str(rng.choice(request.continuations)).strip()
+    return f"{reasons}\nANSWER: {option}"
 
 
 class Plan(NamedTuple):
-    """What would be sent.
+    """Requests that would be sent.
 
     Attributes:
-        lines: In words.
-        costs: The same by name: `requests`, `prompt_tokens`, `answer_tokens` and `price`.
+        lines: A table of them, and further lines.
+        costs: Question -> its `requests`, `prompt_tokens`, `answer_tokens` and `price`.
     """
 
     lines: list[str]
     costs: dict[str, dict[str, Any]]
 
 
-def _counting(model: Prompted) -> tuple[Prompted, Counting]:
-    """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
-    counting = Counting(model.engine)
-    from rightreasons.models.prompted import Prompted
-
-    return Prompted(
-        model.prompt, counting, model.label_names, examples=model.examples, seed=model.seed
-    ), counting
-
-
-def plan_command(name: str, prompted: Prompted | None, ask: Callable[..., object]) -> Plan:
-    """Return what one command would send, as `plan_audit` does.
+def plan_command(name: str, prompted: Prompted | None, run: Callable[..., object]) -> Plan:
+    """Return the cost of a command that asks one question.
 
     Args:
-        name: What the line is called.
-        prompted: The language model; None for another one.
-        ask: Called with a model that sends nothing, and `out`, a folder for its answers.
+        name: Name of the row.
+        prompted: The language model. None for another kind of model, which is sent no requests.
+        run: Runs the command; called with a model that sends nothing, and `out`, a folder for its
+            answers.
     """
     if prompted is None:
-        return Plan([NOTHING], {})
-    planned, counting = _counting(prompted)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        warnings.catch_warnings(),
-        contextlib.suppress(ValueError),
-    ):
-        warnings.simplefilter("ignore")  # as the figures are of answers at random
-        ask(planned, out=Path(folder))
-    return _priced([(name, counting.cost)], prompted.engine)
+        return Plan([NO_REQUESTS], {})
+    planned, engine = _replace_engine(prompted)
+    # Random answers may have no figures: by then the requests have been counted.
+    with _discard_results() as folder, contextlib.suppress(ValueError):
+        run(planned, out=folder)
+    return _price_plan([(name, engine.cost)], prompted.engine)
 
 
 def plan_audit(
     context: AuditContext,
     sections: Mapping[str, Question],
     options: Mapping[str, Options],
-    why_not: Mapping[str, str],
+    skip_reasons: Mapping[str, str],
 ) -> Plan:
-    """Return what each question would send, a line each, and their sum; and why others are not asked.
+    """Return the cost of each question of an audit and of all together.
 
     Args:
         context: The audit, not scored.
-        sections: The questions by name.
+        sections: Name -> question.
         options: Question -> its options.
-        why_not: Question -> why it is not asked; "" where it is.
+        skip_reasons: Question -> why it does not apply; "" if it does.
     """
     prompted = context.prompted
     if prompted is None:
-        return Plan([NOTHING], {})
-    planned, counting = _counting(prompted)
+        return Plan([NO_REQUESTS], {})
+    planned, engine = _replace_engine(prompted)
+    # Some questions query a second model, such as a judge.
+    second_engines: list[CountingEngine] = []
+
+    def wrap_second_engine(second_engine: Engine) -> Any:
+        second_engines.append(CountingEngine(second_engine))
+        return second_engines[-1]
+
     rows: list[tuple[str, Usage]] = []
-    others: list[Counting] = []
-
-    def beside(engine: Engine) -> Any:
-        others.append(Counting(engine))
-        return others[-1]
-
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        settings = context.settings.replace(n_resamples=_RESAMPLES)
-        planned_audit = dataclasses.replace(
+    skipped = []
+    with _discard_results() as folder:
+        planned_context = dataclasses.replace(
             context,
             source=planned,
-            out=Path(folder),
-            settings=settings,
+            out=folder,
+            settings=context.settings.replace(n_resamples=N_RESAMPLES_OF_PLAN),
             progress=False,
-            wrap_engine=beside,
+            wrap_engine=wrap_second_engine,
         )
-        scored = score_audit(planned_audit, [section.reads for section in sections.values()])
-        rows += [("the items", counting.cost)] if scored.answers else []
+        scored = score_audit(planned_context, [section.reads for section in sections.values()])
+        if scored.answers:
+            rows.append(("the items", engine.cost))
         for name, section in sections.items():
-            if why_not[name]:
+            if skip_reasons[name]:
+                skipped.append(f"Not asked: {name}. {skip_reasons[name]}")
                 continue
-            counting.cost = Usage()
-            with contextlib.suppress(
-                ValueError
-            ):  # of figures of answers at random: what is asked has been counted
+            # The engine keeps what it counted before, so that equal requests are free.
+            engine.cost = Usage()
+            with contextlib.suppress(ValueError):
                 section.run(scored, options[name])
-            rows.append((name, counting.cost))
-            rows += [(f"{name}, the second model, at most", other.cost) for other in others]
-            others.clear()
-    untold = [f"Not asked: {name}. {why_not[name]}" for name in sections if why_not[name]]
-    return _priced(
-        [*rows, ("together", sum((cost for _, cost in rows), Usage()))], prompted.engine, untold
+            rows.append((name, engine.cost))
+            for second_engine in second_engines:
+                rows.append((f"{name}, the second model, at most", second_engine.cost))
+            second_engines.clear()
+    total = sum((cost for _, cost in rows), Usage())
+    return _price_plan([*rows, ("together", total)], prompted.engine, skipped)
+
+
+def _replace_engine(model: Prompted) -> tuple[Prompted, CountingEngine]:
+    """Return a copy of a model whose requests are counted, and the engine that counts them."""
+    from rightreasons.models.prompted import Prompted
+
+    engine = CountingEngine(model.engine)
+    planned = Prompted(
+        model.prompt, engine, model.label_names, examples=model.examples, seed=model.seed
     )
+    return planned, engine
 
 
-def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence[str] = ()) -> Plan:
-    """Return a line per cost by its name, what a server was sent so far, and further lines."""
+@contextlib.contextmanager
+def _discard_results() -> Iterator[Path]:
+    """Give a folder that is deleted afterwards, and silence warnings about random figures."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield Path(folder)
+
+
+def _price_plan(
+    rows: Sequence[tuple[str, Usage]], engine: Engine, further_lines: Sequence[str] = ()
+) -> Plan:
+    """Return the table of costs, what a server was sent so far, and further lines."""
+    # A local model has neither a client nor prices.
     client = getattr(engine, "client", None)
-    heads = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
-    table = [
-        heads,
-        *(
-            (name, *cost.list_words(None if client is None else client.options))
-            for name, cost in rows
-        ),
-    ]
-    n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
-    lines = align_columns([row[:n_shown] for row in table])
+    options = None if client is None else client.options
+    table = [HEADINGS]
+    for name, cost in rows:
+        table.append((name, *cost.list_words(options)))
+    # A column of dashes would only ask what it means.
+    has_prices = any(row[-1] for row in table[1:])
+    n_columns = len(HEADINGS) if has_prices else len(HEADINGS) - 1
+    lines = align_columns([row[:n_columns] for row in table])
     if client is not None:
         lines.append(
             f"Sent so far, for the trial and {N_SAMPLED_PROMPTS} prompts: "
             f"{client.usage.describe(client.options)}"
         )
-    columns = ("requests", "prompt_tokens", "answer_tokens", "price")
-    options = ServerOptions() if client is None else client.options
-    costs = {name: {key: cost.to_dict(options)[key] for key in columns} for name, cost in rows}
-    return Plan([*lines, *further], costs)
+
+    costs: dict[str, dict[str, Any]] = {}
+    for name, cost in rows:
+        counts = cost.to_dict(options or ServerOptions())
+        costs[name] = {}
+        for column in COSTS:
+            costs[name][column] = counts[column]
+    return Plan([*lines, *further_lines], costs)

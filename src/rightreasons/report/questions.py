@@ -1,7 +1,8 @@
-"""The questions that an audit can answer; `QUESTIONS` names them.
+"""The questions that an audit can answer, by name, and their options.
 
-To add one, write `NAME/question.py` with a `Question` (see `page.question`) and its sentences in `question.md.j2`
-beside it, and register it. CONTRIBUTING.md has an example.
+To add one, write `NAME/question.py` with a `Question` (see `page.question`), write its sentences
+into `question.md.j2` in the same folder, and register it in `QUESTIONS`. CONTRIBUTING.md has an
+example.
 """
 
 from __future__ import annotations
@@ -30,30 +31,42 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Registered:
-    """Where a question is.
+class RegisteredQuestion:
+    """Entry of a question, which imports nothing of it but its options.
 
     Attributes:
-        question: The question, as "module:name".
-        options: The class of its options, which the command line reads without the question.
-        unasked: Whether it is asked where nobody names it; one that has its price is not.
+        address: Address of the question, as "module:name".
+        options: Class of its options, from which the command line makes flags.
+        is_default: Whether an audit asks it without `--questions`; one with a high price is not.
     """
 
-    question: str
+    address: str
     options: type[QuestionOptions]
-    unasked: bool = True
+    is_default: bool = True
+
+    def load(self) -> Question:
+        """Import the question."""
+        module, name = self.address.split(":")
+        question: Question = getattr(import_module(module), name)
+        return question
 
 
 QUESTIONS = {
-    "calibration": Registered("rightreasons.calibration.question:CALIBRATION", CalibrationOptions),
-    "shortcuts": Registered("rightreasons.shortcuts.question:SHORTCUTS", ShortcutsOptions),
-    "cues": Registered("rightreasons.cues.question:CUES", CuesOptions),
-    "probes": Registered("rightreasons.probes.question:PROBES", ProbesOptions),
-    "difficulty": Registered("rightreasons.difficulty.question:DIFFICULTY", DifficultyOptions),
-    "behavior": Registered("rightreasons.behavior.question:BEHAVIOR", BehaviorOptions),
-    "reasons": Registered("rightreasons.reasons.question:REASONS", ReasonsOptions, unasked=False),
+    "calibration": RegisteredQuestion(
+        "rightreasons.calibration.question:CALIBRATION", CalibrationOptions
+    ),
+    "shortcuts": RegisteredQuestion("rightreasons.shortcuts.question:SHORTCUTS", ShortcutsOptions),
+    "cues": RegisteredQuestion("rightreasons.cues.question:CUES", CuesOptions),
+    "probes": RegisteredQuestion("rightreasons.probes.question:PROBES", ProbesOptions),
+    "difficulty": RegisteredQuestion(
+        "rightreasons.difficulty.question:DIFFICULTY", DifficultyOptions
+    ),
+    "behavior": RegisteredQuestion("rightreasons.behavior.question:BEHAVIOR", BehaviorOptions),
+    "reasons": RegisteredQuestion(
+        "rightreasons.reasons.question:REASONS", ReasonsOptions, is_default=False
+    ),
 }
-"""Name -> the question, in the order of the report."""
+"""Name -> question, in the order of the report."""
 
 
 def available_questions() -> list[str]:
@@ -98,29 +111,29 @@ def list_questions_for_table(kind: str) -> list[str]:
 
 
 def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
-    """Import the sections of the named questions, or of all, in the order of the report.
+    """Import questions in the order of the report.
 
     Args:
-        questions: Names from `available_questions()`; None for all that are asked without being named.
+        questions: Names from `available_questions()`; None for all default ones.
 
     Returns:
-        The sections.
+        The questions.
 
     Raises:
         TypeError: If the names are not a list.
-        ValueError: If there is no name, or one is unknown; the error gives the nearest known ones.
+        ValueError: If there is no name, or one is unknown; the error suggests similar ones.
     """
     known = available_questions()
+    # A text would be read as a list of letters.
     if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
         raise OptionTypeError(
             f"Expected `questions` to be a list of names, but got {questions!r}.",
             option="questions",
         )
-    names = (
-        [name for name in known if QUESTIONS[name].unasked]
-        if questions is None
-        else list(questions)
-    )
+    if questions is None:
+        names = [name for name in known if QUESTIONS[name].is_default]
+    else:
+        names = list(questions)
     if not names:
         raise ValueError(
             f"Expected at least one question, but there is none. Known: {', '.join(known)}."
@@ -128,25 +141,27 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise make_unknown_name_error("question", name, known)
+    # The plots of a page are drawn at the end: a missing package must not cost the inference.
     require_package("vl_convert")
-    places = [question.question.split(":") for name, question in QUESTIONS.items() if name in names]
-    return [getattr(import_module(module), attribute) for module, attribute in places]
+    return [question.load() for name, question in QUESTIONS.items() if name in names]
 
 
 def parse_question_options(
-    questions: Iterable[str], given: Mapping[str, Any] | None
+    questions: Iterable[str], options: Mapping[str, Any] | None
 ) -> dict[str, QuestionOptions]:
-    """Make the options of the questions that are asked; what nobody reads is refused.
+    """Parse the options of the requested questions.
 
     Args:
-        questions: Their names.
-        given: Question -> its options, by name or as an instance of its class.
+        questions: Names of the questions.
+        options: Question -> its options, by name or as an instance of its class. None for the
+            defaults.
 
     Returns:
-        Question -> its options, for each question that is asked.
+        Question -> its options, for each requested question.
 
     Raises:
-        ValueError: If a question or an option is unknown, or options are given for a question that is not asked.
+        ValueError: If a question or an option is unknown, or a question with options is not
+            requested.
 
     Example:
         >>> parse_question_options(["calibration"], {"calibration": {"n_bins": 10}})["calibration"].n_bins
@@ -157,44 +172,60 @@ def parse_question_options(
         ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: \
 ks.
     """
-    names, settings = list(questions), dict(given or {})
-    for question in settings:
-        if question not in QUESTIONS:
-            raise make_unknown_name_error("question", question, QUESTIONS)
-        if question not in names:
+    names = list(questions)
+    options_by_name = dict(options or {})
+    for name in options_by_name:
+        if name not in QUESTIONS:
+            raise make_unknown_name_error("question", name, QUESTIONS)
+        # Options that nothing reads are a mistake.
+        if name not in names:
             raise ValueError(
-                f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
+                f"Expected options of the questions asked ({', '.join(names)}), but got options "
+                f"of {name!r}."
             )
-    return {
-        name: QUESTIONS[name].options.read(settings.get(name), f"the question {name!r}")
-        for name in names
-    }
+    parsed = {}
+    for name in names:
+        options_class = QUESTIONS[name].options
+        parsed[name] = options_class.read(options_by_name.get(name), f"the question {name!r}")
+    return parsed
 
 
-def format_audit_arguments(made: Mapping[str, Any]) -> list[str]:
-    """Return the words of the command line of an audit whose arguments and options are given by name.
+def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the command-line words of an audit.
+
+    Args:
+        arguments: Name -> value of its arguments and options.
 
     Example:
-        >>> format_audit_arguments({"model": "m", "questions": ["cues", "probes"], "limit": 5, "fail_fast": True})
-        ['m', '--questions', 'cues,probes', '--limit', '5', '--fail-fast']
+        >>> format_audit_arguments({"model": "m", "questions": ["cues", "probes"], "limit": 5})
+        ['m', '--questions', 'cues,probes', '--limit', '5']
+        >>> format_audit_arguments({"model": "m", "fail_fast": True})
+        ['m', '--fail-fast']
     """
-    words = [str(made[name]) for name in ("model", "dataset") if name in made]
-    for name, value in made.items():
+    # Model and data stand before all flags.
+    words = [str(arguments[name]) for name in ("model", "dataset") if name in arguments]
+    for name, value in arguments.items():
+        if name in ("model", "dataset"):
+            continue
         flag = name.replace("_", "-")
+        # Typer makes a pair of flags of each switch.
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif isinstance(value, dict):
             words += [f"--{flag}", json.dumps(value, ensure_ascii=False)]
-        elif name not in ("model", "dataset"):
-            words += [f"--{flag}", format_names(value) if isinstance(value, list) else str(value)]
+        elif isinstance(value, list):
+            words += [f"--{flag}", format_names(value)]
+        else:
+            words += [f"--{flag}", str(value)]
     return words
 
 
 def read_reproduction(file: Path) -> list[str]:
-    """Read an audit.yaml as the words of the command line of its audit.
+    """Read an audit.yaml as the command-line words of its audit.
 
     Args:
-        file: What a report wrote, or somebody by hand: the model, the data and any option of `audit` by name.
+        file: A file that a report or a person wrote: the model, the data and any option of `audit`
+            by name.
 
     Raises:
         ValueError: If it is not YAML, or not of that form.
@@ -202,16 +233,24 @@ def read_reproduction(file: Path) -> list[str]:
     import yaml
 
     try:
-        made = yaml.safe_load(file.read_text("utf-8"))
+        arguments = yaml.safe_load(file.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"Expected the options of an audit in {file}, but it is not YAML: {format_value(error)}."
+            f"Expected the options of an audit in {file}, but it is not YAML: "
+            f"{format_value(error)}."
         ) from None
-    if not isinstance(made, dict) or any(
-        value is None or (isinstance(value, dict) and name != "after")
-        for name, value in made.items()
+    if not isinstance(arguments, dict) or not all(
+        _is_argument(name, value) for name, value in arguments.items()
     ):
         raise ValueError(
-            f"Expected a value per option of an audit in {file}, but got {format_value(made)}."
+            f"Expected a value per option of an audit in {file}, but got {format_value(arguments)}."
         )
-    return format_audit_arguments({str(name): value for name, value in made.items()})
+    return format_audit_arguments({str(name): value for name, value in arguments.items()})
+
+
+def _is_argument(name: object, value: object) -> bool:
+    """Return whether a value can be one of an option of `audit`."""
+    # Only the features that an earlier report named are a mapping.
+    if isinstance(value, dict):
+        return name == "after"
+    return value is not None

@@ -13,9 +13,10 @@ from rightreasons.audited.predictions_file import get_predictions_path
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.options import Options
 from rightreasons.core.store import get_installed_version
-from rightreasons.report.answers import AnswerFigures, list_failed_requests
+from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.schema import SCHEMA_VERSION
+from rightreasons.report.unread import list_failed_requests
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 """Packages whose versions are recorded."""

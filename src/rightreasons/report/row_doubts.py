@@ -100,6 +100,7 @@ def check_audited_rows(context: AuditContext) -> AuditedRows:
     split = context.primary
     data = split.data
     table = RowTable(data, _assign_roles(context, split), judge_answers(context), context.train)
+    # A user may have settled a check in data.yaml.
     doubts = check_rows(table, context.settings.settled_checks)
     return AuditedRows(tuple(doubts), describe_unused_columns(table))
 
@@ -144,6 +145,7 @@ def doubt_class_order(context: AuditContext) -> str:
     scores = context.scores(split)
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return ""
+    # The names of the model's classes say nothing if they are only numbers.
     return suggest_class_order(scores.logits, scores.labels, scores.label_names)
 
 
@@ -161,16 +163,16 @@ def withhold_by_rows(result: SectionResult, rows: AuditedRows) -> SectionResult:
     return dataclasses.replace(result, verdict=verdict, finding=None)
 
 
-# ------------------------------------------------------------------------------- private
-
-
 def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
+    """Return which columns of a split are its text, label and ids, and which have other roles."""
+    # The audit has given its columns the names of the common schema.
     names = split.data.column_names
     text = tuple(name for name in TEXTS if name in names)
     # Labels of given answers say whether they are correct, not what the text is about.
     label = ""
     if "label" in names and context.task != "confidence":
         label = "label"
+    # Columns of a file of predictions were used, whatever they are called.
     used: tuple[str, ...] = ()
     if context.stored is not None:
         used = context.stored.columns_used

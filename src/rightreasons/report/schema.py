@@ -1,6 +1,7 @@
-"""The schema of audit.json, and the way to read one.
+"""The schema of audit.json, and functions that check and read one.
 
-docs/audit_schema.md explains every field. The version is `SCHEMA_VERSION`: a new minor version only adds fields.
+docs/audit_schema.md explains every field. A new minor version of `SCHEMA_VERSION` only adds fields.
+Parts that a page shows have the fields of their dataclasses: `make_record_class` derives them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from rightreasons.audited.answer_groups import AnswerGroup
 from rightreasons.core.label_names import are_numbers
 from rightreasons.core.results import NOT_SERIALIZED
 from rightreasons.core.sentences import format_value
@@ -24,7 +26,7 @@ from rightreasons.core.store import check_folder, digest_value, list_changed_fil
 from rightreasons.core.validation import check_kind
 from rightreasons.io.row_checks import RowDoubt
 from rightreasons.page import parts
-from rightreasons.report.answers import AnswerFigures, AnswerGroup
+from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE
 
@@ -32,12 +34,12 @@ SCHEMA_VERSION = "1.0"
 
 AUDIT_FILE = "audit.json"
 
-LONGEST = 300
-"""Characters of a value in an error about a field."""
+MAX_CHARACTERS = 300
+"""Longest value in an error about a field."""
 
 
 class Record(BaseModel):
-    """Base of the parts of a record: every field has to be there, and no other."""
+    """Base of the parts of a record: all fields are required unless they have a default."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -45,16 +47,15 @@ class Record(BaseModel):
 Count = Annotated[int, Field(ge=0)]
 
 
-# A record has the fields of what it is of; here is what differs.
-_LATER: dict[type, tuple[str, ...]] = {
+ADDED_FIELDS: dict[type, tuple[str, ...]] = {
     AnswerFigures: ("unread_p", "positions", "epochs", "unserved"),
     AnswerGroup: ("p_value",),
     parts.Finding: ("contrast",),
     parts.ItemFigure: ("is_finding",),
 }
-"""Fields that reports of earlier versions lack."""
+"""Class -> fields that reports of earlier versions lack."""
 
-_FIELDS: dict[type, dict[str, Any]] = {
+JSON_TYPES: dict[type, dict[str, Any]] = {
     parts.Plot: {"file": str},
     parts.Table: {"rows": list[dict[str, Any]]},
     parts.ItemFigure: {
@@ -66,32 +67,43 @@ _FIELDS: dict[type, dict[str, Any]] = {
 
 
 @functools.cache
-def make_record_class(kind: Any) -> type[Record]:
-    """Return the record of a part of the report: its fields, each of which has to be there unless it came later."""
-    hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.metadata != NOT_SERIALIZED]
-    fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
-    declared: dict[str, Any] = {
-        name: (field, None if name in _LATER.get(kind, ()) else ...)
-        for name, field in fields.items()
-    }
-    if kind is parts.Finding:
-        declared["pair"] = (fields["pair"], Field(max_length=2))
-    return create_model(
-        kind.__name__, __base__=Record, __doc__=kind.__doc__.partition("\n")[0], **declared
-    )
+def make_record_class(part: Any) -> type[Record]:
+    """Return the record class of a part of the report, with the fields of its dataclass."""
+    hints = get_type_hints(part)
+    types = {}
+    for field in dataclasses.fields(part):
+        if field.metadata != NOT_SERIALIZED:
+            types[field.name] = _convert_type(hints[field.name])
+    # Pictures are files, and some texts have few values: audit.json promises more than the class.
+    types |= JSON_TYPES.get(part, {})
+
+    declared: dict[str, Any] = {}
+    for name, field_type in types.items():
+        default: Any = ...
+        if name in ADDED_FIELDS.get(part, ()):
+            default = None
+        declared[name] = (field_type, default)
+    # A length is no type, which the hint of the field could give.
+    if part is parts.Finding:
+        declared["pair"] = (types["pair"], Field(max_length=2))
+    summary = part.__doc__.partition("\n")[0]
+    return create_model(part.__name__, __base__=Record, __doc__=summary, **declared)
 
 
-def _plain_kind(kind: Any) -> Any:
+def _convert_type(hint: Any) -> Any:
     """Return the type that values of a field have in JSON."""
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return make_record_class(kind)
-    arguments = get_args(kind)
-    if get_origin(kind) is tuple:
-        return list[_plain_kind(arguments[0])]  # type: ignore[misc]
-    if get_origin(kind) in (Union, UnionType):
-        return functools.reduce(operator.or_, map(_plain_kind, arguments))
-    return dict[str, Any] if get_origin(kind) is Mapping else kind
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return make_record_class(hint)
+    origin = get_origin(hint)
+    arguments = get_args(hint)
+    # All tuples of the parts have any number of equal elements.
+    if origin is tuple:
+        return list[_convert_type(arguments[0])]  # type: ignore[misc]
+    if origin in (Union, UnionType):
+        return functools.reduce(operator.or_, map(_convert_type, arguments))
+    if origin is Mapping:
+        return dict[str, Any]
+    return hint
 
 
 class LeftOut(Record):
@@ -115,7 +127,7 @@ class Split(Record):
 
 
 class Rows(Record):
-    """What the checks of the rows found."""
+    """Findings of the checks of the rows."""
 
     doubts: list[make_record_class(RowDoubt)]  # type: ignore[valid-type]
     unused: str
@@ -152,7 +164,7 @@ class Model(Record):
 
 
 class Audit(Record):
-    """What an audit found about one model on one dataset."""
+    """Findings of an audit of one model on one dataset."""
 
     schema_version: Annotated[str, Field(pattern=r"^1\.[0-9]+$")]
     rightreasons: str
@@ -182,10 +194,10 @@ def check_audit(audit: object) -> None:
     """Check a value against the schema of audit.json.
 
     Args:
-        audit: What `json.load` gives for an audit.json.
+        audit: Value of `json.load` for an audit.json.
 
     Raises:
-        ValueError: If a field differs: which, and how.
+        ValueError: If a field differs, with its path and the difference.
 
     Example:
         >>> check_audit({"schema_version": "1.0"})
@@ -196,11 +208,16 @@ def check_audit(audit: object) -> None:
     try:
         Audit.model_validate(audit)
     except ValidationError as error:
-        first = error.errors()[0]
-        place, what = ".".join(map(str, first["loc"])), first["msg"]
-        got = "" if first["type"] == "missing" else f": {format_value(first['input'], LONGEST)}"
+        # One difference is enough to refuse a file.
+        difference = error.errors()[0]
+        path = ".".join(map(str, difference["loc"]))
+        message = difference["msg"]
+        value = ""
+        if difference["type"] != "missing":
+            value = f": {format_value(difference['input'], MAX_CHARACTERS)}"
         raise ValueError(
-            f"Expected the audit to fit its schema, but `{place}` does not{got}: {what[:1].lower()}{what[1:]}."
+            f"Expected the audit to fit its schema, but `{path}` does not{value}: "
+            f"{message[:1].lower()}{message[1:]}."
         ) from None
 
 
@@ -215,7 +232,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If there is none.
-        ValueError: If it is not an audit, or of a later major version.
+        ValueError: If it is not an audit, is damaged, or is of a later major version.
     """
     check_kind(report, "report", str | os.PathLike)
     path = Path(report)
@@ -224,79 +241,98 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileNotFoundError(
             f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none."
         )
+    # Python reads NaN, which JSON does not know and other readers refuse.
     try:
-        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse_constant)
     except ValueError as error:
         raise ValueError(
             f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}."
         ) from error
-    version = audit.get("schema_version") if isinstance(audit, dict) else None
-    if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-        raise ValueError(
-            f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}."
-        )
+    _check_version(audit, file)
     try:
         check_audit(audit)
     except ValueError as error:
         raise ValueError(f"{str(file)!r} is not an audit: {error}") from error
+    # Reports of earlier versions have no digest.
     if "digest" in audit and add_digest(audit)["digest"] != audit["digest"]:
         raise ValueError(
-            f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: repeat the audit, which "
-            "goes on from what it kept."
+            f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: "
+            "repeat the audit, which goes on from what it kept."
         )
     return dict(audit)
 
 
+def _check_version(audit: object, file: Path) -> None:
+    """Refuse an audit of another major version, whose fields have other meanings."""
+    version = audit.get("schema_version") if isinstance(audit, dict) else None
+    # A missing version is an error of the schema.
+    if not isinstance(version, str):
+        return
+    if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+        raise ValueError(
+            f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of "
+            f"{version}."
+        )
+
+
 def add_digest(audit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an audit with the digest of everything else in it."""
+    """Return an audit with the digest of its other fields."""
+    # A digest of itself could not be computed.
     content = {name: value for name, value in audit.items() if name != "digest"}
     return {**content, "digest": digest_value(content)}
 
 
 def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Check that files of a report are those that its audit.json was written with.
+    """Check that files of a report are those that its audit.json names.
 
     Args:
         folder: The folder of the report.
-        audit: What its audit.json holds.
+        audit: Content of its audit.json.
         names: The files, relative to the folder.
 
     Raises:
-        ValueError: If a file is missing or another one.
+        ValueError: If a file is missing or has changed.
     """
+    # Reports of earlier versions name no files.
     digests = audit.get("files", {})
-    changed = list_changed_files(folder, {name: digests[name] for name in names if name in digests})
+    expected = {name: digests[name] for name in names if name in digests}
+    changed = list_changed_files(folder, expected)
     if changed:
         raise ValueError(
-            f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
-            "or gone: repeat the audit, which goes on from what it kept."
+            f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is "
+            "another one, damaged or gone: repeat the audit, which goes on from what it kept."
         )
 
 
 def list_class_names(audit: Mapping[str, Any]) -> list[str]:
-    """Return the names of the classes for a reader: the data's, where the model only numbers them.
+    """Return the names of the classes for a reader: the data's, if the model only numbers them.
 
     Args:
-        audit: What audit.json holds.
+        audit: Content of audit.json.
     """
     names: list[str] = audit["model"]["label_names"]
     if not are_numbers(names):
         return names
-    word_of = {number: word for word, number in audit["dataset"]["label_classes"].items()}
-    return [word_of.get(name, name) for name in names]
+    # The data map words to the numbers of the model.
+    word_by_number = {}
+    for word, number in audit["dataset"]["label_classes"].items():
+        word_by_number[number] = word
+    return [word_by_number.get(name, name) for name in names]
 
 
-def prepare_page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
-    """Check that a folder can take a page that is not an audit's, before anything long begins.
+def prepare_page_folder(out: str | os.PathLike[str], *own_files: str) -> Path:
+    """Check that a folder can take a page that is not an audit's, before a long computation.
 
     Args:
         out: The folder.
-        *ours: What is in it beside the page and its pictures.
+        *own_files: Files of such a page in addition to the page and its pictures.
 
     Raises:
-        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would be lost.
+        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would
+            be lost.
     """
-    folder = check_folder(out, own=(*ours, PAGE, "figures"))
+    folder = check_folder(out, own=(*own_files, PAGE, "figures"))
+    # Both have an index.html.
     if (folder / AUDIT_FILE).exists():
         raise ValueError(
             f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}."
@@ -304,5 +340,5 @@ def prepare_page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     return folder
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")

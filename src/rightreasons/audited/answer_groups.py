@@ -1,0 +1,149 @@
+"""Accuracy of groups of answers: by columns of the data, by position of the choice, and by length.
+
+`measure_groups` shows where a model is less often correct than elsewhere. It needs no scores, so
+that a log of sampled answers has these figures too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.given_answers import GivenAnswers
+from rightreasons.core.clusters import select_clusters
+from rightreasons.core.estimates import Estimate, estimate_rate
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import holm, two_rates_p_value
+from rightreasons.io.logs import LACK, PICKED, UNREAD
+
+MAX_GROUPS = 12
+"""Largest number of values of a column by which answers are grouped."""
+
+N_INSPECTED_ROWS = 1000
+"""Number of rows that show whether a column has few values."""
+
+SCHEMA_COLUMNS = frozenset(
+    {
+        LACK,
+        PICKED,
+        UNREAD,
+        "id",
+        "text",
+        "text_pair",
+        "prompt",
+        "label",
+        "content_label",
+        "cue_label",
+        "source_id",
+        "pair_id",
+        "prediction",
+        "predicted",
+        "pred",
+    }
+)
+"""Columns with a meaning of their own, which are no slices of the data."""
+
+ANSWER_COLUMNS = ("answer", "answers", "response", "output", "completion")
+"""Columns of a log that hold the text of the answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerGroup(Result):
+    """Accuracy of a group of answers.
+
+    Attributes:
+        kind: A column of the data, "place of the right choice" or "length of the answer".
+        name: Name of the group.
+        n_items: Number of its answers.
+        accuracy: Share of correct answers.
+        p_value: p-value of the hypothesis that the other answers are correct as often
+            (`two_rates_p_value`), corrected by Holm's method for all groups. None for all answers.
+    """
+
+    kind: str
+    name: str
+    n_items: int
+    accuracy: Estimate
+    p_value: float | None = None
+
+
+def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[AnswerGroup]:
+    """Return the accuracy of each group of answers, the lowest first."""
+    groups = []
+    for kind, values in _list_columns(answers).items():
+        texts = np.array([str(value) for value in values])
+        for name in sorted(set(texts.tolist())):
+            is_inside = texts == name
+            clusters = select_clusters(answers.clusters, is_inside)
+            accuracy = estimate_rate(answers.is_correct[is_inside], resampling, clusters)
+            if accuracy is None:
+                continue
+            p_value = two_rates_p_value(answers.is_correct, is_inside, clusters=answers.clusters)
+            groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
+    corrected = holm(np.array([group.p_value for group in groups]))
+    tested = []
+    for group, p_value in zip(groups, corrected.tolist(), strict=True):
+        tested.append(dataclasses.replace(group, p_value=p_value))
+    return sorted(tested, key=lambda group: group.accuracy.value or 0.0)
+
+
+def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
+    """Return the columns by which answers are grouped: slices, positions, and lengths."""
+    columns = _find_slices(answers)
+    if answers.is_multiple_choice:
+        positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
+        columns["place of the right choice"] = positions
+    for name in ANSWER_COLUMNS:
+        # A log has one such column.
+        texts = answers.column(name)
+        if texts is not None:
+            lengths = np.array([len(str(text)) for text in texts])
+            columns |= _group_by_length("length of the answer", lengths)
+            break
+    # Items with choices have a prompt, and others a text.
+    lengths = answers.measure_texts("prompt")
+    if len(lengths) == 0:
+        lengths = answers.measure_texts("text")
+    return columns | _group_by_length("length of the question", lengths)
+
+
+def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Return the thirds of texts by length; {} if there are too few lengths."""
+    # Thirds of a few lengths would be the lengths themselves.
+    if len(np.unique(lengths)) <= 3:
+        return {}
+    ends = np.quantile(lengths, [1 / 3, 2 / 3])
+    names = np.array(["short", "middle", "long"])
+    return {kind: names[np.searchsorted(ends, lengths)].tolist()}
+
+
+def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
+    """Return the columns of few values that are neither the label nor say what is correct."""
+    slices = {}
+    for name, feature in answers.split.data.features.items():
+        if name in SCHEMA_COLUMNS or name in ANSWER_COLUMNS:
+            continue
+        if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
+            continue
+        # The first rows tell a column of many values, without reading all of it.
+        if len(set(answers.split.data[name][:N_INSPECTED_ROWS])) > MAX_GROUPS:
+            continue
+        values = answers.column(name) or []
+        n_values = len(set(values))
+        n_pairs = len(set(zip(values, answers.labels.tolist(), strict=True)))
+        if 1 < n_values <= MAX_GROUPS and n_pairs > n_values and not _is_outcome(values, answers):
+            slices[name] = ["none" if value is None else value for value in values]
+    return slices
+
+
+def _is_outcome(values: Sequence[Any], answers: GivenAnswers) -> bool:
+    """Return whether the values of a column determine which answers are correct."""
+    if answers.is_correct.all() or not answers.is_correct.any():
+        return False
+    pairs = set(zip(values, answers.is_correct.tolist(), strict=True))
+    return len(pairs) <= len(set(values))

@@ -1,0 +1,130 @@
+"""What answers that cannot be read leave open: verdicts that are withheld, and failed requests.
+
+A verdict stands only if it would be the same with every unread answer incorrect, and with every one
+correct: `compute_bound_verdicts` measures both, and `withhold_unread` compares them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rightreasons.audited.given_answers import shorten_reason
+from rightreasons.audited.scoring import score_audit
+from rightreasons.models.replies.gates import MAX_UNREAD_FOR_VERDICT
+from rightreasons.page.formats import percent
+from rightreasons.page.parts import SectionResult, Verdict
+from rightreasons.report.answers import AnswerFigures
+
+if TYPE_CHECKING:
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.core.options import Options
+    from rightreasons.page.question import Question
+
+
+def withhold_unread(
+    result: SectionResult,
+    figures: AnswerFigures,
+    compute_bounds: Callable[[], Sequence[Verdict]] = tuple,
+    doubt: Verdict | None = None,
+) -> SectionResult:
+    """Return the answer to a question without its verdict, if the unread answers might change it.
+
+    Args:
+        result: The answer.
+        figures: How many answers cannot be read.
+        compute_bounds: Returns the verdicts with all of these incorrect, and with all correct; see
+            `compute_bound_verdicts`. Called only if they decide.
+        doubt: The verdict to show instead, if the data leave open which figures are valid; see
+            `Question.doubt`. None for no such doubt.
+    """
+    # Doubtful data come before unread answers: bounds of invalid figures mean nothing.
+    if doubt is not None:
+        return dataclasses.replace(result, verdict=doubt, finding=None)
+    if not figures.n_unread or result.verdict.tone == "neutral":
+        return result
+    reason = _explain_withholding(result, figures, compute_bounds)
+    if not reason:
+        return result
+    summary = f"{reason} By the others it would be: {result.verdict.label}."
+    verdict = Verdict("neutral", "Inconclusive", summary)
+    return dataclasses.replace(result, verdict=verdict, finding=None)
+
+
+def _explain_withholding(
+    result: SectionResult,
+    figures: AnswerFigures,
+    compute_bounds: Callable[[], Sequence[Verdict]],
+) -> str:
+    """Return why unread answers withhold a verdict; "" if they do not."""
+    share = percent(figures.n_unread / figures.n_items)
+    unread = f"{share} of the answers cannot be read ({figures.describe_unread()})"
+    # The read answers are no sample of all if reading depends on the correct answer.
+    if figures.is_unread_by_answer:
+        return f"{unread}. {figures.describe_dependence()}: the others alone conclude nothing."
+    if figures.n_unread > MAX_UNREAD_FOR_VERDICT * figures.n_items:
+        limit = percent(MAX_UNREAD_FOR_VERDICT)
+        return f"{unread}, more than {limit}: the others alone conclude nothing."
+    labels = [verdict.label for verdict in compute_bounds()]
+    if set(labels) <= {result.verdict.label}:
+        return ""
+    return (
+        f"{unread}: were all of them incorrect, the verdict would be “{labels[0]}”, and were all "
+        f"correct, “{labels[1]}”."
+    )
+
+
+def compute_bound_verdicts(
+    context: AuditContext, section: Question, options: Options
+) -> list[Verdict]:
+    """Return the verdicts with every unread answer counted as incorrect, and as correct.
+
+    No further request is sent: a question that would query an item whose answer could not be read
+    excludes it.
+
+    Args:
+        context: The audit, not scored, with a model that was queried.
+        section: The question.
+        options: Its options.
+
+    Returns:
+        Two verdicts; [] if they cannot be computed.
+    """
+    if context.prompted is None:
+        return []
+    verdicts = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        # Warnings about these figures would be about assumed answers.
+        warnings.simplefilter("ignore")
+        for assumption in ("wrong", "right"):
+            bounded = dataclasses.replace(
+                context,
+                source=context.prompted.assuming(assumption),
+                out=Path(folder) / assumption,
+                progress=False,
+            )
+            try:
+                result = section.run(score_audit(bounded, [section.reads]), options)
+            except ValueError:
+                # Such a question needs further answers of the model.
+                return []
+            verdicts.append(result.verdict)
+    return verdicts
+
+
+def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
+    """Return why requests of questions failed: the reason, their number, and the first of them."""
+    failures = {}
+    if context.prompted is not None:
+        failures = context.prompted.failures
+    # Items without any answer are named with their split.
+    excluded = {name for split in context.splits for name, _ in split.left_out}
+    requests_by_reason: dict[str, list[str]] = {}
+    for name, reason in failures.items():
+        if name not in excluded:
+            requests_by_reason.setdefault(shorten_reason(reason), []).append(name)
+    return [(reason, len(names), names[0]) for reason, names in requests_by_reason.items()]
