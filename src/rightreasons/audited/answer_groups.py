@@ -76,7 +76,7 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
     """Return the accuracy of each group of answers, the lowest first."""
     groups = []
     for kind, values in _list_columns(answers).items():
-        texts = np.array([str(value) for value in values])
+        texts = np.array(list(map(str, values)))
         for name in sorted(set(texts.tolist())):
             is_inside = texts == name
             clusters = select_clusters(answers.clusters, is_inside)
@@ -85,7 +85,9 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
                 continue
             p_value = two_rates_p_value(answers.is_correct, is_inside, clusters=answers.clusters)
             groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
-    corrected = holm(np.array([group.p_value for group in groups]))
+    # All groups are tested together, as the worst of many is always below the others.
+    p_values = [group.p_value for group in groups]
+    corrected = holm(np.array(p_values))
     tested = []
     for group, p_value in zip(groups, corrected.tolist(), strict=True):
         tested.append(dataclasses.replace(group, p_value=p_value))
@@ -135,6 +137,7 @@ def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
             continue
         values = answers.column(name) or []
         n_values = len(set(values))
+        # A column whose values determine the label is the label itself.
         n_pairs = len(set(zip(values, answers.labels.tolist(), strict=True)))
         if 1 < n_values <= MAX_GROUPS and n_pairs > n_values and not _is_outcome(values, answers):
             slices[name] = ["none" if value is None else value for value in values]
@@ -145,5 +148,6 @@ def _is_outcome(values: Sequence[Any], answers: GivenAnswers) -> bool:
     """Return whether the values of a column determine which answers are correct."""
     if answers.is_correct.all() or not answers.is_correct.any():
         return False
+    # Such a column repeats the outcome in other words.
     pairs = set(zip(values, answers.is_correct.tolist(), strict=True))
     return len(pairs) <= len(set(values))
