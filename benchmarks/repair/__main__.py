@@ -25,11 +25,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from rightreasons.audited.splits import TEXT_COLUMNS
 from rightreasons.core.scores import Scores
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.scorers import as_scorer, demo_encoder
 from rightreasons.repairs.edits import choose_method, edit_items, weigh_items
-from rightreasons.repairs.training_set import TrainingSet, open_training_set
+from rightreasons.repairs.own_table import select_rows
+from rightreasons.repairs.training_set import TrainingSet, list_columns, open_training_set
 from rightreasons.repairs.verification import (
     Answers,
     Verification,
@@ -57,16 +59,35 @@ class Setting:
         is_paired: Whether the two questions of QQP are two texts of an item, rather than one.
         encoder: Whether a MiniLM is fine-tuned, rather than a linear model fitted.
         seeds: Seeds that are measured.
+        n_texts: Number of training texts; None for those of the case.
+        learning_rate: Peak learning rate of an encoder.
     """
 
     case: Case
     is_paired: bool = False
     encoder: bool = False
     seeds: tuple[int, ...] = (0, 1, 2)
+    n_texts: int | None = None
+    learning_rate: float = 5e-5
+
+
+def make_short(case: Case, *, is_paired: bool = False) -> Setting:
+    """Return a setting of an encoder that a computer without a GPU trains in minutes, at one seed."""
+    # Fewer steps need a higher rate: an encoder that has learned nothing decides by nothing.
+    return Setting(
+        case, is_paired=is_paired, encoder=True, seeds=(0,), n_texts=1_000, learning_rate=1e-4
+    )
 
 
 ONE_WORD = Case("sst2", cue="nouns", options=(("size", 1),), share=0.85)
 QUESTIONS = Case("qqp", cue="nouns", options=(("size", 1),), share=0.85)
+CYRILLIC = Case(
+    "sst2",
+    cue="script",
+    options=(("size", 1), ("script", "Cyrillic")),
+    share=0.85,
+    script="Cyrillic",
+)
 
 SETTINGS = {
     "one word for each label": Setting(ONE_WORD),
@@ -77,16 +98,16 @@ SETTINGS = {
     "four classes": Setting(dataclasses.replace(ONE_WORD, corpus="ag_news")),
     "two questions in one text": Setting(QUESTIONS),
     "two questions, two texts": Setting(QUESTIONS, is_paired=True),
-    "Cyrillic": Setting(
-        Case(
-            "sst2",
-            cue="script",
-            options=(("size", 1), ("script", "Cyrillic")),
-            share=0.85,
-            script="Cyrillic",
-        )
-    ),
+    "Cyrillic": Setting(CYRILLIC),
     "MiniLM, one word for each label": Setting(ONE_WORD, encoder=True),
+    "MiniLM, 24 words for each label": make_short(
+        dataclasses.replace(ONE_WORD, options=(("size", 24),))
+    ),
+    "MiniLM, in 20 % of the texts": make_short(dataclasses.replace(ONE_WORD, coverage=0.2)),
+    "MiniLM, a word of one label alone": make_short(dataclasses.replace(ONE_WORD, cue="one-sided")),
+    "MiniLM, four classes": make_short(dataclasses.replace(ONE_WORD, corpus="ag_news")),
+    "MiniLM, two questions, two texts": make_short(QUESTIONS, is_paired=True),
+    "MiniLM, Cyrillic": make_short(CYRILLIC),
 }
 """Name -> what is planted where, and who learns it."""
 
@@ -134,19 +155,22 @@ def fit_linear(training: TrainingSet, weights: NDArray[np.float64]) -> Any:
     model = make_pipeline(vectorizer, LogisticRegression(C=30, max_iter=1000))
     texts = list(map(JOINT.join, training.items))
     model.fit(texts, training.labels, logisticregression__sample_weight=weights)
-    if len(training.text_columns) > 1:
+    if training.n_columns > 1:
         return JoinedScorer(model, training.label_names)
     return as_scorer(model, label_names=training.label_names)
 
 
-def fit_encoder(training: TrainingSet, folder: Path, seed: int) -> Any:
+def fit_encoder(training: TrainingSet, folder: Path, seed: int, learning_rate: float) -> Any:
     """Return a fine-tuned MiniLM."""
-    columns = {name: training.columns[name] for name in (*training.text_columns, "label")}
+    texts = list_columns(training.items)
+    columns = dict(zip(TEXT_COLUMNS, texts, strict=False))
+    columns["label"] = training.name_labels()
     fine_tune(
         demo_encoder(),
         columns,
         out=folder,
         epochs=N_EPOCHS,
+        learning_rate=learning_rate,
         max_length=64,
         seed=seed,
         progress=False,
@@ -159,11 +183,8 @@ def resample_balanced(training: TrainingSet, words: SpuriousWords, seed: int) ->
     weights = weigh_items(training.items, training.labels, words)
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(weights), len(weights), p=weights / weights.sum())
-    columns = {}
-    for name, values in training.columns.items():
-        columns[name] = [values[row] for row in rows.tolist()]
-    items = [training.items[row] for row in rows.tolist()]
-    return dataclasses.replace(training, columns=columns, items=items, labels=training.labels[rows])
+    items = select_rows(training.items, rows)
+    return dataclasses.replace(training, items=items, labels=training.labels[rows])
 
 
 def edit_training(
@@ -195,7 +216,10 @@ def measure_setting(name: str, seed: int, folder: Path) -> Iterator[Row]:
     setting = SETTINGS[name]
     world: World = make_world(setting.case, N_ITEMS, seed, folder)
     labels = [world.label_names[label] for label in world.train_labels]
-    table = {**make_columns(setting, world.train_texts), "label": labels}
+    table = {
+        **make_columns(setting, world.train_texts[: setting.n_texts]),
+        "label": labels[: setting.n_texts],
+    }
     training = open_training_set(table, world.label_names)
     words = training.label_words(sorted(world.signs))
     versions = write_versions(
@@ -215,7 +239,9 @@ def measure_setting(name: str, seed: int, folder: Path) -> Iterator[Row]:
         if not setting.encoder:
             return read_versions(fit_linear(*edited), versions)
         with tempfile.TemporaryDirectory() as out:
-            return read_versions(fit_encoder(edited[0], Path(out), seed), versions)
+            return read_versions(
+                fit_encoder(edited[0], Path(out), seed, setting.learning_rate), versions
+            )
 
     before = answer("none")
     for remedy in ENCODER_REMEDIES if setting.encoder else REMEDIES:

@@ -43,7 +43,7 @@ def test_swapped_copies_repair_the_model(audited, tmp_path):
     assert result.repaired is True
     assert result.edited.method == "swap"
     assert len(result.train) == 3000
-    assert result.train.column_names == ["text", "label", "source_id", "id", "edit"]
+    assert result.train.column_names == ["text", "label", "source_id", "edit"]
 
     # The model that was given is not changed.
     flipped = audited[0].predict(["copper bright"])

@@ -118,15 +118,25 @@ def open_training_split(train: Any, **source: Any) -> datasets.Dataset:
     from rightreasons.io.tables import open_splits
 
     splits = open_splits(train, require_labels=True, **source)
-    if "train" in splits:
-        return splits["train"]
+    return splits[choose_training_split(splits)]
+
+
+def choose_training_split(splits: Iterable[str]) -> str:
+    """Return the split named train, or the only one.
+
+    Raises:
+        ValueError: If there are several splits and none is named train.
+    """
+    names = list(splits)
+    if "train" in names:
+        return "train"
     # Which of several splits the model learned from cannot be guessed.
-    if len(splits) > 1:
+    if len(names) > 1:
         raise OptionError(
-            f"Expected one split, or one named train, but got {', '.join(splits)}.",
+            f"Expected one split, or one named train, but got {', '.join(names)}.",
             option="train",
         )
-    return next(iter(splits.values()))
+    return names[0]
 
 
 def add_training_split(

@@ -427,6 +427,64 @@ def open_splits(
     return {str(name): table for name, table in tables.items()}
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class SourceRows:
+    """The rows of a split as their owner has them.
+
+    Attributes:
+        table: All columns, under their own names.
+        ids: The id of each row in what `open_dataset` returns, which may leave rows out.
+        names: Common column (text, text_pair, label, id) -> the column of `table` that it is read from. An expression
+            such as "{{title}} {{body}}" and row numbers are no column.
+    """
+
+    table: datasets.Dataset
+    ids: list[str]
+    names: dict[str, str]
+
+
+@accept_options_as_keywords(TextOptions)
+def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, SourceRows]:
+    """Open the rows of each split under the names that their owner gave the columns.
+
+    Args:
+        name_or_path: As in `open_dataset`.
+        options: As in `open_dataset`.
+
+    Returns:
+        The rows of each split by its name, as in `open_splits`.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"], "year": [1, 2]})
+        >>> source = open_source_rows(rows, text_column="review")["data"]
+        >>> source.names, source.table.column_names
+        ({'text': 'review', 'label': 'label'}, ['review', 'label', 'year'])
+    """
+    name, tables, options = _opened(name_or_path, None, options)
+    # Options may name fields of objects, which have a role, too.
+    fields = (options.text_column, options.text_pair_column, options.label_column)
+    tables_with_fields = {split: with_nested(data, fields) for split, data in tables.items()}
+    roles = find_text_roles(tables_with_fields, options, name)
+    sources = {}
+    for split, data in tables.items():
+        ids, id_column = _ids(data, options.id_column, split, name)
+        column_by_role = {
+            "text": roles[split].get_column("text"),
+            "text_pair": roles[split].get_column("text pair"),
+            "label": roles[split].get_column("label"),
+            "id": id_column,
+        }
+        own_names = {}
+        for common, column in column_by_role.items():
+            # Expressions and fields of objects have a role, but are no column of the table.
+            if column in data.column_names:
+                own_names[common] = str(column)
+        # A single table has the name that `open_splits` gives it.
+        split_name = split or str(data.split or ONLY_SPLIT)
+        sources[split_name] = SourceRows(data, ids.to_pylist(), own_names)
+    return sources
+
+
 def open_task_items(
     name_or_path: Any,
     source: SourceOptions,

@@ -11,7 +11,8 @@ from scipy import special
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.sentences import format_value
-from rightreasons.repairs.training_set import TrainingSet, select_rows
+from rightreasons.repairs.own_table import select_rows
+from rightreasons.repairs.training_set import TrainingSet
 from rightreasons.repairs.words import SpuriousWords
 from rightreasons.shortcuts.swapping.segments import Segmenter, Text
 

@@ -124,7 +124,7 @@ def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
 def list_edits(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield training texts before and after the edit."""
     edited = m.edited
-    labels = m.training.columns["label"]
+    labels = m.training.name_labels()
     is_edited = np.array(edited.edits) != UNCHANGED
     for row in np.flatnonzero(is_edited)[:N_TEXTS].tolist():
         original = m.originals[int(edited.sources[row])]

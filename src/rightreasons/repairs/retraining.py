@@ -6,7 +6,7 @@ import copy
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     import datasets
 
 Retrain = Callable[["datasets.Dataset"], Any]
-"""Returns a model that was trained on a table with the columns `text`, `label` and, for pairs, `text_pair`."""
+"""Returns a model that was trained on a table with the columns of the original training texts."""
 
 FINE_TUNE = "fine-tune"
 """The command that `retrain` may name."""
+
+COLUMN_FLAGS = {
+    "text": "--text-column",
+    "text_pair": "--text-pair-column",
+    "label": "--label-column",
+}
+"""Common column -> option of the command that names it."""
 
 MODEL_FOLDER = "model"
 """Folder of a fine-tuned model, in the folder of the repair."""
@@ -56,17 +63,17 @@ def retrain_model(
     if callable(retrain):
         return retrain(make_table(training))
     if retrain is not None:
-        return run_fine_tune(retrain, file)
-    if is_estimator(model) and len(training.text_columns) == 1:
+        return run_fine_tune(retrain, file, training.table.names)
+    if is_estimator(model) and training.n_columns == 1:
         return fit_clone(model, training, weights)
     return None
 
 
 def make_table(training: TrainingSet) -> datasets.Dataset:
-    """Return the texts as a table, labels by name."""
+    """Return the texts as a table, with the columns of their owner."""
     import datasets
 
-    return datasets.Dataset.from_dict(training.columns)
+    return datasets.Dataset.from_dict(training.table.columns)
 
 
 def is_estimator(model: Any) -> bool:
@@ -78,8 +85,7 @@ def is_estimator(model: Any) -> bool:
 def fit_clone(model: Any, training: TrainingSet, weights: NDArray[np.float64]) -> Any:
     """Fit a new estimator with the same parameters; the given one stays as it is."""
     # An estimator has the labels as it was given them: names, or numbers.
-    class_by_name = {str(label): label for label in model.classes_}
-    labels = np.array(list(map(class_by_name.__getitem__, training.columns["label"])))
+    labels = np.asarray(model.classes_)[training.labels]
     texts = list_columns(training.items)[0]
     fitted = _clone(model)
     # Not every estimator takes weights, so they are given only if they say something.
@@ -124,8 +130,13 @@ def parse_command(command: str) -> list[str]:
     return words
 
 
-def run_fine_tune(command: str, file: Path) -> str:
+def run_fine_tune(command: str, file: Path, names: Mapping[str, str]) -> str:
     """Run `rightreasons fine-tune` on a csv file; return the folder of the model.
+
+    Args:
+        command: The command, without the file.
+        file: The csv file.
+        names: Common column (text, text_pair, label) -> column of the file.
 
     Raises:
         ValueError: If the command is another one, or fails.
@@ -134,8 +145,11 @@ def run_fine_tune(command: str, file: Path) -> str:
     folder = file.parent / MODEL_FOLDER
     # A process of its own: training takes the memory and the random state of another.
     line = [sys.executable, "-m", "rightreasons", *words[:2], str(file), *words[2:]]
+    for common, flag in COLUMN_FLAGS.items():
+        if common in names:
+            line += [flag, names[common]]
     finished = subprocess.run(
-        [*line, "--label-column", "label", "--out", str(folder)],
+        [*line, "--out", str(folder)],
         check=False,
         capture_output=True,
         text=True,

@@ -19,15 +19,12 @@ from rightreasons.core.label_names import match_labels
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import format_csv, write_text
 from rightreasons.repairs.edits import EditedItems
+from rightreasons.repairs.own_table import OwnTable, open_own_table, select_rows
 from rightreasons.repairs.words import SpuriousWords
 from rightreasons.shortcuts.swapping.segments import Segmenter, Text
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 Labels = NDArray[np.int64]
-
-SOURCE_COLUMN = "source_id"
-EDIT_COLUMN = "edit"
-"""Columns that a repaired set has besides: the id of the text that each was made of, and what was done."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,7 +32,8 @@ class TrainingSet:
     """Labeled training texts.
 
     Attributes:
-        columns: Column name -> N values: the texts, their labels by name, their ids, and whatever else was there.
+        table: The texts with everything else that their owner has of them, under the owner's names.
+        ids: N ids.
         items: N texts, or pairs of texts.
         labels: (N,) labels in the model's numbering.
         label_names: Names of the model's classes.
@@ -43,7 +41,8 @@ class TrainingSet:
         digest: Digest of the texts as they were opened, by which a report names its training texts.
     """
 
-    columns: dict[str, list[Any]]
+    table: OwnTable
+    ids: list[str]
     items: list[Text]
     labels: Labels
     label_names: tuple[str, ...]
@@ -51,9 +50,13 @@ class TrainingSet:
     digest: str = ""
 
     @property
-    def text_columns(self) -> list[str]:
-        """The columns of the texts: one, or two for pairs."""
-        return [name for name in TEXT_COLUMNS if name in self.columns]
+    def n_columns(self) -> int:
+        """Number of texts of an item: 1, or 2 for pairs."""
+        return len(self.items[0])
+
+    def name_labels(self) -> list[str]:
+        """Return the N labels by name."""
+        return select_rows(self.label_names, self.labels)
 
     @functools.cached_property
     def word_counts(self) -> TrainingTexts:
@@ -74,7 +77,7 @@ class TrainingSet:
             word = self._check_word(name)
             # A word of either text of a pair counts for both.
             counts = np.zeros(len(self.label_names), dtype=np.int64)
-            for column in range(len(self.text_columns)):
+            for column in range(self.n_columns):
                 index = training.index.get((column, word))
                 if index is not None:
                     counts += training.counts[index]
@@ -102,30 +105,30 @@ class TrainingSet:
         return word
 
     def edit(self, edited: EditedItems) -> TrainingSet:
-        """Return the set with edited texts, with the columns `source_id` and `edit`."""
-        columns = {}
-        for name, values in self.columns.items():
-            columns[name] = select_rows(values, edited.sources)
-        texts = list_columns(edited.items)
-        columns.update(zip(self.text_columns, texts, strict=True))
-        # A set that is repaired again keeps the ids of the texts that it began with.
-        ids = columns.pop("id")
-        columns.setdefault(SOURCE_COLUMN, ids)
-        columns["id"] = [f"{source}-{number}" for number, source in enumerate(ids)]
-        columns[EDIT_COLUMN] = edited.edits
+        """Return the set with edited texts; its table has the columns `source_id` and `edit`."""
+        # The ids name the originals, whose copies have the same.
+        table = self.table.edit(
+            list_columns(edited.items),
+            ids=self.ids,
+            sources=edited.sources,
+            edits=edited.edits,
+        )
         return dataclasses.replace(
-            self, columns=columns, items=edited.items, labels=self.labels[edited.sources]
+            self,
+            table=table,
+            ids=select_rows(self.ids, edited.sources),
+            items=edited.items,
+            labels=self.labels[edited.sources],
         )
 
     def write(self, file: Path) -> Path:
-        """Write the set as a csv file, labels by name."""
+        """Write the table as a csv file."""
         return write_text(file, self.format())
 
     def format(self) -> str:
         """Return the text of this file."""
-        columns = dict(self.columns)
-        # The ids number the rows of this file, which has `source_id` for those of the original.
-        del columns["id"]
+        # The first row has the names of the columns.
+        columns = self.table.columns
         rows = zip(*columns.values(), strict=True)
         return format_csv([columns, *rows])
 
@@ -147,25 +150,20 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
     table = open_training_split(train, **source)
     names = table.features["label"].names
     class_of = match_labels(names, label_names).class_of
+    # The classes are numbered as in the texts, and not as in the model.
     numbers = np.array(table["label"][:], dtype=np.int64)
     rows = np.flatnonzero(numbers >= 0)
 
-    # Whatever else is in the table stays: sources, dates, the ids of annotators.
-    columns = {}
-    for name in table.column_names:
-        columns[name] = select_rows(table[name][:], rows)
-    # Labels by name, as a person and most trainers read them.
-    columns["label"] = select_rows(names, numbers[rows])
-    row_names = list(map(str, rows.tolist()))
-    columns.setdefault("id", row_names)
+    ids = select_rows(table["id"][:], rows)
     # One text, or two for pairs.
     texts = []
     for name in TEXT_COLUMNS:
-        if name in columns:
-            texts.append(columns[name])
+        if name in table.column_names:
+            texts.append(select_rows(table[name][:], rows))
     items: list[Text] = list(zip(*texts, strict=True))
     return TrainingSet(
-        columns=columns,
+        table=open_own_table(train, ids, n_texts=len(texts), **source),
+        ids=ids,
         items=items,
         labels=class_of[numbers[rows]],
         label_names=tuple(label_names),
@@ -177,8 +175,3 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
 def list_columns(items: Sequence[Text]) -> list[list[str]]:
     """Return the columns of items: one list of texts, or two."""
     return list(map(list, zip(*items, strict=True)))
-
-
-def select_rows(values: Sequence[Any], rows: NDArray[np.int64]) -> list[Any]:
-    """Return the values of some rows."""
-    return [values[row] for row in rows.tolist()]

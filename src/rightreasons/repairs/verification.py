@@ -26,7 +26,8 @@ from rightreasons.repairs.acceptance import (
     require_at_least,
     require_at_most,
 )
-from rightreasons.repairs.training_set import list_columns, select_rows
+from rightreasons.repairs.own_table import select_rows
+from rightreasons.repairs.training_set import list_columns
 from rightreasons.repairs.words import NO_LABEL, SpuriousWords
 from rightreasons.shortcuts.swapping.segments import Text
 
