@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.models.batching import later
+from rightreasons.models.batching import read_later
 from rightreasons.models.items import Items
 from rightreasons.report.schema import read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -134,7 +134,7 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     def broken(columns, *tensors):
         if len(tensors) == 1:  # the scores; the Fisher information has more
             tensors[0][[text.endswith("and and") for text in read[-1]]] = float("nan")
-        return later(columns, *tensors)
+        return read_later(columns, *tensors)
 
     monkeypatch.setattr(
         Items,

@@ -107,10 +107,10 @@ def test_labels_are_classes(bert):
 def test_the_places_of_tokens(bert):
     items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""])
     rows = zip(
-        items.encoded.row, items.places.part, items.places.start, items.places.end, strict=True
+        items.encoded.row, items.places.sequence, items.places.start, items.places.end, strict=True
     )
     words = [
-        (row, (items.first, items.second)[part][row][start:end])
+        (row, (items.texts, items.text_pairs)[part][row][start:end])
         for row, part, start, end in rows
         if start < end
     ]

@@ -6,6 +6,7 @@ classifier or chooser with a head of its own, or a language model that gets a pr
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping
@@ -22,8 +23,8 @@ from rightreasons.core.extras import require_package
 from rightreasons.core.options import parse_names
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions
+from rightreasons.models.elapsed import show_elapsed
 from rightreasons.models.named_objects import is_object_name
-from rightreasons.models.running import announce
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
@@ -164,9 +165,14 @@ def _open_engine(model: Any, settings: AuditOptions, asking: AskingOptions) -> A
     out = asking.out
     if settings.plan:
         out = None
-    return open_engine(
-        model, asking.prompt, asking.server, batch_size=settings.batch_size, out=out, **options
-    )
+    wait: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if not is_address(model):
+        # A server is tried by requests, each of which is counted.
+        wait = show_elapsed(f"Loading {os.fspath(model)}")
+    with wait:
+        return open_engine(
+            model, asking.prompt, asking.server, batch_size=settings.batch_size, out=out, **options
+        )
 
 
 def _open_prompted(
@@ -244,15 +250,15 @@ def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str
     if is_address(model):
         return "server"
     # Only models that run here need torch, whose import alone takes seconds.
-    announce(f"Loading {os.fspath(model)} …")
-    require_package("torch")
-    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+    with show_elapsed(f"Opening {os.fspath(model)}"):
+        require_package("torch")
+        from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
 
-    try:
-        kind = kind_of_model(model, revision)
-    except (ValueError, TypeError):
-        # The loader for the task states more precisely what is wrong.
-        return "choice" if task == "multiple_choice" else ""
+        try:
+            kind = kind_of_model(model, revision)
+        except (ValueError, TypeError):
+            # The loader for the task states more precisely what is wrong.
+            return "choice" if task == "multiple_choice" else ""
     if kind in LANGUAGE_MODELS:
         return "language model"
     return kind
@@ -264,6 +270,7 @@ def _load_head(model: Any, task: str, settings: AuditOptions) -> Scorer:
     from rightreasons.models.loading import load_classifier
 
     options = {name: getattr(settings, name) for name in HEAD_OPTIONS}
-    if task == "multiple_choice":
-        return load_chooser(model, **options)
-    return load_classifier(model, **options)
+    with show_elapsed(f"Loading {os.fspath(model)}"):
+        if task == "multiple_choice":
+            return load_chooser(model, **options)
+        return load_classifier(model, **options)

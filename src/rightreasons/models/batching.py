@@ -1,9 +1,16 @@
-"""Texts as token ids, in batches of like length."""
+"""Texts as token ids, in padded batches of similar length, and models held still while they read.
+
+`encode` turns texts into an `Encoded`, a column of ids without padding. `length_batches` cuts its
+items into batches, and `pad` makes the tensors of one batch. `frozen` keeps a model in evaluation
+mode meanwhile, and restores whatever the model changes of itself.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,52 +19,91 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+import xxhash
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.validation import check_count
+from rightreasons.models.fingerprints import fingerprint_texts
 
 T = TypeVar("T")
 
 CHANGING: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
-"""The models that change something of themselves as they read, so that what they say depends on what they read before:
-attention that becomes another one for short texts (BigBird), rotary factors of the longest text so far."""
+"""Models that change themselves as they read, so that an answer depends on what was read before.
+
+Examples are attention that is replaced by another for short texts (BigBird), and rotary factors of
+the longest text so far.
+"""
 
 QUEUES = "cuda"
-"""The type of the devices that compute, and copy, while this process goes on."""
+"""Type of the devices that compute and copy while this process goes on."""
+
+MIN_CACHED_TEXTS = 1000
+"""Number of texts from which `encode_once` is faster than `encode`.
+
+The digest of a tokenizer of 50,000 words costs as much as tokenizing 500 sentences with it.
+"""
+
+_MAX_CACHED_ENCODINGS = 4
+# 64 MiB of a column.
+_MAX_CACHED_TOKENS = 1 << 24
+# Tokenizing in blocks keeps the tokenizer's Python lists of all texts from being in memory at once.
+_BLOCK_SIZE = 4096
+
+
+class _ModuleState:
+    """The attributes, buffers and submodules of one module, which `restore` brings back."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._attributes = vars(module)
+        self._saved_attributes = dict(vars(module))
+        self._saved_members = {
+            "_buffers": dict(module._buffers),
+            "_modules": dict(module._modules),
+        }
+
+    def restore(self) -> bool:
+        """Bring back what the module had; return whether anything differed."""
+        has_changed = False
+        for name, saved in self._saved_members.items():
+            has_changed |= _restore_mapping(self._saved_attributes[name], saved)
+        return _restore_mapping(self._attributes, self._saved_attributes) or has_changed
+
+
+def _restore_mapping(current: dict[str, Any], saved: dict[str, Any]) -> bool:
+    """Bring back the entries of a dictionary in place; return whether any differed."""
+    # By identity: tensors have no truth value, and a replaced part may equal the one before.
+    is_changed = current.keys() != saved.keys()
+    if not is_changed:
+        is_changed = any(value is not saved[name] for name, value in current.items())
+    if is_changed:
+        current.clear()
+        current.update(saved)
+    return is_changed
 
 
 @contextmanager
-def unchanged(model: torch.nn.Module, *, each: bool | None = None) -> Iterator[None]:
-    """Restore what a model changes of itself beside the values of its weights: attributes, buffers and submodules.
+def unchanged(model: torch.nn.Module, *, each_call: bool | None = None) -> Iterator[None]:
+    """Restore what a model changes of itself, besides the values of its weights.
 
     Args:
-        model: The model.
-        each: Whether to restore it after each call, too, so that each begins as the first; None does for a model that
-            is known to change.
+        model: The model. Its attributes, buffers and submodules are restored on exit.
+        each_call: Whether to restore them after each call as well, so that each call starts alike. If
+            None, this is done for a model that is known to change.
     """
-    parts = [
-        (vars(part), dict(vars(part)), dict(part._buffers), dict(part._modules))
-        for part in model.modules()
-    ]
+    states = list(map(_ModuleState, model.modules()))
 
     def restore(*_: Any) -> None:
-        for now, attributes, buffers, modules in parts:
-            for name, before in (("_buffers", buffers), ("_modules", modules)):
-                if not _same(attributes[name], before):
-                    CHANGING.add(model)
-                    attributes[name].clear()
-                    attributes[name].update(before)
-            if not _same(now, attributes):
+        for state in states:
+            if state.restore():
                 CHANGING.add(model)
-                now.clear()
-                now.update(attributes)
 
-    hook = (
-        model.register_forward_hook(restore)
-        if (model in CHANGING if each is None else each)
-        else None
-    )
+    if each_call is None:
+        # Hooks cost time, and most models do not change.
+        each_call = model in CHANGING
+    hook = None
+    if each_call:
+        hook = model.register_forward_hook(restore)
     try:
         yield
     finally:
@@ -66,17 +112,13 @@ def unchanged(model: torch.nn.Module, *, each: bool | None = None) -> Iterator[N
         restore()
 
 
-def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Return whether names stand for the very objects that they stood for."""
-    return now.keys() == before.keys() and all(value is before[name] for name, value in now.items())
-
-
 @contextmanager
 def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
     """Put a model in evaluation mode with frozen parameters, and restore it afterwards.
 
-    Gradients with respect to inputs still flow; parameters collect none. On exit, also after an error, every
-    submodule's training mode, every parameter's `requires_grad` and what the model changed of itself are restored.
+    Gradients with respect to inputs still flow; parameters collect none. On exit, also after an
+    error, every submodule's training mode, every parameter's `requires_grad` and what the model
+    changed of itself are restored.
 
     Args:
         model: The model.
@@ -92,6 +134,7 @@ def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
         >>> model.training, model[0].weight.requires_grad
         (True, True)
     """
+    # A model may train some of its modules, and keep others as they are.
     training = [(module, module.training) for module in model.modules()]
     trainable = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     try:
@@ -100,41 +143,39 @@ def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
         with unchanged(model):
             yield model
     finally:
-        for module, mode in training:
-            module.training = mode
-        for parameter, flag in trainable:
-            parameter.requires_grad_(flag)
-
-
-# Tokenizing in blocks keeps the tokenizer's Python lists of all texts from being in memory at once.
-_BLOCK = 4096
+        for module, is_training in training:
+            module.training = is_training
+        for parameter, requires_grad in trainable:
+            parameter.requires_grad_(requires_grad)
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where each token of tokenized texts is in its text.
+    """Positions of the tokens of tokenized texts in these texts.
 
     Attributes:
         special: (total,) whether the tokenizer added the token ([CLS], [SEP], <s>, </s>).
-        part: (total,) 0 in the first text, 1 in the second; 0 for special tokens.
+        sequence: (total,) 0 in the first text, 1 in the second; 0 for special tokens.
         start: (total,) first character in its text; 0 for special tokens.
-        end: (total,) one past the last character; equal to `start` where a token covers no character.
+        end: (total,) one past the last character; equal to `start` for a token without characters.
     """
 
     special: NDArray[np.bool_]
-    part: NDArray[np.int64]
+    sequence: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokenized texts without padding: the tokens of item i are `values[offsets[i]:offsets[i + 1]]` of each column.
+    """Tokenized texts without padding.
+
+    The tokens of item i are `values[offsets[i]:offsets[i + 1]]` of each column.
 
     Attributes:
-        columns: `input_ids`, and `token_type_ids` where the model takes them: (total,) int32 each.
-        offsets: (N + 1,) where each item begins.
-        truncated: (N,) whether the text was longer than `max_length` and was cut.
+        columns: `input_ids`, and `token_type_ids` if the model takes them: (total,) int32 each.
+        offsets: (N + 1,) position of the first token of each item.
+        truncated: (N,) whether the text was longer than `max_length` and was truncated.
         padding: The value that pads each column.
     """
 
@@ -148,12 +189,12 @@ class Encoded:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(N,) how many tokens each item has, special tokens included."""
+        """(N,) number of tokens of each item, special tokens included."""
         return np.diff(self.offsets)
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """(total,) the item of each token."""
+        """(total,) item of each token."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
 
@@ -163,93 +204,202 @@ def encode(
     text_pairs: Sequence[str] | None = None,
     *,
     max_length: int,
-    collect: Callable[[Sequence[Any]], object] | None = None,
 ) -> Encoded:
-    """Tokenize texts, or pairs of texts, once; what is longer than `max_length` is cut and counted.
+    """Tokenize texts, or pairs of texts, and truncate those longer than `max_length`.
 
     Args:
         tokenizer: A tokenizer of transformers.
         texts: N texts.
-        text_pairs: N second texts, or None. The longer of the two is cut first.
+        text_pairs: N second texts, or None. The longer of the two is truncated first.
         max_length: Maximum tokens per item, special tokens included.
-        collect: Receives the encodings of each block of texts; None for nobody.
 
     Returns:
         The token ids.
+
+    Raises:
+        ValueError: If a text holds half of a surrogate pair.
     """
     names = input_names(tokenizer)
-    parts: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
+    blocks_by_name: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
     lengths: list[int] = []
     truncated: list[bool] = []
-    for start in range(0, len(texts), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        pairs = None if text_pairs is None else list(text_pairs[block])
-        try:
-            "".join([*texts[block], *(pairs or ())]).encode()
-        except UnicodeEncodeError:
-            raise ValueError(
-                "Expected texts of whole characters, but one holds half of a surrogate pair."
-            ) from None
-        tokens = tokenizer(
-            list(texts[block]),
-            pairs,
-            truncation=True,
-            max_length=max_length,
-            return_attention_mask=False,
-        )
-        rows = tokens["input_ids"]
+    for block in _tokenize_blocks(tokenizer, texts, text_pairs, max_length):
+        rows = block.tokens["input_ids"]
         lengths.extend(map(len, rows))
-        truncated.extend(_cut(tokenizer, tokens, list(texts[block]), pairs, max_length))
+        truncated.extend(_find_truncated(tokenizer, block, max_length))
+        n_tokens = sum(map(len, rows))
         for name in names:
-            flat = chain.from_iterable(tokens[name])
-            parts[name].append(np.fromiter(flat, dtype=np.int32, count=sum(map(len, rows))))
-        if collect is not None:
-            collect(tokens.encodings)
+            flat = chain.from_iterable(block.tokens[name])
+            blocks_by_name[name].append(np.fromiter(flat, dtype=np.int32, count=n_tokens))
     return Encoded(
-        columns={name: np.concatenate(part) for name, part in parts.items()},
+        columns={name: np.concatenate(blocks) for name, blocks in blocks_by_name.items()},
         offsets=compute_offsets(lengths),
         truncated=np.array(truncated, dtype=bool),
         padding=padding_values(tokenizer),
     )
 
 
-def places_of(
+@dataclass(frozen=True, eq=False)
+class _TokenizedBlock:
+    """A block of texts with the output of the tokenizer."""
+
+    texts: list[str]
+    text_pairs: list[str] | None
+    tokens: Any
+
+
+def _tokenize_blocks(
+    tokenizer: Any,
+    texts: Sequence[str],
+    text_pairs: Sequence[str] | None,
+    max_length: int,
+) -> Iterator[_TokenizedBlock]:
+    """Tokenize texts block by block."""
+    for start in range(0, len(texts), _BLOCK_SIZE):
+        block_texts = list(texts[start : start + _BLOCK_SIZE])
+        block_pairs = None
+        if text_pairs is not None:
+            block_pairs = list(text_pairs[start : start + _BLOCK_SIZE])
+        _check_characters([*block_texts, *(block_pairs or ())])
+        tokens = tokenizer(
+            block_texts,
+            block_pairs,
+            truncation=True,
+            max_length=max_length,
+            return_attention_mask=False,
+        )
+        yield _TokenizedBlock(block_texts, block_pairs, tokens)
+
+
+def _check_characters(texts: Sequence[str]) -> None:
+    """Check that texts can be encoded as UTF-8, which the tokenizer itself does not report."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "Expected texts of whole characters, but one holds half of a surrogate pair."
+        ) from None
+
+
+def _find_truncated(tokenizer: Any, block: _TokenizedBlock, max_length: int) -> list[bool]:
+    """Return which texts of a block were truncated."""
+    if block.tokens.encodings is not None:
+        # Fast tokenizers keep what they cut off.
+        return [bool(encoding.overflowing) for encoding in block.tokens.encodings]
+    # Slow ones do not: texts that fill the length are tokenized again without a bound.
+    lengths = np.array([len(row) for row in block.tokens["input_ids"]])
+    is_truncated = [False] * len(lengths)
+    full_rows = np.flatnonzero(lengths >= max_length).tolist()
+    if not full_rows:
+        return is_truncated
+    full_pairs = None
+    if block.text_pairs is not None:
+        full_pairs = [block.text_pairs[row] for row in full_rows]
+    complete = tokenizer([block.texts[row] for row in full_rows], full_pairs)
+    for row, tokens in zip(full_rows, complete["input_ids"], strict=True):
+        is_truncated[row] = len(tokens) > max_length
+    return is_truncated
+
+
+# Tokenizer -> digest of texts and settings -> token ids; the most recent last.
+_ENCODINGS: weakref.WeakKeyDictionary[Any, OrderedDict[str, Encoded]] = weakref.WeakKeyDictionary()
+
+
+def encode_once(
+    tokenizer: Any,
+    texts: Sequence[str],
+    text_pairs: Sequence[str] | None = None,
+    *,
+    max_length: int,
+) -> Encoded:
+    """Tokenize texts as `encode` does; texts that were tokenized before are not tokenized again.
+
+    The questions of an audit read the same texts. The last few encodings of a tokenizer are
+    kept, until it is gone or changes. Few texts are tokenized again, because that is faster.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        max_length: Maximum tokens per item, special tokens included.
+
+    Returns:
+        The token ids, in arrays that cannot be written to.
+    """
+    if len(texts) < MIN_CACHED_TEXTS or not getattr(tokenizer, "is_fast", False):
+        return encode(tokenizer, texts, text_pairs, max_length=max_length)
+    # By content: a question may hold equal texts in another list, and a tokenizer may get words.
+    key = _digest_encoding(tokenizer, texts, text_pairs, max_length)
+    encodings = _ENCODINGS.setdefault(tokenizer, OrderedDict())
+    encoded = encodings.get(key)
+    if encoded is None:
+        encoded = encode(tokenizer, texts, text_pairs, max_length=max_length)
+        # Several questions share the arrays.
+        for array in (*encoded.columns.values(), encoded.offsets, encoded.truncated):
+            array.flags.writeable = False
+        if int(encoded.offsets[-1]) <= _MAX_CACHED_TOKENS:
+            encodings[key] = encoded
+            if len(encodings) > _MAX_CACHED_ENCODINGS:
+                encodings.popitem(last=False)
+    else:
+        encodings.move_to_end(key)
+    return dataclasses.replace(encoded, padding=padding_values(tokenizer))
+
+
+def _digest_encoding(
+    tokenizer: Any, texts: Sequence[str], text_pairs: Sequence[str] | None, max_length: int
+) -> str:
+    """Digest all that the token ids of texts depend on."""
+    rules = tokenizer.backend_tokenizer
+    # Every call sets these anew, so that they are of the last call, and no rules.
+    rules.no_truncation()
+    rules.no_padding()
+    settings = [tokenizer.truncation_side, *input_names(tokenizer), str(max_length)]
+    parts = [
+        xxhash.xxh3_128(rules.to_str().encode()).hexdigest(),
+        fingerprint_texts(settings),
+        fingerprint_texts(texts),
+    ]
+    if text_pairs is not None:
+        parts.append(fingerprint_texts(text_pairs))
+    return "|".join(parts)
+
+
+def find_token_places(
     tokenizer: Any,
     texts: Sequence[str],
     text_pairs: Sequence[str] | None = None,
     *,
     max_length: int,
 ) -> Places:
-    """Tokenize as `encode` does, and return where in its text each token is.
+    """Tokenize texts as `encode` does, and return the position of each token in its text.
 
     Raises:
-        ValueError: If the tokenizer is not a fast one, which alone knows the places.
+        ValueError: If the tokenizer is not a fast one: others do not know the positions.
     """
     check_fast(tokenizer)
-    special: list[bool] = []
-    part: list[int] = []
+    is_special: list[bool] = []
+    sequences: list[int] = []
     spans: list[tuple[int, int]] = []
-
-    def collect(encodings: Sequence[Any]) -> None:
-        for encoding in encodings:
-            # The tokenizer added every token without a sequence; some tokenizers' own masks also count <unk>.
-            sequences = encoding.sequence_ids
-            special.extend(sequence is None for sequence in sequences)
-            part.extend(sequence or 0 for sequence in sequences)
-            spans.extend(
-                (0, 0) if s is None else span
-                for s, span in zip(sequences, encoding.offsets, strict=True)
-            )
-
-    encode(tokenizer, texts, text_pairs, max_length=max_length, collect=collect)
+    for block in _tokenize_blocks(tokenizer, texts, text_pairs, max_length):
+        for encoding in block.tokens.encodings:
+            # A token without a sequence was added by the tokenizer. The own mask of some
+            # tokenizers counts <unk> as well.
+            for sequence, span in zip(encoding.sequence_ids, encoding.offsets, strict=True):
+                is_special.append(sequence is None)
+                sequences.append(sequence or 0)
+                spans.append((0, 0) if sequence is None else span)
     table = np.array(spans, dtype=np.int64).reshape(-1, 2)
     return Places(
-        np.array(special, dtype=np.bool_), np.array(part, dtype=np.int64), table[:, 0], table[:, 1]
+        special=np.array(is_special, dtype=np.bool_),
+        sequence=np.array(sequences, dtype=np.int64),
+        start=table[:, 0],
+        end=table[:, 1],
     )
 
 
 def ensure_padding(tokenizer: Any) -> None:
-    """Give a tokenizer without a padding token its end token as one, which a collator needs, and say so once.
+    """Let a tokenizer without a padding token pad with its end token, with a warning.
 
     Raises:
         ValueError: If it has no end token either.
@@ -258,12 +408,13 @@ def ensure_padding(tokenizer: Any) -> None:
         return
     if tokenizer.eos_token_id is None:
         raise ValueError(
-            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding or an end token, but it has "
-            "neither: set `tokenizer.pad_token` and save it."
+            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding or an end "
+            "token, but it has neither: set `tokenizer.pad_token` and save it."
         )
     tokenizer.pad_token = tokenizer.eos_token
     warnings.warn(
-        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is used.",
+        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is "
+        "used.",
         stacklevel=2,
     )
 
@@ -271,30 +422,43 @@ def ensure_padding(tokenizer: Any) -> None:
 def padding_values(
     tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None
 ) -> dict[str, int]:
-    """Return the values that pad the columns of tokenized texts: by the padding token, else by the end token.
+    """Return the values that pad the columns of tokenized texts.
 
-    A model with a padding token of its own, by which a decoder's head finds the last token of a text, is padded with
-    that, whatever the tokenizer's is. Any other token will do for a model without one, but not one of the texts.
+    A model with a padding token of its own is padded with it, whatever the tokenizer's is, because
+    the head of a decoder finds the last token of a text by it. For other models any token will do,
+    but not one of the texts: the tokenizer's padding token, else its end token.
 
     Args:
         tokenizer: A tokenizer of transformers.
-        model: The model that reads them.
-        used: The token ids of the texts.
+        model: The model that reads the texts.
+        used: Token ids of the texts.
     """
-    known = vocabulary_size(model)
+    n_words = vocabulary_size(model)
     token = getattr(text_config(model), "pad_token_id", None)
-    if token is None or token < 0 or (known is not None and token >= known):
-        token = next(
-            (t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0
-        )
-        if used is not None and known is not None and (used == token).any():
-            free = np.setdiff1d(np.arange(known), used)
-            token = free[0] if len(free) else token
+    if token is None or token < 0 or (n_words is not None and token >= n_words):
+        token = _select_padding_token(tokenizer, n_words, used)
     return {"input_ids": int(token), "token_type_ids": int(tokenizer.pad_token_type_id)}
 
 
+def _select_padding_token(
+    tokenizer: Any, n_words: int | None, used: NDArray[np.int32] | None
+) -> int:
+    """Return a token that pads texts for a model without a padding token."""
+    # Without any, the first word of the vocabulary.
+    token = 0
+    for candidate in (tokenizer.pad_token_id, tokenizer.eos_token_id):
+        if candidate is not None:
+            token = candidate
+            break
+    if used is None or n_words is None or not (used == token).any():
+        return token
+    # Padding that looks like a word would hide where a text ends.
+    unused = np.setdiff1d(np.arange(n_words), used)
+    return int(unused[0]) if len(unused) else token
+
+
 def vocabulary_size(model: Any) -> int | None:
-    """Return how many tokens a model embeds; None for a model without a table of word embeddings."""
+    """Return the number of tokens that a model embeds; None without a table of embeddings."""
     try:
         table = model.get_input_embeddings()
         return int(getattr(table, "num_embeddings", None) or len(table.weight))
@@ -303,9 +467,11 @@ def vocabulary_size(model: Any) -> int | None:
 
 
 def text_config(model: Any) -> Any:
-    """Return the configuration of the part of a model that reads text; None for a model without any."""
+    """Return the configuration of the part of a model that reads text; None if it has none."""
     config: Any = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config
+    if hasattr(config, "get_text_config"):
+        return config.get_text_config()
+    return config
 
 
 def input_names(tokenizer: Any) -> list[str]:
@@ -320,44 +486,46 @@ def length_batches(
     max_tokens: int | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Cut items into batches of like length, the longest first.
+    """Cut items into batches of similar length, the longest first.
 
-    The longest batch comes first, so that one that does not fit in memory fails at once. Items of equal length keep
-    their order, so the batches depend on the lengths alone.
+    The longest batch comes first, so that one that does not fit in memory fails at once. Items of
+    equal length keep their order, so that the batches depend on the lengths alone.
 
     Args:
         lengths: (N,) tokens of each item.
         batch_size: Maximum items per batch.
-        max_tokens: Maximum tokens per padded batch, items times the longest; None for no bound. A single item may
-            exceed it.
-        groups: (N,) the group of each item; items of different groups share no batch. None for one group.
+        max_tokens: Maximum tokens per padded batch, items times the longest; None for no bound. A
+            single item may exceed it.
+        groups: (N,) group of each item; items of different groups share no batch. None for one
+            group.
 
     Returns:
         Arrays of item positions; each position is in one of them.
 
     Example:
-        >>> [batch.tolist() for batch in length_batches(np.array([3, 9, 2, 8, 3]), batch_size=2)]
+        >>> lengths = np.array([3, 9, 2, 8, 3])
+        >>> [batch.tolist() for batch in length_batches(lengths, batch_size=2)]
         [[1, 3], [0, 4], [2]]
-        >>> [batch.tolist() for batch in length_batches(np.array([3, 9, 2, 8, 3]), batch_size=9, max_tokens=10)]
+        >>> [batch.tolist() for batch in length_batches(lengths, batch_size=9, max_tokens=10)]
         [[1], [3], [0, 4, 2]]
     """
     check_count(batch_size, "batch_size")
     if max_tokens is not None:
         check_count(max_tokens, "max_tokens")
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
+    grouped_items = [order]
+    if groups is not None:
+        # Groups are most often lengths, of which the largest comes first.
+        grouped_items = [order[groups[order] == group] for group in np.unique(groups)[::-1]]
     batches = []
-    for rows in (
-        [order]
-        if groups is None
-        else [order[groups[order] == group] for group in np.unique(groups)[::-1]]
-    ):
+    for items in grouped_items:
         start = 0
-        while start < len(rows):
-            width = max(int(lengths[rows[start]]), 1)
-            size = (
-                batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // width))
-            )
-            batches.append(rows[start : start + size])
+        while start < len(items):
+            size = batch_size
+            if max_tokens is not None:
+                longest = max(int(lengths[items[start]]), 1)
+                size = max(1, min(batch_size, max_tokens // longest))
+            batches.append(items[start : start + size])
             start += size
     return batches
 
@@ -373,84 +541,83 @@ def pad(
         device: Device of the tensors.
 
     Returns:
-        `input_ids`, `attention_mask` and, where the model takes them, `token_type_ids`: (n, longest) int64 each.
+        `input_ids`, `attention_mask` and, if the model takes them, `token_type_ids`: (n, longest)
+        int64 each.
     """
-    lengths = encoded.offsets[items + 1] - encoded.offsets[items]
-    width = int(lengths.max())
-    place = np.broadcast_to(np.arange(width), (len(items), width))
-    mask = place < lengths[:, None]
-    source = (encoded.offsets[items][:, None] + place)[mask]
-    tensors = {"attention_mask": sent(mask.astype(np.int64), device)}
+    # Rows of a table are filled at once, because a loop over items costs more than a small model.
+    starts = encoded.offsets[items]
+    lengths = encoded.offsets[items + 1] - starts
+    shape = (len(items), int(lengths.max()))
+    column_index = np.broadcast_to(np.arange(shape[1]), shape)
+    is_token = column_index < lengths[:, None]
+    token_index = (starts[:, None] + column_index)[is_token]
+    tensors = {"attention_mask": send_array(is_token.astype(np.int64), device)}
     for name, column in encoded.columns.items():
-        table = np.full(mask.shape, encoded.padding[name], dtype=np.int64)
-        table[mask] = column[source]
-        tensors[name] = sent(table, device)
+        # Embeddings take 64-bit ids, which are stored in 32 bits.
+        table = np.full(shape, encoded.padding[name], dtype=np.int64)
+        table[is_token] = column[token_index]
+        tensors[name] = send_array(table, device)
     return tensors
 
 
-def sent(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
-    """Return an array as a tensor on a device; a GPU fetches it from pinned memory, for which nobody waits."""
+def send_array(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
+    """Return an array as a tensor on a device.
+
+    A GPU copies it from pinned memory, and this process does not wait for the copy.
+    """
     tensor = torch.from_numpy(array)
-    return (
-        tensor.pin_memory().to(device, non_blocking=True)
-        if torch.device(device).type == QUEUES
-        else tensor.to(device)
-    )
+    if torch.device(device).type == QUEUES:
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
-def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
-    """Start copying tensors to the CPU, and return a function that waits for them and passes them on as arrays.
+def read_later(function: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
+    """Start to copy tensors to the CPU, and return a function that waits for the copies.
 
-    A GPU works through a queue: a copy that is asked for once the next batch has been launched would wait for that
-    batch, too. One that is queued behind its own batch can be read while the next is computed.
+    A GPU works through a queue. A copy that is started once the next batch has been launched would
+    wait for that batch, too. One that is queued right behind its own batch can be read while the
+    next batch is computed.
 
     Args:
-        then: Takes an array for each tensor.
-        *tensors: The tensors. Those of a GPU need not be held until they are read.
+        function: Takes an array for each tensor; its result is that of the returned function.
+        *tensors: The tensors. Those of a GPU need not be referenced until they are read.
 
     Example:
-        >>> read = later(lambda logits: logits.argmax(axis=1).tolist(), torch.eye(3))
+        >>> read = read_later(lambda logits: logits.argmax(axis=1).tolist(), torch.eye(3))
         >>> read()
         [0, 1, 2]
     """
-    waits = [
-        _copy(each) if each.device.type == QUEUES else each.detach().cpu().numpy for each in tensors
-    ]
-    return lambda: then(*(wait() for wait in waits))
+    readers = [_start_copy(tensor) for tensor in tensors]
+    return lambda: function(*(read() for read in readers))
 
 
-def _copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
-    copy, copied = tensor.detach().to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
-    copied.record(torch.cuda.current_stream(tensor.device))
+def _start_copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
+    """Start to copy a tensor to the CPU, and return a function that waits for its array."""
+    if tensor.device.type != QUEUES:
+        return tensor.detach().cpu().numpy
+    copy = tensor.detach().to("cpu", non_blocking=True)
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    event.record(torch.cuda.current_stream(tensor.device))
 
     def wait() -> NDArray[Any]:
-        copied.synchronize()
-        return np.array(copy.numpy())  # pinned memory is scarce, and goes back
+        event.synchronize()
+        # A copy, because pinned memory is scarce, and is given back with the tensor.
+        return np.array(copy.numpy())
 
     return wait
 
 
+def get_free_memory(device: torch.device) -> int:
+    """Return the bytes of a GPU that are free, or that PyTorch has in reserve."""
+    free_bytes, _ = torch.cuda.mem_get_info(device)
+    reserved_bytes = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free_bytes + reserved_bytes)
+
+
 def check_fast(tokenizer: Any) -> None:
-    """Refuse a slow tokenizer, which does not know the places of its tokens."""
+    """Refuse a slow tokenizer, which does not know the positions of its tokens."""
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
-            f"Expected a fast tokenizer, which knows the places of its tokens, but {type(tokenizer).__name__} is a "
-            "slow one: save a tokenizer.json beside the model."
+            "Expected a fast tokenizer, which knows the places of its tokens, but "
+            f"{type(tokenizer).__name__} is a slow one: save a tokenizer.json beside the model."
         )
-
-
-def _cut(
-    tokenizer: Any, tokens: Any, texts: list[str], pairs: list[str] | None, max_length: int
-) -> list[bool]:
-    if tokens.encodings is not None:  # fast tokenizers keep what they cut off
-        return [bool(encoding.overflowing) for encoding in tokens.encodings]
-    # Slow ones do not: what is full is tokenized again without a bound.
-    full = [index for index, row in enumerate(tokens["input_ids"]) if len(row) >= max_length]
-    cut = [False] * len(texts)
-    if full:
-        whole = tokenizer(
-            [texts[i] for i in full], None if pairs is None else [pairs[i] for i in full]
-        )
-        for index, row in zip(full, whole["input_ids"], strict=True):
-            cut[index] = len(row) > max_length
-    return cut

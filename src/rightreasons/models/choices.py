@@ -25,7 +25,7 @@ from transformers.models.auto.modeling_auto import (
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import get_first_line
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.batching import later, sent
+from rightreasons.models.batching import read_later, send_array
 from rightreasons.models.classes import Classifier, OfTransformers
 from rightreasons.models.likelihoods import (
     WAYS,
@@ -325,7 +325,7 @@ class EncoderDecoder(Bidirectional):
             found = dict(zip(order, np.split(values, ends), strict=True))
             return [found[place] for place in range(len(items))]
 
-        return later(rows, scored)
+        return read_later(rows, scored)
 
     def _read(self, items: Sequence[Tokens]) -> torch.Tensor:
         """Return the log-likelihoods of the continuations of prompts of one length, one after another.
@@ -340,9 +340,9 @@ class EncoderDecoder(Bidirectional):
             wanted[place, : len(choice)], real[place, : len(choice)] = choice, 1
         before = np.full_like(wanted, self.opening["decoder_start_token_id"])
         before[:, 1:] = wanted[:, :-1]
-        prompts = sent(np.array([item.prompt for item in items], dtype=np.int64), device)
+        prompts = send_array(np.array([item.prompt for item in items], dtype=np.int64), device)
         mask = torch.ones_like(prompts)
-        owners = sent(
+        owners = send_array(
             np.repeat(np.arange(len(items)), [len(item.choices) for item in items]), device
         )
         if hasattr(
@@ -359,12 +359,14 @@ class EncoderDecoder(Bidirectional):
         logits = self.model(
             **read,
             attention_mask=mask[owners],
-            decoder_input_ids=sent(before, device),
+            decoder_input_ids=send_array(before, device),
             use_cache=False,
         ).logits.float()
-        logs = logits.gather(2, sent(wanted, device)[..., None])[..., 0] - logits.logsumexp(dim=2)
+        logs = logits.gather(2, send_array(wanted, device)[..., None])[..., 0] - logits.logsumexp(
+            dim=2
+        )
         # Of padding nothing is taken, whatever it scores.
-        return torch.where(sent(real, device) > 0, logs.double(), 0.0).sum(1)
+        return torch.where(send_array(real, device) > 0, logs.double(), 0.0).sum(1)
 
 
 # Tokens that are read at once, each with a logit of every word.
@@ -446,8 +448,10 @@ class MaskedLM(Bidirectional):
             for block in (
                 row_list[start : start + step] for start in range(0, len(row_list), step)
             ):
-                tokens = sent(np.array([row[0] for row in block], dtype=np.int64), device)
-                places, wanted = (sent(np.array([row[n] for row in block]), device) for n in (1, 2))
+                tokens = send_array(np.array([row[0] for row in block], dtype=np.int64), device)
+                places, wanted = (
+                    send_array(np.array([row[n] for row in block]), device) for n in (1, 2)
+                )
                 logits = self.model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).logits
                 logits = logits[torch.arange(len(block), device=device), places].float()
                 parts.append(
@@ -459,7 +463,7 @@ class MaskedLM(Bidirectional):
             owners = np.array([row[3] for row in rows])
             return np.split(np.bincount(owners, values, len(choices)), ends)
 
-        return later(summed, torch.cat(parts))
+        return read_later(summed, torch.cat(parts))
 
     def try_out(self) -> None:
         """Try it on a few short sequences; without a mask token it cannot be asked."""

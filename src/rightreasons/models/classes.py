@@ -1,6 +1,8 @@
-"""What any scorer is asked about a dataset, classes or choices, and a classifier, whose logits are kept with their ids.
+"""Scores of classes and of choices, from any scorer or from a classifier in this process.
 
-Whoever asks a function or a server needs no torch: it is imported where a model of torch is run.
+`predict` asks any scorer for the classes of texts, and `choose` for the choices of items.
+`Classifier` is a model of transformers with a head, and `load_scores` opens the logits that one
+stored. Whoever asks a function or a server needs no torch: it is imported where a model is run.
 """
 
 from __future__ import annotations
@@ -36,17 +38,18 @@ if TYPE_CHECKING:
     from rightreasons.models.items import Items
 
 ITEMS = "items.json"
+"""Name of the file with the ids, labels and counts of stored logits."""
 
 
 class HowToChoose(HowToBatch, total=False):
-    """What is known of multiple-choice items, and how they are run; `choose` says more."""
+    """Ids and labels of multiple-choice items, and how a run over them is batched and stored."""
 
     ids: Iterable[object] | None
     labels: Sequence[int] | NDArray[Any] | None
 
 
 class OfTransformers:
-    """What scorers with a model of transformers and its tokenizer have in common."""
+    """Properties that scorers with a model of transformers and its tokenizer share."""
 
     model: Any
     tokenizer: Any
@@ -60,7 +63,7 @@ class OfTransformers:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the configuration, of every weight as it is now, and of the tokenizer."""
+        """Digest of the configuration, of every weight as it is now, and of the tokenizer."""
         return fingerprint_model(self.model, self.tokenizer)
 
     @property
@@ -69,7 +72,7 @@ class OfTransformers:
         return int(self.model.num_parameters())
 
     def describe(self) -> dict[str, Any]:
-        """Return the architecture, and what its weights are."""
+        """Return the name of the architecture, and the form of the weights."""
         from rightreasons.models.weights import told_of
 
         return {"architecture": type(self.model).__name__, "weights": told_of(self.model)}
@@ -77,21 +80,22 @@ class OfTransformers:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Classifier(OfTransformers):
-    """A model that gives scores to classes, to choices or to the spans of a context, with its tokenizer.
+    """A model that scores classes, choices or the spans of a context, with its tokenizer.
 
     Attributes:
-        model: A sequence classifier, a multiple-choice or a question-answering model of transformers, in evaluation
-            mode.
+        model: A sequence classifier, a multiple-choice or a question-answering model of
+            transformers, in evaluation mode.
         tokenizer: Its tokenizer.
-        label_names: The names of the K classes in the order of the logits; None for the other models.
-        name: What the user called it: a folder or a hub id.
+        label_names: K names of the classes, in the order of the logits; None for other heads.
+        name: The folder or hub id that the user gave.
     """
 
     model: Any
     tokenizer: Any
     label_names: tuple[str, ...] | None
     name: str
-    joint: ClassVar[bool] = False  # a head reads each choice by itself
+    # A head reads each choice separately.
+    joint: ClassVar[bool] = False
 
     @property
     def device(self) -> torch.device:
@@ -101,15 +105,17 @@ class Classifier(OfTransformers):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Items shared by processes, and gradients of classes where no weight is quantized."""
+        """Sharing items among processes, and gradients of classes if no weight is quantized."""
         from rightreasons.models.weights import quantized
 
-        plain = self.label_names is not None and not quantized(self.model)
-        return frozenset(("gradients", "processes") if plain else ("processes",))
+        # Gradients do not pass integer weights, and other heads have no classes to explain.
+        if self.label_names is None or quantized(self.model):
+            return frozenset(("processes",))
+        return frozenset(("gradients", "processes"))
 
-    def predict(self, texts: Sequence[str], **how: Any) -> Scores:
+    def predict(self, texts: Sequence[str], **options: Any) -> Scores:
         """Score the classes of N texts; the arguments are those of the function `predict`."""
-        return predict(self, texts, **how)
+        return predict(self, texts, **options)
 
     def choose(
         self,
@@ -119,35 +125,36 @@ class Classifier(OfTransformers):
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
         max_length: int | None = None,
-        **how: Any,
+        **options: Any,
     ) -> Scores:
         """Score every choice of every item by a multiple-choice head.
 
-        A head scores each (prompt, choice) pair by itself, so the pairs are batched by length, whatever item they
-        belong to, and the number of choices may differ between items.
+        A head scores each (prompt, choice) pair separately. The pairs are batched by length,
+        whatever item they belong to, and items may differ in their number of choices.
 
         Args:
             prompts: N prompts; one may be empty.
             choices: N lists of at least two texts.
             ids: N unique ids; by default "0", "1", …
-            labels: (N,) the index of the right choice, -1 where there is none.
+            labels: (N,) index of the correct choice, -1 if it is unknown.
             max_length: Maximum tokens per pair; None takes what the model allows.
-            **how: `batch_size` (pairs), `max_tokens`, `progress`, `out` and `fail_fast` of `predict`; one pair that
-                fails leaves its item out.
+            **options: `batch_size` (pairs), `max_tokens`, `progress`, `out` and `fail_fast` of
+                `predict`. An item is left out if one of its pairs fails.
 
         Returns:
-            ids, logits ((N, C) float64 where every item has C choices, else `Ragged`), labels, and how many pairs were
-            cut; `label_names` is None.
+            ids, logits ((N, C) float64 if every item has C choices, else `Ragged`), labels, and the
+            number of truncated pairs; `label_names` is None.
 
         Raises:
             TypeError: As in `predict`.
-            ValueError: As in `predict`, if an item has fewer than two choices, or the model is a classifier.
+            ValueError: As in `predict`, if an item has fewer than two choices, or if the model is a
+                classifier.
         """
         from rightreasons.models.items import Items
 
         items = ChoiceItems.check(prompts, choices, ids=ids, labels=labels, allow_empty=True)
         pairs = Items.of_pairs(self, items, max_length=max_length)
-        return _score(pairs, items.ids, items.labels, counts=items.counts, **how)
+        return _score(pairs, items.ids, items.labels, counts=items.counts, **options)
 
 
 def predict(
@@ -158,54 +165,57 @@ def predict(
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
     max_length: int | None = None,
-    **how: Unpack[HowToBatch],
+    **options: Unpack[HowToBatch],
 ) -> Scores:
-    """Score every text by a sequence classifier.
+    """Score every text by a scorer of classes.
 
-    Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) the processes share the
-    batches and each returns the whole result: that of one process, to the rounding of the arithmetic.
+    Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) the
+    processes share the batches. Each returns the whole result, which is that of one process, to the
+    rounding of the arithmetic.
 
     Args:
-        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`, which batches by
-            itself.
+        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`,
+            which batches texts by its own rules.
         texts: N texts; none may be empty.
         text_pairs: N second texts for a task of pairs.
         ids: N unique ids; by default "0", "1", …
-        labels: (N,) gold labels below K, -1 where there is none; None when the data has no labels.
+        labels: (N,) gold labels below K, -1 if unknown; None for data without labels.
         batch_size: Maximum items per batch.
         max_tokens: Maximum tokens per padded batch; None for no bound.
         max_length: Maximum tokens per item; None takes what the model allows.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run resumes, and `load_scores` opens it
-            later. None keeps them in memory.
-        fail_fast: Whether an item that the model cannot score is an error (default). If not, it is left out, and
-            `failures` has its id and the reason.
+        out: A folder for the results, written as they are computed: a killed run resumes, and
+            `load_scores` opens it later. None keeps them in memory.
+        fail_fast: Whether an item that the model cannot score is an error (default). If not, it is
+            left out, and `failures` has its id and the reason.
 
     Returns:
-        ids, (N, K) float64 logits, labels, label names, how many texts were cut, and what was left out.
+        ids, (N, K) float64 logits, labels, label names, the number of truncated texts, and the
+        items that are left out.
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an id comes twice, a label is not one of the model's, a logit is not
-            finite (the item is named), no item can be scored, or `out` holds other files.
+        ValueError: If columns differ in length, an id occurs twice, a label is not one of the
+            model's, a logit is not finite (the item is named), no item can be scored, or `out`
+            holds other files.
     """
+    # A function or a server would be asked about empty texts, and a tokenizer refuses them all.
     failures: dict[str, str] = {}
-    if not how.get("fail_fast", True) and text_pairs is None:
+    if not options.get("fail_fast", True) and text_pairs is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
             raise TypeError(
-                f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
-                f"got {type(classifier).__name__}."
+                "Expected a classifier from `load_classifier` or another scorer of classes, such "
+                f"as a `Prompted`, but got {type(classifier).__name__}."
             )
         scores = classifier.predict(
-            texts, text_pairs=text_pairs, ids=ids, labels=labels, **_kept(how)
+            texts, text_pairs=text_pairs, ids=ids, labels=labels, **_drop_batching(options)
         )
-        return (
-            dataclasses.replace(scores, failures={**failures, **scores.failures})
-            if failures
-            else scores
-        )
+        # Replaced only if needed: a scorer may return a kind of scores of its own.
+        if failures:
+            scores = dataclasses.replace(scores, failures={**failures, **scores.failures})
+        return scores
     if classifier.label_names is None:
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `choose`."
@@ -213,61 +223,61 @@ def predict(
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    return _score(items, items.ids, items.check_labels(labels), failures=failures, **how)
+    return _score(items, items.ids, items.check_labels(labels), failures=failures, **options)
 
 
-def _kept(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a scorer that batches by itself, and names its failures, is told."""
-    return {
-        name: value
-        for name, value in how.items()
-        if name not in ("batch_size", "max_tokens", "fail_fast")
-    }
+def _drop_batching(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a scorer that batches by its own rules, and names its failures."""
+    remaining = dict(options)
+    for name in ("batch_size", "max_tokens", "fail_fast"):
+        remaining.pop(name, None)
+    return remaining
 
 
 def choose(
     scorer: Scorer,
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
-    **how: Unpack[HowToChoose],
+    **options: Unpack[HowToChoose],
 ) -> Scores:
     """Score every choice of every item by any scorer.
 
     Args:
-        scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a `Prompted`, which
-            batches by itself, and names in `failures` the items that it cannot score.
+        scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a
+            `Prompted`, which batches by its own rules, and names in `failures` the items that it
+            cannot score.
         prompts: N prompts; one may be empty.
         choices: N lists of at least two texts.
         ids: N unique ids; by default "0", "1", …
-        labels: (N,) the index of the right choice, -1 where there is none.
+        labels: (N,) index of the correct choice, -1 if it is unknown.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None is no bound.
+        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None for no bound.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
-        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
-            has its id and the reason.
+        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left
+            out, and `failures` has its id and the reason.
 
     Returns:
-        ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
-        its confidence, labels, and how many prompts or pairs were cut.
+        ids, the scores ((N, C) if every item has C choices, else `Ragged`), whose softmax over an
+        item's choices is its confidence, labels, and the number of truncated prompts or pairs.
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, or `out`
-            holds other files.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not
+            finite, or `out` holds other files.
     """
     if isinstance(scorer, Classifier):
-        return scorer.choose(prompts, choices, **how)
+        return scorer.choose(prompts, choices, **options)
     if not callable(getattr(scorer, "choose", None)):
         raise TypeError(
-            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
-            f"{type(scorer).__name__}."
+            "Expected a scorer from `load_chooser` or another scorer of choices, such as a "
+            f"`Prompted`, but got {type(scorer).__name__}."
         )
-    return scorer.choose(prompts, choices, **_kept(how))
+    return scorer.choose(prompts, choices, **_drop_batching(options))
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
-    """Open what `predict(..., out=folder)` or `choose(..., out=folder)` of a head wrote.
+    """Open the scores that `predict(..., out=folder)` or `choose(..., out=folder)` of a head wrote.
 
     Args:
         folder: The folder of the predictions.
@@ -279,26 +289,30 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
         ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
     """
     store = Store.open(folder)
-    about = store.read_json(ITEMS)
-    if about is None:
+    record = store.read_json(ITEMS)
+    if record is None:
         raise ValueError(
-            f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction again."
+            f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction "
+            "again."
         )
-    chunk, failed = store.read(), store.read(FAILED)
-    expected = len(about["ids"]) if about["choices"] is None else sum(about["choices"])
-    done = len(chunk) + len(failed)
-    if done != expected:
+    computed = store.read()
+    failed = store.read(FAILED)
+    counts = record["choices"]
+    # A head of choices stores a row per choice.
+    n_expected = len(record["ids"]) if counts is None else sum(counts)
+    n_stored = len(computed) + len(failed)
+    if n_stored != n_expected:
         raise ValueError(
-            f"Expected {folder} to hold {expected} predictions, but {done} are there: run the interrupted "
-            "prediction again, and it resumes."
+            f"Expected {folder} to hold {n_expected} predictions, but {n_stored} are there: run "
+            "the interrupted prediction again, and it resumes."
         )
-    return _assemble(about, chunk.leaving_out(failed))
+    return _assemble(record, computed.leaving_out(failed))
 
 
 def leave_out_empty(
     texts: Sequence[str], ids: Iterable[object] | None, labels: Any
 ) -> tuple[list[str], Sequence[str], Any, dict[str, str]]:
-    """Leave out the texts without words, unless all are.
+    """Leave out the texts without words, unless no text has any.
 
     Args:
         texts: N texts.
@@ -310,13 +324,23 @@ def leave_out_empty(
     """
     texts = check_texts(texts, "texts", allow_empty=True)
     names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-    check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+    columns = {"texts": texts, "ids": names}
+    if labels is not None:
+        columns["labels"] = labels
+    check_same_length(**columns)
     rows = [row for row, text in enumerate(texts) if text.strip()]
+    # Without any words, the model's own check names the first empty text.
     if len(rows) in (0, len(texts)):
         return texts, names, labels, {}
-    failures = {name: NO_WORDS for name, text in zip(names, texts, strict=True) if not text.strip()}
-    kept = None if labels is None else [labels[row] for row in rows]
-    return [texts[row] for row in rows], [names[row] for row in rows], kept, failures
+    # Their reasons are the same as those of the model's own failures in a report.
+    failures = {}
+    for name, text in zip(names, texts, strict=True):
+        if not text.strip():
+            failures[name] = NO_WORDS
+    selected_labels = None
+    if labels is not None:
+        selected_labels = [labels[row] for row in rows]
+    return [texts[row] for row in rows], [names[row] for row in rows], selected_labels, failures
 
 
 def _score(
@@ -326,53 +350,79 @@ def _score(
     *,
     counts: NDArray[np.int64] | None = None,
     failures: Mapping[str, str] | None = None,
-    **how: Any,
+    **options: Any,
 ) -> Scores:
-    """Score texts, or pairs of a prompt with a choice, of which each of the `ids` has as many as `counts` say."""
+    """Score tokenized texts, or pairs of a prompt with a choice.
+
+    Args:
+        items: The sequences.
+        ids: N ids.
+        gold: (N,) gold labels, or None.
+        counts: (N,) number of sequences of each id, which are adjacent; None for one.
+        failures: Ids that are left out already -> the reasons.
+        **options: Options of `Items.run`.
+    """
     import torch
 
-    from rightreasons.models.batching import later
+    from rightreasons.models.batching import read_later
 
     classifier = items.classifier
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
-        def columns(logits: NDArray[np.float64]) -> dict[str, Column]:
+        def make_columns(logits: NDArray[np.float64]) -> dict[str, Column]:
             items.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
             return {"logits": logits}
 
-        return later(columns, classifier.model(**inputs).logits.double())
+        # In 64 bits, so that stored logits do not depend on the type of the weights.
+        return read_later(make_columns, classifier.model(**inputs).logits.double())
 
-    names = classifier.label_names
-    about = {
+    # Stored next to the logits, so that `load_scores` needs neither the model nor the data.
+    record: dict[str, Any] = {
         "ids": list(ids),
-        "labels": None if gold is None else gold.tolist(),
-        "label_names": None if names is None else list(names),
-        "choices": None if counts is None else counts.tolist(),
+        "labels": None,
+        "label_names": None,
+        "choices": None,
         "truncated": int(items.encoded.truncated.sum()),
         "way": str(items.way),
         "failures": dict(failures or {}),
     }
-    return _assemble(about, items.run("logits", score, notes={ITEMS: about}, **how))
+    if gold is not None:
+        record["labels"] = gold.tolist()
+    if classifier.label_names is not None:
+        record["label_names"] = list(classifier.label_names)
+    if counts is not None:
+        record["choices"] = counts.tolist()
+    return _assemble(record, items.run("logits", score, notes={ITEMS: record}, **options))
 
 
-def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:
-    """Join the logits of all sequences with what is kept beside them."""
-    ids, counts, labels, names = (about[key] for key in ("ids", "choices", "labels", "label_names"))
-    rows, reasons = columns.whole(np.repeat(np.arange(len(ids)), 1 if counts is None else counts))
-    kept = np.setdiff1d(np.arange(len(ids)), list(reasons))
-    logits = np.asarray(columns["logits"], dtype=np.float64)[rows]
-    table = (
-        logits
-        if counts is None
-        else Ragged.of(logits[:, 0], np.array(counts, dtype=np.int64)[kept]).table()
-    )
+def _assemble(record: Mapping[str, Any], columns: Columns) -> Scores:
+    """Join the logits of all sequences with the record of their items."""
+    ids = record["ids"]
+    counts = record["choices"]
+    owners = np.repeat(np.arange(len(ids)), 1 if counts is None else counts)
+    # An item is complete if none of its sequences failed.
+    rows, reasons = columns.whole(owners)
+    # Items that failed have no row among the scores, but a reason.
+    items = np.setdiff1d(np.arange(len(ids)), list(reasons))
+    logits: Any = np.asarray(columns["logits"], dtype=np.float64)[rows]
+    if counts is not None:
+        item_counts = np.array(counts, dtype=np.int64)[items]
+        logits = Ragged.of(logits[:, 0], item_counts).table()
+    # `load_scores` reads lists from JSON.
+    labels = record["labels"]
+    if labels is not None:
+        labels = np.array(labels, dtype=np.int64)[items]
+    label_names = record["label_names"]
+    failures = dict(record["failures"])
+    for item, reason in reasons.items():
+        failures[ids[item]] = reason
     return Scores(
-        ids=tuple(ids[item] for item in kept),
-        logits=table,
-        labels=None if labels is None else np.array(labels, dtype=np.int64)[kept],
-        label_names=None if names is None else tuple(names),
-        truncated=int(about["truncated"]),
-        way=about["way"],
-        failures={**about["failures"], **{ids[item]: reason for item, reason in reasons.items()}},
+        ids=tuple(ids[item] for item in items),
+        logits=logits,
+        labels=labels,
+        label_names=None if label_names is None else tuple(label_names),
+        truncated=int(record["truncated"]),
+        way=record["way"],
+        failures=failures,
     )

@@ -1,4 +1,10 @@
-"""Items as a model reads them: a tokenized sequence per text, or pair of texts, such as a prompt with one choice."""
+"""Items as a model reads them: one tokenized sequence per text, or per pair of texts.
+
+Every kernel over a model with a head reads its items here: classes, choices, spans, attributions
+and Fisher information. `Items.of` checks and tokenizes them. `Items.run` computes over them in
+batches of the fastest exact way, and stores, resumes, shows progress, and shares the work among
+processes.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +29,11 @@ from rightreasons.core.validation import (
 from rightreasons.models.batching import (
     Encoded,
     Places,
-    encode,
+    encode_once,
+    find_token_places,
     length_batches,
     pad,
     padding_values,
-    places_of,
 )
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.running import (
@@ -54,39 +60,38 @@ if TYPE_CHECKING:
     from rightreasons.models.prompts import ChoiceItems
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
+"""(inputs, (n,) items) -> columns with one row per item, or a function that waits for them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Items:
     """N items as tokenized sequences.
 
-    A kernel makes them with `Items.of` and computes over them with `Items.run`, which batches, stores, resumes, shows
-    progress and shares the work among processes.
-
     Attributes:
         classifier: The model that reads them.
         ids: N ids.
         encoded: The sequences.
         joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does; C is 1.
-        first: N first texts.
-        second: N second texts, or None.
-        max_length: Maximum tokens of each.
+        texts: N texts, the first ones of pairs.
+        text_pairs: N second texts, or None.
+        max_length: Maximum tokens of each sequence.
     """
 
     classifier: ModelWithHead
     ids: tuple[str, ...]
     encoded: Encoded
     joint: bool = False
-    first: Sequence[str] = ()
-    second: Sequence[str] | None = None
+    texts: Sequence[str] = ()
+    text_pairs: Sequence[str] | None = None
     max_length: int = 0
 
     def __post_init__(self) -> None:
-        largest = int(self.encoded.columns["input_ids"].max(initial=0))
-        check_tokens(self.classifier.model, self.classifier.name, largest)
-        padding = padding_values(
-            self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"]
-        )
+        classifier = self.classifier
+        token_ids = self.encoded.columns["input_ids"]
+        largest = int(token_ids.max(initial=0))
+        check_tokens(classifier.model, classifier.name, largest)
+        # Which token may pad the texts depends on the model and on the texts.
+        padding = padding_values(classifier.tokenizer, classifier.model, token_ids)
         object.__setattr__(self, "encoded", dataclasses.replace(self.encoded, padding=padding))
 
     @classmethod
@@ -112,69 +117,84 @@ class Items:
 
         Raises:
             TypeError: If a column is of the wrong kind.
-            ValueError: If columns differ in length, a text is empty, an id comes twice, `max_length` is more than the
-                model takes, or the tokenizer is of another model.
+            ValueError: If columns differ in length, a text is empty, an id occurs twice,
+                `max_length` is more than the model takes, or the tokenizer is of another model.
         """
-        first = check_texts(texts, "texts", allow_empty=allow_empty or text_pairs is not None)
-        columns = {"texts": first}
+        # One of two texts may be empty, such as a prompt without a context.
+        is_pair = text_pairs is not None
+        texts = check_texts(texts, "texts", allow_empty=allow_empty or is_pair)
+        columns: dict[str, Sequence[str]] = {"texts": texts}
         if text_pairs is not None:
-            columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
-        names = tuple(check_ids(range(len(first)) if ids is None else ids, "ids"))
+            text_pairs = check_texts(text_pairs, "text_pairs", allow_empty=True)
+            columns["text_pairs"] = text_pairs
+        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
         check_same_length(**columns, ids=names)
-        second, length = columns.get("text_pairs"), check_max_length(classifier, max_length)
-        encoded = encode(classifier.tokenizer, first, second, max_length=length)
+        max_length = check_max_length(classifier, max_length)
+        tokenizer = classifier.tokenizer
         return cls(
-            classifier, names, encoded, classifier.label_names is None, first, second, length
+            classifier=classifier,
+            ids=names,
+            encoded=encode_once(tokenizer, texts, text_pairs, max_length=max_length),
+            # A head of choices gives one score per sequence, and has no names of classes.
+            joint=classifier.label_names is None,
+            texts=texts,
+            text_pairs=text_pairs,
+            max_length=max_length,
         )
 
     @classmethod
     def of_pairs(
         cls, classifier: ModelWithHead, items: ChoiceItems, *, max_length: int | None = None
     ) -> Items:
-        """Tokenize each prompt with each of its choices, which a multiple-choice model reads one by one."""
+        """Tokenize each prompt with each of its choices.
+
+        Raises:
+            ValueError: If the model scores classes.
+        """
         if classifier.label_names is not None:
             raise ValueError(
-                f"Expected a scorer of choices, but {classifier.name} is a classifier: use `predict`."
+                f"Expected a scorer of choices, but {classifier.name} is a classifier: use "
+                "`predict`."
             )
-        return cls.of(
-            classifier,
-            [prompt for prompt, row in zip(items.prompts, items.choices, strict=True) for _ in row],
-            text_pairs=[choice for row in items.choices for choice in row],
-            ids=[
-                f"{name} (choice {place})"
-                for name, row in zip(items.ids, items.choices, strict=True)
-                for place in range(len(row))
-            ],
-            max_length=max_length,
-        )
+        # Items may differ in their number of choices, so that each pair is a sequence of its own.
+        prompts: list[str] = []
+        choices: list[str] = []
+        names: list[str] = []
+        for name, prompt, item_choices in zip(items.ids, items.prompts, items.choices, strict=True):
+            for position, choice in enumerate(item_choices):
+                prompts.append(prompt)
+                choices.append(choice)
+                names.append(f"{name} (choice {position})")
+        return cls.of(classifier, prompts, text_pairs=choices, ids=names, max_length=max_length)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def places(self) -> Places:
-        """Where each token of `encoded` is in its text; the texts are tokenized again.
+        """The position of each token of `encoded` in its text.
+
+        The texts are tokenized again, since only attributions need the positions.
 
         Raises:
-            ValueError: If the tokenizer is a slow one, which does not know.
+            ValueError: If the tokenizer is a slow one, which does not know them.
         """
-        return places_of(
-            self.classifier.tokenizer, self.first, self.second, max_length=self.max_length
+        return find_token_places(
+            self.classifier.tokenizer, self.texts, self.text_pairs, max_length=self.max_length
         )
 
     @cached_property
     def way(self) -> Way:
-        """How the sequences are batched: the fastest way that gives the numbers of one by one.
+        """The fastest way of batching that gives the numbers of one by one.
 
         Raises:
             ValueError: If the model's trial finds none.
         """
-        return classifier_way(
-            self.classifier, longest=int(self.encoded.lengths.max()), joint=self.joint
-        )
+        longest = int(self.encoded.lengths.max())
+        return classifier_way(self.classifier, longest=longest, joint=self.joint)
 
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
-        """Check the gold class of each item; None where there are no labels.
+        """Check the gold class of each item; None if there are no labels.
 
         Args:
             labels: (N,) labels, or None.
@@ -183,39 +203,57 @@ class Items:
         if labels is None:
             return None
         check_same_length(texts=self.ids, labels=labels)
-        return check_labels(
-            labels, len(self.classifier.label_names or ()), name="labels", minimum=minimum
-        )
+        n_classes = len(self.classifier.label_names or ())
+        return check_labels(labels, n_classes, name="labels", minimum=minimum)
 
-    def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64]) -> None:
-        """Refuse what a model said of a batch of items where it is not finite; the error names the first such item."""
-        if not finite.all():
-            raise ValueError(
-                f"Expected finite logits, but {self.classifier.name} gave NaN or infinity for item "
-                f"{self.ids[int(batch[~finite].min())]!r}."
-            )
+    def check_finite(self, is_finite: NDArray[np.bool_], batch: NDArray[np.int64]) -> None:
+        """Check that the answers to a batch are finite; the error names the first other item.
+
+        Args:
+            is_finite: (n,) whether the answer to each item is finite.
+            batch: (n,) items.
+
+        Raises:
+            ValueError: If one is not.
+        """
+        if is_finite.all():
+            return
+        # Batches are ordered by length, the items of the user by their position.
+        name = self.ids[int(batch[~is_finite].min())]
+        raise ValueError(
+            f"Expected finite logits, but {self.classifier.name} gave NaN or infinity for item "
+            f"{name!r}."
+        )
 
     def inputs(self, batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
-        """Return the padded inputs of some items: (n, T), or (n, 1, T) for a multiple-choice model."""
-        padded = pad(self.encoded, batch, self.classifier.device)
-        return (
-            {name: tensor.unsqueeze(1) for name, tensor in padded.items()} if self.joint else padded
-        )
+        """Return the padded inputs of some items: (n, T), or (n, 1, T) if the model is joint."""
+        inputs = pad(self.encoded, batch, self.classifier.device)
+        # A multiple-choice model takes a dimension of choices between items and tokens.
+        if self.joint:
+            for name, tensor in inputs.items():
+                inputs[name] = tensor.unsqueeze(1)
+        return inputs
 
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
-        """Cut the items into batches of like length, the longest first.
+        """Cut the items into batches of similar length, the longest first.
 
-        Where the model's way asks for it, the items of a batch are of equal length, or each is a batch of its own.
+        If the model's way asks for it, the items of a batch are of equal length, or each is a batch
+        of its own.
 
         Args:
             batch_size: Maximum items per batch.
-            max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed it.
+            max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed
+                it.
         """
         check_count(batch_size, "batch_size")
-        size = 1 if self.way.name == ONE_BY_ONE else batch_size
         lengths = self.encoded.lengths
-        groups = lengths if self.way.name in (EQUAL_LENGTHS, ONE_BY_ONE) else None
-        return length_batches(lengths, batch_size=size, max_tokens=max_tokens, groups=groups)
+        # The trial found which batches change no score.
+        if self.way.name == ONE_BY_ONE:
+            batch_size = 1
+        groups = None
+        if self.way.name in (EQUAL_LENGTHS, ONE_BY_ONE):
+            groups = lengths
+        return length_batches(lengths, batch_size=batch_size, max_tokens=max_tokens, groups=groups)
 
     def run(
         self,
@@ -225,52 +263,71 @@ class Items:
         depends: Mapping[str, Any] | None = None,
         batch_size: int = 32,
         max_tokens: int | None = None,
-        **how: Unpack[HowToRun],
+        **options: Unpack[HowToRun],
     ) -> Columns:
-        """Compute named columns for every item, batch by batch, and return them in the order of the items.
+        """Compute named columns for every item, batch by batch, in the order of the items.
 
         Args:
-            kind: What is computed; it is shown beside the progress bar and names the run in its folder.
-            compute: Takes the inputs of a batch and its (n,) items, and returns columns with one row per item, or a
-                function that waits for them.
-            depends: Whatever else the results depend on beside model and items, as short plain values.
+            kind: Name of the results, shown next to the progress bar and stored with the run.
+            compute: Takes the inputs of a batch and its (n,) items, and returns columns with one
+                row per item, or a function that waits for them.
+            depends: Other things that the results depend on, as short plain values.
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound.
-            **how: How the run is shown and kept, as `HowToRun` says.
+            **options: How the run is shown and stored, as in `HowToRun`.
 
         Raises:
-            ValueError: If `out` holds other files, or another command is writing results of another run to it.
+            ValueError: If `out` holds other files, or another command is writing results of another
+                run to it.
         """
-        encoded, model = self.encoded, self.classifier.model
+        model = self.classifier.model
+        pad_token = self.encoded.padding["input_ids"]
 
         def run(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
-            about = self.classifier.name, self.ids[int(batch[0])]
-            with padding_token(model, encoded.padding["input_ids"]), fails_at(*about):
+            batch_name = self.ids[int(batch[0])]
+            # Some models look up their padding token in their configuration.
+            with padding_token(model, pad_token), fails_at(self.classifier.name, batch_name):
                 columns = compute(self.inputs(batch), batch)
-            return columns if isinstance(columns, Mapping) else fails_at(*about)(columns)
+            if isinstance(columns, Mapping):
+                return columns
+            # A GPU reports some errors only when its results are read.
+            return fails_at(self.classifier.name, batch_name)(columns)
 
         return run_model(
             model,
             run,
             self.batches(batch_size, max_tokens),
             kind=kind,
-            inputs=lambda: {
-                "ids": fingerprint_texts(self.ids),
-                "padding": {name: int(value) for name, value in encoded.padding.items()},
-                "texts": digest_arrays({**encoded.columns, "offsets": encoded.offsets}),
-                **(depends or {}),
-            },
-            **how,
+            inputs=lambda: self._digest_inputs(depends or {}),
+            **options,
         )
+
+    def _digest_inputs(self, depends: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all but the model that results of a run depend on."""
+        # The value that pads texts may change a score, if a model reads its padding.
+        encoded = self.encoded
+        return {
+            "ids": fingerprint_texts(self.ids),
+            "padding": {name: int(value) for name, value in encoded.padding.items()},
+            "texts": digest_arrays({**encoded.columns, "offsets": encoded.offsets}),
+            **depends,
+        }
 
 
 def check_max_length(classifier: ModelWithHead, max_length: int | None, *, minimum: int = 4) -> int:
-    """Check the maximum tokens per sequence against what the model takes; None gives that."""
+    """Return the maximum tokens per sequence: the given number, or what the model takes if None.
+
+    Raises:
+        OptionError: If it is less than `minimum`, or more than the model takes.
+    """
     bound = classifier.max_length
-    length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)
+    if max_length is None:
+        return bound
+    length = check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
         raise OptionError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}.",
+            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got "
+            f"{length}.",
             option="max_length",
         )
     return length

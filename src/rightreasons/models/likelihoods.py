@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
-from rightreasons.models.batching import later, sent
+from rightreasons.models.batching import read_later, send_array
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import (
@@ -352,7 +352,7 @@ def token_likelihoods(
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
     scored = torch.cat([_read(model, group) for group in groups])
-    return later(lambda values: np.split(values[order], ends), scored)
+    return read_later(lambda values: np.split(values[order], ends), scored)
 
 
 def _pack(rows: Sequence[_Row]) -> list[_Row]:
@@ -620,7 +620,7 @@ def _read(model: Any, rows: Sequence[_Row]) -> torch.Tensor:
     at_row = np.repeat(np.arange(len(rows)), n_targets)
     at_column = np.searchsorted(columns, np.concatenate([row.columns for row in rows]))
     targets = np.concatenate([row.targets for row in rows])
-    index = [sent(array, logits.device) for array in (at_row, at_column, targets)]
+    index = [send_array(array, logits.device) for array in (at_row, at_column, targets)]
     found = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
     for at, column, target in zip(*(torch.split(array, _PART) for array in index), strict=True):
@@ -669,7 +669,7 @@ def _mask(model: Any, rows: Sequence[_Row], positions: NDArray[np.int64]) -> tor
         limits[place, : len(row.limits), : len(row.limits)] = row.limits
     segment = _tensor(model, segments)
     number = torch.arange(len(rows), device=segment.device)[:, None, None]
-    limit = sent(limits, segment.device)[number, segment[:, :, None], segment[:, None, :]]
+    limit = send_array(limits, segment.device)[number, segment[:, :, None], segment[:, None, :]]
     allowed = _tensor(model, positions)[:, None, :] < limit
     size = positions.shape[1]
     every = torch.ones(size, size, dtype=torch.bool, device=segment.device)
@@ -693,7 +693,7 @@ def logits_of(model: Any, inputs: Mapping[str, Any], name: str = "the model") ->
 
 
 def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
-    return sent(array, model.device)
+    return send_array(array, model.device)
 
 
 def scored_continuations(

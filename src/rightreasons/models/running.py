@@ -55,7 +55,7 @@ MOST_FAILURES = 100
 
 Column: TypeAlias = "NDArray[Any] | Ragged"
 Later = Callable[[], Mapping[str, Column]]
-"""Waits for the columns of a batch that has been launched, as `later` makes it."""
+"""Waits for the columns of a batch that has been launched, as `read_later` makes it."""
 Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
 T = TypeVar("T")
 
@@ -100,12 +100,6 @@ def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> A
     return tqdm(
         total=total, desc=title_of(what), unit=unit, disable=not (shown and is_progress_visible())
     )
-
-
-def announce(message: str) -> None:
-    """Write a line on stderr before something slow that has no bar, where somebody watches."""
-    if is_progress_visible() and processes().is_main:
-        print(message, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from rightreasons.models.batching import (
     Encoded,
     check_fast,
     input_names,
-    later,
     pad,
     padding_values,
+    read_later,
 )
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
@@ -373,7 +373,7 @@ def best_spans(
                 raise ValueError(what.format(windows.owner[batch[int((~right).argmax())]]))
         return dict(zip(columns, tables, strict=True))
 
-    return later(checked, inside.any(dim=1), finite, *padded)
+    return read_later(checked, inside.any(dim=1), finite, *padded)
 
 
 def join_windows(

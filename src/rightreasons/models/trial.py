@@ -36,8 +36,9 @@ from rightreasons.models.batching import (
     unchanged,
     vocabulary_size,
 )
+from rightreasons.models.elapsed import show_elapsed
 from rightreasons.models.fingerprints import PROVENANCE
-from rightreasons.models.running import announce, processes
+from rightreasons.models.running import processes
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""
@@ -142,7 +143,7 @@ def fastest_way(
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
     """
-    with torch.no_grad(), frozen(model), unchanged(model, each=True), _widened(model):
+    with torch.no_grad(), frozen(model), unchanged(model, each_call=True), _widened(model):
         try:
             want = alone()
         except RefusalError:
@@ -231,8 +232,8 @@ class Trials:
             # All processes try, or none.
             way = processes().gather(_read(kept, longest), "the kept trial")[0]
             if way is None:
-                announce(f"Trying how to batch {kind} of up to {longest} tokens …")
-                way = _agreed(lambda: find(longest))
+                with show_elapsed(f"Trying how to batch {kind} of up to {longest} tokens"):
+                    way = _agreed(lambda: find(longest))
                 if kept is not None and model not in CHANGING and processes().is_main:
                     with contextlib.suppress(OSError):  # it is tried again next time
                         write_json(kept, dataclasses.asdict(way))

@@ -20,7 +20,7 @@ from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
-from rightreasons.models.batching import length_batches, sent, vocabulary_size
+from rightreasons.models.batching import length_batches, send_array, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import (
     EmbeddingInput,
@@ -204,7 +204,7 @@ class Path:
         ]
 
     def _indices(self, values: Ints) -> Tensor:
-        return sent(np.ascontiguousarray(values), self.end.device)
+        return send_array(np.ascontiguousarray(values), self.end.device)
 
     def _ask(self, items: Ints, places: Floats, columns: slice) -> tuple[Tensor, Tensor]:
         """Return points on the paths, some columns of them, and the logits there."""

@@ -132,7 +132,7 @@ class HeadReader:
             ValueError: If its sequences do not begin with the same tokens.
         """
         sequences = range(self._starts[row], self._starts[row + 1])
-        encoded, parts = self._pairs.encoded, self._pairs.places.part
+        encoded, parts = self._pairs.encoded, self._pairs.places.sequence
         prompts = []
         for sequence in sequences:
             place = slice(encoded.offsets[sequence], encoded.offsets[sequence + 1])

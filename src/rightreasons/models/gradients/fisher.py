@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.validation import check_ids
-from rightreasons.models.batching import later
+from rightreasons.models.batching import read_later
 from rightreasons.models.gradients.choice_fisher import (
     ChoiceTexts,
     is_scorer_of_choices,
@@ -175,7 +175,7 @@ def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Ten
             )
         return found
 
-    return later(columns, mask.bool(), *tensors.values())
+    return read_later(columns, mask.bool(), *tensors.values())
 
 
 def _fisher_information(

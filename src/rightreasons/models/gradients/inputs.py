@@ -115,7 +115,7 @@ def merge_pieces(
                 encoded.columns["input_ids"][real].tolist()
             )
         )
-        scores, parts, rows = scores[real], places.part[real], encoded.row[real]
+        scores, parts, rows = scores[real], places.sequence[real], encoded.row[real]
         spans = np.column_stack((places.start[real], places.end[real]))
     offsets = compute_offsets(np.bincount(rows, minlength=len(items)))
     return TokenScores(
@@ -136,9 +136,9 @@ def _words(
     word = np.full(len(scores), -1, dtype=np.int64)
     all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], list[int](), list[int]()
     for row, (start, end) in enumerate(itertools.pairwise(items.encoded.offsets.tolist())):
-        for part, column in enumerate((items.first, items.second)):
+        for part, column in enumerate((items.texts, items.text_pairs)):
             inside = (
-                np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part))
+                np.flatnonzero(~places.special[start:end] & (places.sequence[start:end] == part))
                 + start
             )
             if column is None or not len(inside):

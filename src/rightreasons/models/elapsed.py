@@ -1,0 +1,46 @@
+"""A line with the elapsed time, for slow work whose length is unknown: `show_elapsed`."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+from rightreasons.core.signals import is_progress_visible
+from rightreasons.models.running import processes
+
+_REFRESH_SECONDS = 1.0
+
+
+@contextlib.contextmanager
+def show_elapsed(message: str) -> Iterator[None]:
+    """Show a message on stderr while the block runs, with the seconds that it has taken.
+
+    It is shown by the main process, and only if somebody watches.
+
+    Args:
+        message: What is done, such as "Loading my-model".
+    """
+    if not (is_progress_visible() and processes().is_main):
+        yield
+        return
+    bar = tqdm(desc=message, bar_format="{desc} … {elapsed}")
+    ended = threading.Event()
+    thread = threading.Thread(target=_refresh, args=(bar, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        # The thread ends first, so that nothing is drawn after the last line.
+        ended.set()
+        thread.join()
+        bar.close()
+
+
+def _refresh(bar: Any, ended: threading.Event) -> None:
+    """Draw a bar every second, until its work has ended."""
+    while not ended.wait(_REFRESH_SECONDS):
+        bar.refresh()
