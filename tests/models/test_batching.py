@@ -7,7 +7,14 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.models.batching import encode, ensure_padding, length_batches, pad
+from rightreasons.models import batching
+from rightreasons.models.batching import (
+    encode,
+    encode_once,
+    ensure_padding,
+    length_batches,
+    pad,
+)
 from rightreasons.models.running import default_batch_size
 from tiny_models import tiny_texts, tiny_tokenizer
 
@@ -158,3 +165,46 @@ def test_without_a_gpu_a_batch_has_32_items():
         device=torch.device("cpu"), dtype=torch.float32, config=transformers.LlamaConfig()
     )
     assert default_batch_size(model) == default_batch_size(None) == 32
+
+
+def test_texts_are_tokenized_once_for_all_questions(monkeypatch):
+    monkeypatch.setattr(batching, "MIN_CACHED_TEXTS", 2)
+    tokenizer = tiny_tokenizer()
+    calls = []
+
+    def record(*arguments, max_length):
+        calls.append(max_length)
+        return encode(*arguments, max_length=max_length)
+
+    monkeypatch.setattr(batching, "encode", record)
+    texts = ["the film was good", "rain"]
+
+    first = encode_once(tokenizer, texts, max_length=8)
+    # Another use of the tokenizer leaves its own settings of truncation.
+    tokenizer(texts, truncation=True, max_length=3, padding=True)
+    second = encode_once(tokenizer, list(texts), max_length=8)
+    assert calls == [8]
+    assert second.columns["input_ids"] is first.columns["input_ids"]
+    with pytest.raises(ValueError, match="read-only"):
+        first.columns["input_ids"][0] = 1
+
+    # Other lengths, pairs and words of the tokenizer are other ids.
+    assert encode_once(tokenizer, texts, max_length=4).lengths.tolist() == [4, 3]
+    assert encode_once(tokenizer, texts, texts, max_length=16).lengths.tolist() == [11, 5]
+    tokenizer.add_tokens(["the film"])
+    assert encode_once(tokenizer, texts, max_length=8).lengths.tolist() == [5, 3]
+    assert calls == [8, 4, 16, 8]
+
+
+def test_few_texts_and_old_encodings_are_not_kept(monkeypatch):
+    tokenizer = tiny_tokenizer()
+    few = [encode_once(tokenizer, ["rain"], max_length=8) for _ in range(2)]
+    assert few[0].offsets is not few[1].offsets
+
+    monkeypatch.setattr(batching, "MIN_CACHED_TEXTS", 1)
+    words = ["rain", "film", "good", "bad", "man"]
+    offsets = [encode_once(tokenizer, [word], max_length=8).offsets for word in words]
+    # Four encodings are kept: that of "rain" is gone.
+    assert encode_once(tokenizer, ["man"], max_length=8).offsets is offsets[4]
+    assert encode_once(tokenizer, ["film"], max_length=8).offsets is offsets[1]
+    assert encode_once(tokenizer, ["rain"], max_length=8).offsets is not offsets[0]

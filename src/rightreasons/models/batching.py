@@ -55,9 +55,9 @@ class _ModuleState:
     """The attributes, buffers and submodules of one module, which `restore` brings back."""
 
     def __init__(self, module: torch.nn.Module) -> None:
-        self._attributes = vars(module)
-        self._saved_attributes = dict(vars(module))
-        self._saved_members = {
+        self._attributes: dict[str, Any] = vars(module)
+        self._saved_attributes: dict[str, Any] = dict(self._attributes)
+        self._saved_members: dict[str, dict[str, Any]] = {
             "_buffers": dict(module._buffers),
             "_modules": dict(module._modules),
         }
@@ -335,7 +335,8 @@ def encode_once(
     if encoded is None:
         encoded = encode(tokenizer, texts, text_pairs, max_length=max_length)
         # Several questions share the arrays.
-        for array in (*encoded.columns.values(), encoded.offsets, encoded.truncated):
+        arrays: list[NDArray[Any]] = [*encoded.columns.values(), encoded.offsets, encoded.truncated]
+        for array in arrays:
             array.flags.writeable = False
         if int(encoded.offsets[-1]) <= _MAX_CACHED_TOKENS:
             encodings[key] = encoded
