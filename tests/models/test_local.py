@@ -2,24 +2,28 @@
 
 import copy
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.stats
 import torch
+import transformers
 
 from rightreasons.core.errors import OptionError, SetAsideWarning
 from rightreasons.models.choices import CausalLM, load_causal
-from rightreasons.models.local import (
+from rightreasons.models.generation import (
     _GOLDEN_GAMMA,
-    LocalEngine,
-    _Drawn,
+    Sampler,
+    StopTexts,
     _mix,
-    _Stop,
     gumbel_noise,
+    make_generation_batches,
 )
+from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request
+from rightreasons.models.trial import Way
 from rightreasons.models.wording import Prompt
 from tiny_causal import chosen, save_tiny_causal
 
@@ -306,7 +310,7 @@ def test_a_prompt_that_cannot_be_continued_fails_alone(model):
 def test_tokens_beyond_the_share_of_the_likeliest_are_never_drawn():
     scores = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
     for top_p, kept in ((1.0, {0, 1, 2}), (0.9, {0, 1, 2}), (0.75, {0, 1}), (0.4, {0})):
-        drawn = _Drawn(range(200), 1.0, top_p)(
+        drawn = Sampler(range(200), 1.0, top_p)(
             torch.zeros(200, 1, dtype=torch.long), scores.expand(200, 3)
         )
         assert set(drawn.argmax(-1).tolist()) == kept
@@ -339,7 +343,7 @@ def test_stop_texts_are_looked_for_at_the_end_of_an_answer():
             decoded.append(rows.shape[1])
             return ["".join(map(chr, row)) for row in rows.tolist()]
 
-    stop = _Stop(Letters(), ("\n\n", "END"), size=2)
+    stop = StopTexts(Letters(), ("\n\n", "END"), n_before=2)
     text = "??" + "a" * 50 + "\n\n"
     rows = torch.tensor([list(map(ord, text)), list(map(ord, "?" * len(text)))])
 
@@ -347,3 +351,75 @@ def test_stop_texts_are_looked_for_at_the_end_of_an_answer():
     assert stop(rows[:, :-1], None).tolist() == [False, False]
     # Three bytes and eight more.
     assert decoded == [11, 11]
+
+
+class FakeModel:
+    """A model on a GPU that does not exist, as far as the sizes of batches need it."""
+
+    device = torch.device("cuda:0")
+    dtype = torch.bfloat16
+    config = transformers.LlamaConfig(
+        hidden_size=1024,
+        num_hidden_layers=10,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        intermediate_size=4096,
+    )
+
+    def get_input_embeddings(self):
+        return SimpleNamespace(num_embeddings=100_000)
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "length", "way", "expected"),
+    [
+        # A token takes 2 bytes for each of 2 * 10 * 2 * 128 cached numbers and
+        # 8 * 1024 + 3 * 4096 others: 51,200. Half of 400 MiB holds 4,096 tokens.
+        (400, 512, "left padding", 8),
+        (800, 512, "left padding", 16),
+        # A quarter of 400 MiB holds the logits of an answer, 4,000,000 bytes, 26 times.
+        (400, 128, "left padding", 26),
+        (80_000, 128, "left padding", 256),
+        (1, 128, "left padding", 1),
+        (80_000, 128, "one by one", 1),
+    ],
+)
+def test_batches_of_generation_fill_the_free_memory_of_a_gpu(
+    mebibytes, length, way, expected, monkeypatch
+):
+    memory = {
+        "mem_get_info": (mebibytes * 2**20, 2**40),
+        "memory_reserved": 2**20,
+        "memory_allocated": 2**20,
+    }
+    for name, answer in memory.items():
+        monkeypatch.setattr(torch.cuda, name, {FakeModel.device: answer}.__getitem__)
+
+    batches = make_generation_batches(FakeModel(), Way(way, length), np.full(1000, length))
+
+    assert len(batches[0]) == expected
+
+
+def test_generation_remembers_the_answers_that_fit_in_memory(model, monkeypatch):
+    engine = LocalEngine(model)
+    requests = [Request(str(number), "the film was") for number in range(8)]
+    options = {"max_new_tokens": 2, "progress": False}
+    texts = engine.generate(requests, **options).texts
+    sizes = []
+    generate = type(model.model).generate
+
+    def fail_above_three(self, input_ids, **settings):
+        sizes.append(len(input_ids))
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return generate(self, input_ids=input_ids, **settings)
+
+    monkeypatch.setattr(type(model.model), "generate", fail_above_three)
+
+    with pytest.warns(UserWarning, match="does not fit"):
+        assert engine.generate(requests, **options).texts == texts
+    assert sizes == [8, 4, 2, 2, 2, 2]
+    # The next question begins with batches that fit.
+    sizes.clear()
+    assert engine.generate(requests, **options).texts == texts
+    assert sizes == [2, 2, 2, 2]

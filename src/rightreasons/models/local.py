@@ -1,4 +1,8 @@
-"""A language model in this process as an engine: it answers requests by likelihood or in generated words."""
+"""A language model in this process as an engine that answers requests: `LocalEngine`.
+
+Continuations are scored by `scored_continuations`, and answers are written by `generate_tokens`.
+The engine turns requests into tokens for both, and their results into answers by request.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,30 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, compute_offsets
 from rightreasons.core.errors import OptionError, get_first_line
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply, find_thinking_marks
-from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
-from rightreasons.models.batching import length_batches
 from rightreasons.models.fingerprints import (
     fingerprint_model,
     fingerprint_texts,
     fingerprint_tokenizer,
+)
+from rightreasons.models.generation import (
+    find_generation_way,
+    generate_tokens,
+    get_noise_key,
+    list_end_tokens,
+    make_generation_batches,
 )
 from rightreasons.models.likelihoods import (
     LanguageModel,
@@ -46,24 +53,38 @@ from rightreasons.models.protocol import (
     Message,
     Request,
 )
-from rightreasons.models.running import Column, run_model
-from rightreasons.models.trial import (
-    ONE_BY_ONE,
-    TRIALS,
-    Way,
-    check_tokens,
-    fastest_way,
-    ordinary_tokens,
-)
+from rightreasons.models.running import Column, Columns, run_model
+from rightreasons.models.trial import Way, check_tokens
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from rightreasons.models.protocol import HowToKeep
 
-_MAX_TOKENS = 8192
-# Tokens that a trial generates.
-_TRIED = 2
+# Longer than any prompt, for prompts that are truncated later.
+_NO_BOUND = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Prompts:
+    """The prompts of the requests that answers can be generated to.
+
+    Attributes:
+        positions: Positions of these requests among all.
+        tokens: Tokens of each prompt, truncated at its beginning.
+        n_tokens: Number of tokens of each prompt before it was truncated.
+        failures: Position of any other request -> why it cannot be asked.
+    """
+
+    positions: list[int]
+    tokens: list[list[int]]
+    n_tokens: list[int]
+    failures: Mapping[int, str]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) number of tokens of each prompt."""
+        return np.array(list(map(len, self.tokens)))
 
 
 class LocalEngine:
@@ -71,13 +92,13 @@ class LocalEngine:
 
     Args:
         scorer: From `load_causal` or `load_language_model`.
-        thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
-            tokens leave it to the template.
-        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it. If None, what suits
-            the device.
+        thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto"
+            (default) and a number of tokens leave it to the template.
+        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it. If
+            None, what suits the device.
 
     Attributes:
-        abilities: What its model can do, and words.
+        abilities: Abilities of the model.
         model: The model of transformers.
         tokenizer: Its tokenizer.
         has_template: Whether the tokenizer has a chat template.
@@ -87,10 +108,13 @@ class LocalEngine:
         self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int | None = None
     ) -> None:
         self.scorer = scorer
+        self.name = scorer.name
+        self.model = scorer.model
+        self.tokenizer = scorer.tokenizer
+        self.abilities: frozenset[Ability] = scorer.ASKED
+        # None leaves it to the chat template.
         self._thinking = {"on": True, "off": False}.get(thinking)
-        self._most = int(thinking) if thinking.isdecimal() else 0
-        self.name, self.model, self.tokenizer = scorer.name, scorer.model, scorer.tokenizer
-        self.abilities: frozenset[Ability] = scorer.ASKED  # what its model can do, and words
+        self._n_thinking_tokens = int(thinking) if thinking.isdecimal() else 0
         self._template = getattr(self.tokenizer, "chat_template", None)
         self.has_template = self._template is not None
         self._max_tokens = max_tokens
@@ -99,41 +123,51 @@ class LocalEngine:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the weights, the tokenizer and the chat template."""
-        template = f"{self._template}{'' if self._thinking is None else self._thinking}"
-        parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), template)
-        return hashlib.blake2b(
-            "|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16
-        ).hexdigest()
+        """Digest of the weights, the tokenizer and the chat template."""
+        thinking = "" if self._thinking is None else str(self._thinking)
+        # A template decides what the model reads, as much as its weights decide what it answers.
+        parts = [
+            fingerprint_model(self.model),
+            fingerprint_tokenizer(self.tokenizer),
+            f"{self._template}{thinking}",
+        ]
+        text = "|".join(parts)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @functools.cached_property
     def thinks(self) -> bool:
-        """Whether its chat template lets it think: it begins a thought, or knows `enable_thinking` and is not told no.
+        """Whether the model thinks before it answers a conversation.
+
+        Its chat template begins a thought, or has the option `enable_thinking`, which is not off.
 
         Raises:
-            ValueError: If thinking is to be off and the template begins a thought all the same.
+            OptionError: If thinking is off, but the template begins a thought all the same.
         """
         if not self.has_template:
             return False
-        begins = self._opened(Request("", ({"role": "user", "content": "Hello?"},)), Generation())
-        if begins and self._thinking is False:
+        greeting = Request("", ({"role": "user", "content": "Hello?"},))
+        begins_thought = self._begins_thought(greeting, Generation())
+        if begins_thought and self._thinking is False:
             raise OptionError(
-                f"Expected a chat template that can leave thinking out where `thinking` is 'off', but that of "
-                f"{self.name} begins a thought: leave it on.",
+                "Expected a chat template that can leave thinking out where `thinking` is 'off', "
+                f"but that of {self.name} begins a thought: leave it on.",
                 option="thinking",
             )
-        return begins or (self._thinking is not False and "enable_thinking" in str(self._template))
+        if begins_thought:
+            return True
+        return self._thinking is not False and "enable_thinking" in str(self._template)
 
     @property
     def budget(self) -> int:
-        """Tokens of an answer: those of thinking among them."""
-        room = max(
-            BRIEF, self.scorer.max_length // 2
-        )  # the question needs some of what the model reads
-        return min((self._most or LONG) + BRIEF, room) if self.thinks else BRIEF
+        """Tokens of an answer, including those of thinking."""
+        if not self.thinks:
+            return BRIEF
+        # The question needs some of what the model reads.
+        max_budget = max(BRIEF, self.scorer.max_length // 2)
+        return min((self._n_thinking_tokens or LONG) + BRIEF, max_budget)
 
     def render(self, prompt: str | Sequence[Message]) -> str:
-        """Return the text that the model reads, its chat template applied.
+        """Return the text that the model reads, with its chat template applied.
 
         Raises:
             ValueError: If there is no chat template, or it refuses the turns.
@@ -142,67 +176,83 @@ class LocalEngine:
             return prompt
         if not self.has_template:
             raise ValueError(
-                f"Expected a model with a chat template, but {self.name} has none: ask it without a chat."
+                f"Expected a model with a chat template, but {self.name} has none: ask it without "
+                "a chat."
             )
-        continued = prompt[-1]["role"] == "assistant"
+        # A turn of the assistant is the beginning of its answer.
+        is_continued = prompt[-1]["role"] == "assistant"
+        options = {}
+        if self._thinking is not None:
+            options["enable_thinking"] = self._thinking
         try:
-            return str(
-                self.tokenizer.apply_chat_template(
-                    [dict(turn) for turn in prompt],
-                    tokenize=False,
-                    add_generation_prompt=not continued,
-                    continue_final_message=continued,
-                    **({} if self._thinking is None else {"enable_thinking": self._thinking}),
-                )
+            text = self.tokenizer.apply_chat_template(
+                [dict(turn) for turn in prompt],
+                tokenize=False,
+                add_generation_prompt=not is_continued,
+                continue_final_message=is_continued,
+                **options,
             )
         except Exception as error:
+            # Templates are programs of others, and fail in ways of their own.
             roles = ", ".join(turn["role"] for turn in prompt)
             raise ValueError(
-                f"Expected a chat template that takes the turns {roles}, but that of {self.name} fails: "
-                f"{get_first_line(error)}"
+                f"Expected a chat template that takes the turns {roles}, but that of {self.name} "
+                f"fails: {get_first_line(error)}"
             ) from error
+        return str(text)
 
-    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
+    def likelihoods(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
-        A request fails where a continuation has no tokens, or more than the model reads, or a score is not finite.
+        A request fails if a continuation has no tokens, or more than the model reads, or if a score
+        is not finite.
 
         Raises:
             ValueError: If every request fails.
         """
         reasons: dict[int, str] = {}
-        tokenized = self.tokens(requests, failures=reasons)
-        return self._scored(requests, tokenized, reasons, kind="answers by likelihood", **how)
+        items = self.tokens(requests, failures=reasons)
+        return self._score(requests, items, reasons, kind="answers by likelihood", **options)
 
-    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
-        """Return the log-probability of the first token of each continuation; requests fail as with `likelihoods`.
+    def next_words(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
+        """Return the log-probability of the first token of each continuation.
+
+        Requests fail as with `likelihoods`.
 
         Raises:
-            ValueError: If two continuations of a request begin with the same token, or every request fails.
+            ValueError: If two continuations of a request begin with the same token, or every
+                request fails.
         """
         reasons: dict[int, str] = {}
-        tokenized = self.tokens(requests, failures=reasons)
-        for request, parts in zip(requests, tokenized, strict=True):
-            seen: dict[int, str] = {}
-            for part in parts:
-                for place, tokens in zip(part.places, part.choices, strict=True):
-                    text = request.continuations[place]
-                    if text != seen.setdefault(tokens[0], text):
-                        raise ValueError(
-                            f"Expected answers that begin with different tokens where the next word is scored, but "
-                            f"{seen[tokens[0]].strip()!r} and {text.strip()!r} both begin with "
-                            f"{self.tokenizer.decode([tokens[0]])!r}: take other words, or the scoring sum."
-                        )
-        first = [
-            [
-                Tokens(
-                    p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated
-                )
-                for p in parts
-            ]
-            for parts in tokenized
-        ]
-        return self._scored(requests, first, reasons, kind="answers by their first token", **how)
+        items = self.tokens(requests, failures=reasons)
+        first_tokens: list[list[Tokens]] = []
+        for request, request_items in zip(requests, items, strict=True):
+            # Two answers with the same first token would have the same score.
+            self._check_first_tokens(request, request_items)
+            shortened = []
+            for item in request_items:
+                choices = [choice[:1] for choice in item.choices]
+                shortened.append(dataclasses.replace(item, choices=choices))
+            first_tokens.append(shortened)
+        return self._score(
+            requests, first_tokens, reasons, kind="answers by their first token", **options
+        )
+
+    def _check_first_tokens(self, request: Request, items: Sequence[Tokens]) -> None:
+        """Check that different continuations of a request begin with different tokens."""
+        text_by_token: dict[int, str] = {}
+        for item in items:
+            for position, choice in zip(item.places, item.choices, strict=True):
+                token = choice[0]
+                text = request.continuations[position]
+                earlier_text = text_by_token.setdefault(token, text)
+                if text != earlier_text:
+                    raise ValueError(
+                        "Expected answers that begin with different tokens where the next word is "
+                        f"scored, but {earlier_text.strip()!r} and {text.strip()!r} both begin "
+                        f"with {self.tokenizer.decode([token])!r}: take other words, or the "
+                        "scoring sum."
+                    )
 
     @accept_options_as_keywords(Generation)
     def generate(
@@ -215,9 +265,10 @@ class LocalEngine:
     ) -> Answers:
         """Return generated answers to each request.
 
-        What is drawn depends on (seed, name of the request, number of the answer) and the model alone: not on the other
-        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken. A
-        request fails where its prompt cannot be asked, such as an empty one of a model without a start token.
+        Samples depend on (seed, name of the request, number of the answer) and the model alone: not
+        on the other requests, nor on their order. The model's own settings of generation, such as
+        penalties, are not used. A request fails if its prompt cannot be asked, such as an empty one
+        of a model without a start token.
 
         Args:
             requests: The requests.
@@ -228,95 +279,149 @@ class LocalEngine:
         Raises:
             ValueError: If a number is out of range, every request fails, or the model does.
         """
-        n, max_new_tokens = options.n, options.max_new_tokens
-        room = self.scorer.room(self.scorer.max_length, max_new_tokens + 1)
-        if room < 1:
+        max_length = self.scorer.room(self.scorer.max_length, options.max_new_tokens + 1)
+        if max_length < 1:
             raise OptionError(
-                f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} reads, but got "
-                f"{max_new_tokens}.",
+                f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} "
+                f"reads, but got {options.max_new_tokens}.",
                 option="max_new_tokens",
             )
-        # Any continuation will do: what is taken are the tokens before it, uncut.
-        heads = [Request(request.name, request.prompt, (" a",)) for request in requests]
-        reasons: dict[int, str] = {}
-        tokenized = self.tokens(heads, max_length=1 << 30, failures=reasons)
-        able = [place for place in range(len(requests)) if place not in reasons]
-        whole = [tokenized[place][0].prompt for place in able]
-        prompts = [tokens[-room:] for tokens in whole]
-        check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
-        way = _generation_way(self.scorer, max(map(len, prompts)), room)
-        lengths = np.array([len(tokens) for tokens in prompts])
-        copies = np.repeat(np.arange(len(prompts)), n)
-        names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
-        size = 1 if way.name == ONE_BY_ONE else 64
-        batches = length_batches(
-            lengths[copies] + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS
-        )
+        prompts = self._tokenize_prompts(requests, max_length)
+        way = find_generation_way(self.scorer, int(prompts.lengths.max()), max_length)
+        names = []
+        for position in prompts.positions:
+            for number in range(options.n):
+                names.append(f"{requests[position].name}#{number}")
+        columns = self._generate_rows(prompts, names, options, way, progress=progress, out=out)
 
-        @torch.inference_mode()
-        def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
-            keys = [noise_key(options.seed, names[item]) for item in batch]
-            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, keys)
-            return {"tokens": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
-
-        columns = run_model(
-            self.model,
-            answer,
-            batches,
-            kind="generated answers",
-            inputs=lambda: {
-                "ids": fingerprint_texts(names),
-                "texts": digest_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
-                "options": {
-                    name: value for name, value in options.to_dict().items() if name != "n"
-                },
-            },
-            progress=progress,
-            out=out,
-        )
-        rows = [row.astype(np.int64) for row in columns.ragged("tokens")]
-        answered: list[list[Reply]] = [[] for _ in requests]
-        for start, place in enumerate(able):
-            opened = self._opened(requests[place], options)
-            answered[place] = [
-                self._reply(row, len(whole[start]), options, opened)
-                for row in rows[start * n : (start + 1) * n]
-            ]
+        # Requests that cannot be asked have no replies.
+        replies: list[list[Reply]] = [[] for _ in requests]
+        rows = iter(columns.ragged("tokens"))
+        for position, n_tokens in zip(prompts.positions, prompts.n_tokens, strict=True):
+            begins_thought = self._begins_thought(requests[position], options)
+            for row in itertools.islice(rows, options.n):
+                reply = self._parse_reply(
+                    row.astype(np.int64), n_tokens, options, begins_thought=begins_thought
+                )
+                replies[position].append(reply)
         return Answers(
-            answered,
-            {requests[place].name: reason for place, reason in reasons.items()},
-            truncated=sum(len(tokens) > room for tokens in whole),
+            replies,
+            _name_failures(requests, prompts.failures),
+            truncated=int((np.array(prompts.n_tokens) > max_length).sum()),
             way=str(way),
         )
 
-    def _opened(self, request: Request, options: Generation) -> bool:
-        """Tell whether thinking begins in the prompt, as the chat templates of some models have it."""
-        end = self.render(request.prompt).rstrip()
-        return any(
-            close and mark.end() == len(end)
-            for mark, close in find_thinking_marks(end, options.tags)
+    def _tokenize_prompts(self, requests: Sequence[Request], max_length: int) -> _Prompts:
+        """Return the prompts of requests as tokens, truncated at their beginning."""
+        # Any continuation will do: only the tokens before it are used.
+        continued = [Request(request.name, request.prompt, (" a",)) for request in requests]
+        reasons: dict[int, str] = {}
+        items = self.tokens(continued, max_length=_NO_BOUND, failures=reasons)
+        positions = []
+        tokens = []
+        n_tokens = []
+        for position, request_items in enumerate(items):
+            if position in reasons:
+                continue
+            prompt = request_items[0].prompt
+            positions.append(position)
+            # The end of a prompt says what to write.
+            tokens.append(prompt[-max_length:])
+            n_tokens.append(len(prompt))
+        check_tokens(self.model, self.name, max(map(max, tokens)))
+        return _Prompts(positions, tokens, n_tokens, reasons)
+
+    def _generate_rows(
+        self,
+        prompts: _Prompts,
+        names: Sequence[str],
+        options: Generation,
+        way: Way,
+        *,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> Columns:
+        """Generate `options.n` rows of tokens after each prompt, in the order of `names`."""
+        # Each answer is an item of the run, so that a batch may hold some answers to a prompt.
+        lengths = prompts.lengths
+        owners = np.repeat(np.arange(len(lengths)), options.n)
+
+        @torch.inference_mode()
+        def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
+            batch_prompts = []
+            keys = []
+            for position in batch:
+                batch_prompts.append(prompts.tokens[owners[position]])
+                # By name, so that an answer does not depend on its batch.
+                keys.append(get_noise_key(options.seed, names[position]))
+            rows = generate_tokens(self.scorer, batch_prompts, options, keys)
+            return {"tokens": Ragged.of(np.concatenate(rows), list(map(len, rows)))}
+
+        def digest_inputs() -> dict[str, Any]:
+            # More answers per request leave those with smaller numbers as they are.
+            settings = dict(options.to_dict())
+            settings.pop("n")
+            columns = {"tokens": np.concatenate(prompts.tokens), "lengths": lengths}
+            return {
+                "ids": fingerprint_texts(names),
+                "texts": digest_arrays(columns),
+                "options": settings,
+            }
+
+        return run_model(
+            self.model,
+            compute,
+            make_generation_batches(self.model, way, lengths[owners] + options.max_new_tokens),
+            kind="generated answers",
+            inputs=digest_inputs,
+            progress=progress,
+            out=out,
         )
 
-    def _reply(self, row: NDArray[np.int64], size: int, options: Generation, opened: bool) -> Reply:
-        ended = len(row) < options.max_new_tokens or int(row[-1]) in _end_tokens(self.scorer)
-        special = [token for token in self.tokenizer.all_special_tokens if token]
-        raw = self.tokenizer.decode(row, skip_special_tokens=False)
-        shown = any(
-            token in mark[0]
-            for mark, _ in find_thinking_marks(raw, options.tags)
-            for token in special
+    def _begins_thought(self, request: Request, options: Generation) -> bool:
+        """Return whether the prompt ends in an open thought, as some chat templates have it."""
+        prompt = self.render(request.prompt).rstrip()
+        marks = find_thinking_marks(prompt, options.tags)
+        return any(closing and mark.end() == len(prompt) for mark, closing in marks)
+
+    def _parse_reply(
+        self, row: NDArray[np.int64], n_prompt: int, options: Generation, *, begins_thought: bool
+    ) -> Reply:
+        """Return the reply that new tokens are.
+
+        Args:
+            row: The new tokens.
+            n_prompt: Number of tokens of the prompt.
+            options: How they were generated.
+            begins_thought: Whether the prompt ends in an open thought.
+        """
+        # An empty string would match everywhere.
+        special_tokens = list(filter(None, self.tokenizer.all_special_tokens))
+        text = self.tokenizer.decode(row, skip_special_tokens=False)
+        marks = find_thinking_marks(text, options.tags)
+        tags = "\n".join(mark[0] for mark, _ in marks)
+        has_special_tags = any(token in tags for token in special_tokens)
+        # Tags that are special tokens are parsed before these are removed.
+        if not has_special_tags:
+            text = self.tokenizer.decode(row, skip_special_tokens=True)
+        answer = _cut_at_stop(text, options.stop)
+        # The last token that fits may be the one that ends the answer.
+        is_complete = len(row) < options.max_new_tokens
+        is_complete = is_complete or int(row[-1]) in list_end_tokens(self.scorer)
+        reply = Reply.parse(
+            answer,
+            finish="stop" if is_complete or answer != text else "length",
+            usage={"prompt_tokens": n_prompt, "answer_tokens": len(row)},
+            tags=options.tags,
+            opened=begins_thought,
         )
-        # Tags that are special tokens are read before these are left out.
-        text = raw if shown else self.tokenizer.decode(row, skip_special_tokens=True)
-        cut = _before(text, options.stop)
-        usage = {"prompt_tokens": size, "answer_tokens": len(row)}
-        finish = "stop" if ended or cut != text else "length"
-        reply = Reply.parse(cut, finish=finish, usage=usage, tags=options.tags, opened=opened)
-        if not shown:
+        if not has_special_tags:
             return reply
-        bare = re.compile("|".join(map(re.escape, special)))
+        pattern = re.compile("|".join(map(re.escape, special_tokens)))
         return dataclasses.replace(
-            reply, text=bare.sub("", reply.text).strip(), thinking=bare.sub("", reply.thinking)
+            reply,
+            text=pattern.sub("", reply.text).strip(),
+            thinking=pattern.sub("", reply.thinking),
         )
 
     def tokens(
@@ -326,280 +431,99 @@ class LocalEngine:
         max_length: int | None = None,
         failures: dict[int, str] | None = None,
     ) -> list[list[Tokens]]:
-        """Return the tokens of requests, all of a chat, which has all of its special tokens, or none.
+        """Return the tokens of requests, which are all of a chat, or none.
+
+        The prompts of a chat have all of their special tokens.
 
         Args:
             requests: The requests.
             max_length: Maximum tokens of each; None takes what the model reads.
-            failures: Takes the reasons why requests cannot be asked, by their positions; None raises the first.
+            failures: Takes the reasons why requests cannot be asked, by their positions; None
+                raises the first.
         """
+        # Requests of one run are alike, so that one conversation shows what all are.
+        is_chat = any(not isinstance(request.prompt, str) for request in requests)
         return tokenize_continuations(
             self.scorer,
             [request.name for request in requests],
             [self.render(request.prompt) for request in requests],
             [request.continuations for request in requests],
             max_length=max_length,
-            bare=any(not isinstance(request.prompt, str) for request in requests),
+            bare=is_chat,
             failures=failures,
         )
 
-    def _scored(
+    def _score(
         self,
         requests: Sequence[Request],
         items: Sequence[Sequence[Tokens]],
         reasons: Mapping[int, str],
         **options: Any,
     ) -> Likelihoods:
-        """Score tokenized requests; those without tokens fail for their reasons."""
-        parts = list(itertools.chain.from_iterable(items))
-        check_tokens(
-            self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts)
-        )
+        """Score the continuations of tokenized requests.
+
+        Args:
+            requests: N requests.
+            items: N lists of their tokens, which are empty for requests that failed.
+            reasons: Position of such a request -> the reason.
+            **options: Options of `scored_continuations`.
+        """
+        all_items = list(itertools.chain.from_iterable(items))
+        self._check_items(all_items)
         columns, way = scored_continuations(
-            self.scorer, parts, max_tokens=self._max_tokens, fail_fast=False, **options
+            self.scorer, all_items, max_tokens=self._max_tokens, fail_fast=False, **options
         )
-        owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
-        failed = {**columns.whole(owners)[1], **reasons}
+        # A request is several items if its prompt is truncated differently for its continuations.
+        owners = np.repeat(np.arange(len(items)), list(map(len, items)))
+        _, reasons_of_scores = columns.whole(owners)
+        failed = {**reasons_of_scores, **reasons}
+
         counts = [len(request.continuations) for request in requests]
-        first = compute_offsets(counts)
-        values, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]))
-        places = [
-            start + np.array(part.places) for start, part in zip(first[owners], parts, strict=True)
-        ]
-        for place, part in zip(places, parts, strict=True):
-            lengths[place] = [len(choice) for choice in part.choices]
-        for number, row in zip(
-            columns.positions.tolist(), columns.ragged("likelihood"), strict=True
-        ):
-            values[places[number]] = row
+        offsets = compute_offsets(counts)
+        # Values of requests that fail stay NaN.
+        values = np.full(int(offsets[-1]), np.nan)
+        lengths = np.ones(int(offsets[-1]))
+        scored_rows = zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True)
+        row_by_item = dict(scored_rows)
+        for number, (owner, item) in enumerate(zip(owners, all_items, strict=True)):
+            positions = offsets[owner] + np.array(item.places)
+            lengths[positions] = list(map(len, item.choices))
+            if number in row_by_item:
+                values[positions] = row_by_item[number]
+        n_truncated = 0
+        for request_items in items:
+            n_truncated += any(item.truncated for item in request_items)
         return Likelihoods(
-            Ragged.of(values, counts),
-            Ragged.of(lengths, counts),
-            {requests[place].name: reason for place, reason in sorted(failed.items())},
-            truncated=sum(any(part.truncated for part in group) for group in items),
+            values=Ragged.of(values, counts),
+            lengths=Ragged.of(lengths, counts),
+            failures=_name_failures(requests, failed),
+            truncated=n_truncated,
             way=way,
         )
 
-
-def noise_key(seed: int, name: str) -> int:
-    """Return the key of the noise of an answer, which depends only on the seed and the answer's name."""
-    return int(item_rng(seed, name).integers(1 << 63))
-
-
-def _generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
-    """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
-
-    def find(reach: int) -> Way:
-        draw = np.random.default_rng(0)
-        words = ordinary_tokens(scorer.model, scorer.tokenizer)
-        reach = max(1, min(reach, bound))
-        sizes = sorted(
-            {reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True
-        )
-        prompts = [draw.choice(words, size).tolist() for size in sizes]
-
-        def ask(places: Sequence[int]) -> list[NDArray[np.float64]]:
-            return _scores(scorer, [prompts[place] for place in places])
-
-        every = range(len(prompts))
-        return fastest_way(
-            scorer.model,
-            scorer.name,
-            lambda: [row for place in every for row in ask([place])],
-            {"left padding": lambda: ask(every)},
-            longest=reach,
-            again=lambda: ask([0]),
-        )
-
-    return TRIALS.way(
-        scorer.model, "generated answers", min(longest, bound), find, scorer.tokenizer
-    )
+    def _check_items(self, items: Sequence[Tokens]) -> None:
+        """Check that the model knows all tokens of items."""
+        largest = 0
+        for item in items:
+            largest = max(largest, *item.prompt, *map(max, item.choices))
+        check_tokens(self.model, self.name, largest)
 
 
-def _scores(scorer: LanguageModel, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:
-    """Return the log-probabilities of every token at the first steps after each prompt."""
-    with _bare_settings(scorer, _TRIED) as settings:
-        settings.eos_token_id, settings.output_logits, settings.return_dict_in_generate = (
-            None,
-            True,
-            True,
-        )
-        made = scorer.model.generate(**_padded(scorer, prompts), generation_config=settings)
-    table = (
-        torch.stack([step.double().log_softmax(-1) for step in made.logits], dim=1).cpu().numpy()
-    )
-    return list(table)
+def _name_failures(
+    requests: Sequence[Request], reason_by_position: Mapping[int, str]
+) -> dict[str, str]:
+    """Return the reasons why requests failed by their names, in the order of the requests."""
+    failures = {}
+    for position in sorted(reason_by_position):
+        failures[requests[position].name] = reason_by_position[position]
+    return failures
 
 
-def _generated(
-    scorer: LanguageModel,
-    prompts: Sequence[list[int]],
-    options: Generation,
-    keys: Sequence[int],
-) -> list[NDArray[np.float64]]:
-    """Return the new tokens of each prompt, the one that ends them included."""
-    inputs = _padded(scorer, prompts)
-    size = 1 if scorer.opening else inputs["input_ids"].shape[1]  # the tokens before an answer
-    drawn = [_Drawn(keys, options.temperature, options.top_p)] if options.temperature > 0 else []
-    ended = [_Stop(scorer.tokenizer, options.stop, size)] if options.stop else []
-    try:
-        with _bare_settings(scorer, options.max_new_tokens) as settings:
-            made = scorer.model.generate(
-                **inputs,
-                generation_config=settings,
-                logits_processor=transformers.LogitsProcessorList(drawn),
-                stopping_criteria=transformers.StoppingCriteriaList(ended),
-            )
-    except (RuntimeError, IndexError) as error:
-        raise ValueError(
-            f"Expected a model that can answer every item, but {scorer.name} fails: {get_first_line(error)}"
-        ) from error
-    ends = set(_end_tokens(scorer))
-    rows = []
-    for row in made[:, size:].cpu().numpy():
-        end = next(
-            (place + 1 for place, token in enumerate(row.tolist()) if token in ends), len(row)
-        )
-        rows.append(row[:end].astype(np.float64))
-    return rows
-
-
-class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
-    """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities.
-
-    Args:
-        keys: n whole numbers, one for each answer, which decide its noise.
-        temperature: What the logits are divided by.
-        top_p: Share of the probability that the likeliest tokens which are drawn from have.
-    """
-
-    def __init__(self, keys: Sequence[int], temperature: float, top_p: float) -> None:
-        self._keys = torch.tensor(keys, dtype=torch.int64)
-        self._temperature = temperature
-        self._warp = None
-        # The warper sorts the vocabulary, for nothing if all tokens are drawn from.
-        if top_p < 1:
-            self._warp = transformers.TopPLogitsWarper(top_p)
-        self._step = 0
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        noise = gumbel_noise(self._keys.to(scores.device), self._step, scores.shape[1])
-        self._step += 1
-        scaled = scores.double() / self._temperature
-        if self._warp is not None:
-            scaled = self._warp(input_ids, scaled)
-        return scaled + noise
-
-
-def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
-    """Return (n, size) Gumbel noise that depends only on its key, the step and its column, on any device.
-
-    Each number is its own counter, mixed by the finalizer of SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable
-    Pseudorandom Number Generators", OOPSLA), so that no state is kept and nothing is copied from the CPU.
-
-    Args:
-        keys: (n,) int64 keys.
-        step: Number of the step, from 0.
-        size: Numbers of each key.
-    """
-    counters = torch.arange(step * size + 1, (step + 1) * size + 1, device=keys.device)
-    state = _mix(keys)[:, None] + counters * _GOLDEN_GAMMA
-    # 53 bits and a half, so that no number is 0 or 1, whose logarithms are infinite.
-    uniform = (_shift(_mix(state), 11).double() + 0.5) * 2.0**-53
-    return -(-uniform.log()).log()
-
-
-# Odd constants of SplitMix64 as signed numbers, whose products wrap around as those of unsigned ones do.
-_GOLDEN_GAMMA = 0x9E3779B97F4A7C15 - (1 << 64)
-_FIRST_FACTOR = 0xBF58476D1CE4E5B9 - (1 << 64)
-_SECOND_FACTOR = 0x94D049BB133111EB - (1 << 64)
-
-
-def _mix(state: torch.Tensor) -> torch.Tensor:
-    """Return 64 bits that change about half of theirs with each bit of the state."""
-    state = (state ^ _shift(state, 30)) * _FIRST_FACTOR
-    state = (state ^ _shift(state, 27)) * _SECOND_FACTOR
-    return state ^ _shift(state, 31)
-
-
-def _shift(state: torch.Tensor, n_bits: int) -> torch.Tensor:
-    """Shift signed numbers to the right as unsigned ones, zeros from the left."""
-    return (state >> n_bits) & ((1 << (64 - n_bits)) - 1)
-
-
-class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Ends an answer in which one of some texts occurs.
-
-    Args:
-        tokenizer: Tokenizer of the model.
-        stop: The texts.
-        size: Tokens before each answer.
-    """
-
-    def __init__(self, tokenizer: Any, stop: tuple[str, ...], size: int) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self._size = size
-        # Earlier steps have looked at all before the last token. A text has at most a token for each of its bytes; the
-        # others are for a first token that is decoded in another way, and for special tokens, which are left out.
-        self._window = max(len(text.encode("utf-8")) for text in stop) + 8
-
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **options: Any) -> Any:
-        answers = input_ids[:, self._size :][:, -self._window :]
-        texts = self._tokenizer.batch_decode(answers, skip_special_tokens=True)
-        ended = [any(mark in text for mark in self._stop) for text in texts]
-        return torch.tensor(ended, device=input_ids.device)
-
-
-def _padded(scorer: LanguageModel, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
-    """Return prompts as tokens padded on the left."""
-    size = max(map(len, prompts))
-    tokens = np.full((len(prompts), size), _pad_token(scorer), dtype=np.int64)
-    mask = np.zeros_like(tokens)
-    for row, prompt in enumerate(prompts):
-        tokens[row, size - len(prompt) :], mask[row, size - len(prompt) :] = prompt, 1
-    device = scorer.model.device
-    return {
-        "input_ids": torch.from_numpy(tokens).to(device),
-        "attention_mask": torch.from_numpy(mask).to(device),
-    }
-
-
-def _pad_token(scorer: LanguageModel) -> int:
-    return next(
-        (int(t) for t in (scorer.tokenizer.pad_token_id, *_end_tokens(scorer)) if t is not None), 0
-    )
-
-
-def _end_tokens(scorer: LanguageModel) -> list[int]:
-    """Return the tokens that end an answer: the model's and the tokenizer's."""
-    ends = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
-    tokens = ends if isinstance(ends, list) else [ends]
-    return sorted(
-        {int(token) for token in (*tokens, scorer.tokenizer.eos_token_id) if token is not None}
-    )
-
-
-@contextmanager
-def _bare_settings(scorer: LanguageModel, max_new_tokens: int) -> Iterator[Any]:
-    """Yield settings that take the likeliest token; the model's own, which fill gaps, are away meanwhile."""
-    model = scorer.model
-    ends = _end_tokens(scorer) or None
-    settings = transformers.GenerationConfig(
-        max_new_tokens=max_new_tokens,
-        do_sample=False,
-        eos_token_id=ends,
-        pad_token_id=_pad_token(scorer),
-        **scorer.opening,
-    )
-    before = model.generation_config
-    model.generation_config = transformers.GenerationConfig()
-    try:
-        yield settings
-    finally:
-        model.generation_config = before
-
-
-def _before(text: str, stop: Sequence[str]) -> str:
-    """Return a text up to the first of some marks."""
-    return text[: min((text.find(mark) for mark in stop if mark in text), default=len(text))]
+def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> str:
+    """Return a text up to the first of some stop texts."""
+    end = len(text)
+    for stop in stop_texts:
+        position = text.find(stop)
+        if position >= 0:
+            end = min(end, position)
+    return text[:end]

@@ -205,18 +205,15 @@ def default_batch_size(scorer: Any) -> int:
     device = getattr(model, "device", None)
     if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
         return SMALLEST_BATCH
-    import torch
+    from rightreasons.models.batching import get_free_memory
 
     config = model.config.get_text_config()
     width = getattr(config, "hidden_size", 1024)
     states = (
         8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)
     ) * model.dtype.itemsize
-    free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
-        device
-    )  # what PyTorch has in reserve
-    items = int(free) // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
+    free_bytes = get_free_memory(device)
+    items = free_bytes // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
     return min(max(1 << max(int(items).bit_length() - 1, 0), SMALLEST_BATCH), LARGEST_BATCH)
 
 
