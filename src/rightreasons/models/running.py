@@ -202,7 +202,7 @@ def default_batch_size(scorer: Any) -> int:
     """
     holder = getattr(scorer, "engine", scorer)
     model = getattr(holder, "model", holder)
-    device = getattr(model, "device", None)
+    device: Any = getattr(model, "device", None)
     if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
         return SMALLEST_BATCH
     from rightreasons.models.batching import get_free_memory
