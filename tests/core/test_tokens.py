@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import regex
 
 from rightreasons.core.tokens import (
     CATEGORIES,
@@ -49,6 +50,25 @@ def test_vowel_signs_and_joiners_belong_to_their_word():
     ]
     # The first combining accent, and a word that ends with one.
     assert split_words("a\u0300b c\u0300") == ["a\u0300b", "c\u0300"]
+
+
+def test_letters_of_scripts_without_spaces_are_those_of_unicode():
+    characters = "".join(map(chr, range(0x300, 0x20000)))
+    scripts = regex.compile(r"[\p{Line_Break=Complex_Context}\p{Hiragana}\p{Han}--\p{M}]", regex.V1)
+    # Letters of unspaced scripts that the pattern joins to a Latin letter.
+    joined = [
+        letter for letter in scripts.findall(characters) if len(split_words(f"a{letter}")) == 1
+    ]
+
+    # The vowels AM of Thai and Lao are signs, and the others are iteration marks and numerals of
+    # Han, historic kana, and symbols.
+    assert not [letter for letter in joined if "\u0e00" <= letter < "\u2e80" and letter not in "ำຳ"]
+
+
+@pytest.mark.parametrize("text", ["👨\u200d👩\u200d👧", "👍🏽", "❤️", "🏳️\u200d🌈", "1️⃣", "นี้", "กำ"])
+def test_what_a_reader_sees_as_one_sign_is_one_word(text):
+    assert regex.findall(r"\X", text) == [text]
+    assert split_words(f"a {text}{text}b") in (["a", text, text, "b"], ["a", f"{text}{text}b"])
 
 
 def test_every_category_of_word_pieces():

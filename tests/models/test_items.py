@@ -6,7 +6,7 @@ import torch
 
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import predict
-from rightreasons.models.gradients.inputs import merge_pieces
+from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.running import Store

@@ -49,11 +49,11 @@ class TestSensitivity:
             part = slice(result.offsets[k], result.offsets[k + 1])
             words = [(m.group().lower(), *m.span()) for m in WORD_PATTERN.finditer(choice)]
             assert list(result.words[part]) == [word for word, _, _ in words]
-            expected = [
-                sum(s for s, (a, b), of_choice in zip(shares, offsets, second, strict=True)
-                    if of_choice and a < end and b > max(start, a))
-                for _, start, end in words
-            ]  # fmt: skip
+            expected = np.zeros(len(words))
+            for share, (start, end), of_choice in zip(shares, offsets, second, strict=True):
+                # A piece of these texts is inside a word, or it is the space before one.
+                if of_choice and end > start:
+                    expected[[last > start for _, _, last in words].index(True)] += share
             np.testing.assert_allclose(result.shares[part], expected, atol=1e-9)
         assert result.item.tolist() == [0, 0, 1, 1, 2, 2, 2]
 

@@ -20,20 +20,41 @@ from numpy.typing import NDArray
 from rightreasons.core.choices import TOKEN_KINDS
 from rightreasons.core.validation import check_one_of
 
+# Letters of scripts that are written without spaces, each of which is a word: ideographs, hiragana,
+# and those of Thai, Lao, Burmese, Khmer and related scripts (Unicode: Line_Break=Complex_Context).
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTERS = rf"[^\W{_IDEOGRAPHS}]"
-
-# Vowel signs of Indic scripts, combining accents and the joiners between letters belong to a word,
-# but \w does not match them.
-_SIGNS = "\u200c\u200d" + "".join(
-    chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+_SOUTHEAST_ASIAN = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109f"
+    "\u1780-\u17d3\u17d7\u17dc\u17dd\u1950-\u1974\u1980-\u19c9\u19de\u19df\u1a20-\u1a7c\u1aa0-\u1aad"
+    "\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaac2\uaadb-\uaadf\U00011700-\U0001172b\U0001173a-\U00011746"
 )
+_UNSPACED = _IDEOGRAPHS + _HIRAGANA + _SOUTHEAST_ASIAN
+_LETTERS = rf"[^\W{_UNSPACED}]"
 
-WORD_PATTERN = re.compile(rf"{_LETTERS}+(?:[{_SIGNS}]+{_LETTERS}*)*|[^\w\s]|[{_IDEOGRAPHS}]")
-"""Pattern of one word, one ideograph, or one punctuation mark, as BERT splits texts.
+# What follows a letter or a mark belongs to it: vowel signs of Indic scripts, combining accents,
+# joiners, variation selectors, skin tones and the letters of regional flags. \w does not match
+# them, but for the vowels AM of Thai and Lao.
+_SIGN_CATEGORIES = ("Mn", "Mc", "Me")
+_SIGNS = "\u200c\u200d\u0e33\u0eb3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f" + "".join(
+    chr(code)
+    for code in range(0x300, 0x10000)
+    if unicodedata.category(chr(code)) in _SIGN_CATEGORIES
+)
+# Two of these letters are the flag of a country.
+_FLAG_LETTERS = "\U0001f1e6-\U0001f1ff"
+_MARK = rf"(?:[^\w\s{_FLAG_LETTERS}]|[{_UNSPACED}])"
 
-A word consists of letters with their vowel signs, digits and underscores. Chinese and Japanese are
-written without spaces, so each of their ideographs counts as a word.
+WORD_PATTERN = re.compile(
+    rf"{_LETTERS}+(?:[{_SIGNS}]+{_LETTERS}*)*"
+    rf"|{_MARK}[{_SIGNS}]*(?:(?<=\u200d){_MARK}[{_SIGNS}]*)*"
+    rf"|[{_FLAG_LETTERS}]{{1,2}}[{_SIGNS}]*"
+)
+"""Pattern of one word, one letter of a script without spaces, one punctuation mark, or one emoji.
+
+Texts are split as by BERT. A word consists of letters with their vowel signs, digits and
+underscores. Scripts without spaces have no such borders, so that each of their letters, with its
+signs, counts as a word. An emoji includes its skin tone, and the emoji that are joined to it.
 """
 
 PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
@@ -79,7 +100,7 @@ _NUMBER_PATTERN = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into lower-case words and single punctuation marks.
+    """Split a text into lower-case words, single punctuation marks and emoji.
 
     Args:
         text: Any text.

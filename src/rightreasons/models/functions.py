@@ -33,7 +33,7 @@ from rightreasons.models.running import Column, Store, open_store, run_batches
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from rightreasons.models.protocol import HowToKeep
+    from rightreasons.models.protocol import HowToKeep, Source
 
 TEXTS_PER_CALL = 256
 """Maximum number of texts that a function gets at once."""
@@ -218,6 +218,13 @@ class FunctionScorer:
         logits = check_logits(table, scores=self._scores, name=self.name)
         # Rows of a table have one length, so that they are never ragged.
         return np.asarray(logits, dtype=np.float64)
+
+
+def is_foreign(source: Source) -> bool:
+    """Return whether the answers of a model come from code of the user, which no trial has checked."""
+    if isinstance(source, FunctionScorer):
+        return True
+    return not type(source).__module__.startswith("rightreasons.")
 
 
 def _takes_pairs(function: Callable[..., Any]) -> bool:

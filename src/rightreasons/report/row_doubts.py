@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightreasons.audited.repeats import check_repeated_scores
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.label_names import BY_NUMBER, suggest_class_order
 from rightreasons.io.logs import LACK, PICKED, UNREAD
@@ -96,12 +97,16 @@ def check_audited_rows(context: AuditContext) -> AuditedRows:
 
     Args:
         context: The audit, scored if any question reads scores.
+
+    Raises:
+        ValueError: If the scores of an item depend on the other items.
     """
     split = context.primary
     data = split.data
     table = RowTable(data, _assign_roles(context, split), judge_answers(context), context.train)
     # A user may have settled a check in data.yaml.
     doubts = check_rows(table, context.settings.settled_checks)
+    doubts += check_repeated_scores(context)
     return AuditedRows(tuple(doubts), describe_unused_columns(table))
 
 

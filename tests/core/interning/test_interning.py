@@ -15,7 +15,7 @@ from rightreasons.core.tokens import WORD_PATTERN, split_words
 
 # Words, marks, ideographs, vowel signs and joiners, white space of all kinds, capitals whose lower case is longer or
 # depends on its neighbors, NUL, a lone surrogate, and characters beyond 16 bits.
-CHARACTERS = "ab9_ .,'!-\n\t\x00\x1c\x7f\xa0\u2028İΣσß我\u3400\U00020000कि\u0301\u200d\u200c\ud800😀👍🏽\u2019"
+CHARACTERS = "ab9_ .,'!-\n\t\x00\x1c\x7f\xa0\u2028İΣσß我\u3400\U00020000कि\u0301\u200d\u200c\ud800😀👍🏽\u2019\ufe0f🇩🇪กำขัは\U000e0067"
 TEXTS = st.lists(st.text(alphabet=CHARACTERS, max_size=20), max_size=8)
 
 

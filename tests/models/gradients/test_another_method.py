@@ -6,7 +6,8 @@ import torch
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
+from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from tiny_encoders import TEXTS, tiny_encoder
 

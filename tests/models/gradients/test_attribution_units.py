@@ -14,8 +14,9 @@ from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.tokens import split_words
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.inputs import word_of_piece, word_spans
 from rightreasons.models.gradients.options import AttributionOptions
+from rightreasons.models.gradients.words import find_word_spans, match_pieces, merge_pieces
+from rightreasons.models.items import Items
 from rightreasons.shortcuts.detector import find_shortcuts
 from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
@@ -71,12 +72,65 @@ def test_a_word_takes_the_largest_of_its_pieces(roberta):
     assert min(largest) < 0 < max(largest)
 
 
-def test_pieces_that_touch_no_word_or_two():
-    spans = word_spans("it's  so")  # it ' s so
-    # The last piece covers no character, although it is inside a word.
-    starts, ends = np.array([0, 2, 4, 5, 6, 7]), np.array([2, 4, 5, 5, 8, 7])
-    assert word_of_piece(spans, starts, ends).tolist() == [0, 1, -1, -1, 3, -1]
-    assert word_of_piece(word_spans("  "), np.array([0]), np.array([2])).tolist() == [-1]
+def test_pieces_of_no_word_belong_to_the_next_and_those_of_two_to_both():
+    spans = find_word_spans("it's  so")  # it ' s so
+    # The fourth piece covers no character, although it is inside a word, and the last is at the end.
+    starts, ends = np.array([0, 2, 4, 7, 6, 8]), np.array([2, 4, 5, 7, 8, 8])
+
+    pieces, words = match_pieces(spans, starts, ends)
+
+    assert pieces.tolist() == [0, 1, 1, 2, 3, 4, 5]
+    assert words.tolist() == [0, 1, 2, 3, 3, 3, 3]
+    pieces, words = match_pieces(find_word_spans("  "), np.array([0]), np.array([2]))
+    assert (len(pieces), len(words)) == (0, 0)
+
+
+LANGUAGES = (
+    "a 한국어 film",
+    "फिल्म  अच्छी",
+    "ฉันชอบ 映画はとても",
+    "I ❤️ it 👍🏽 👨\u200d👩\u200d👧 🇩🇪🇫🇷 1️⃣!",
+    "don't  so\n",
+)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "albert"])
+def test_no_piece_is_lost_in_any_script(architecture):
+    classifier = tiny_encoder(architecture)
+    items = Items.of(classifier, LANGUAGES)
+    scores = np.random.default_rng(5).normal(size=len(items.places.special))
+
+    words = merge_pieces(items, scores, unit="word", merge="sum")
+    largest = merge_pieces(items, scores, unit="word", merge="absmax")
+    pieces = merge_pieces(items, scores, unit="wordpiece", merge="sum")
+
+    for row, text in enumerate(LANGUAGES):
+        # Each piece counts in the sum of its item, and the largest one names a word.
+        assert words.scores[row].sum() == pytest.approx(pieces.scores[row].sum())
+        assert np.abs(largest.scores[row]).max() == np.abs(pieces.scores[row]).max()
+        assert set(words.tokens[row]) <= set(split_words(text))
+
+
+def test_a_piece_of_white_space_counts_for_the_next_word():
+    classifier = tiny_encoder("albert")
+    items = Items.of(classifier, ["a 한국어"])
+    pieces = classifier.tokenizer.convert_ids_to_tokens(items.encoded.columns["input_ids"].tolist())
+    # The tokenizer writes the mark of a word's beginning apart before letters that it does not know.
+    position = pieces.index("▁")
+    scores = np.zeros(len(pieces))
+    scores[position] = -2.0
+
+    words = merge_pieces(items, scores, unit="word", merge="absmax")
+
+    assert words.tokens[0] == ("a", "한국어")
+    assert words.scores[0].tolist() == [0.0, -2.0]
+
+
+def test_emoji_and_letters_of_scripts_without_spaces_are_words():
+    assert split_words(LANGUAGES[3]) == [
+        *("i", "❤️", "it", "👍🏽", "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "1️⃣", "!"),
+    ]
+    assert split_words(LANGUAGES[2]) == [*("ฉั", "น", "ช", "อ", "บ"), *"映画はとても"]
 
 
 def test_special_tokens_are_left_out_though_they_have_a_share(bert):

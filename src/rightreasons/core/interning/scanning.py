@@ -21,11 +21,15 @@ Codes = NDArray[np.uint32]
 # Kinds of characters. A character that has not been looked up yet is of no kind.
 UNKNOWN = 0
 SPACE = 1
-# A token by itself: punctuation, or an ideograph.
+# A token by itself: punctuation, an emoji, or a letter of a script without spaces.
 MARK = 2
-# Continues a word but cannot begin one: vowel signs, accents and joiners.
+# Continues a word or a mark: vowel signs, accents, joiners and skin tones.
 SIGN = 3
 LETTER = 4
+# Two of these letters are the flag of a country.
+FLAG_LETTER = 5
+
+_JOINER = 0x200D
 
 # One byte for each character of Unicode, filled as characters occur: a corpus has a few hundred.
 _KIND_BY_CODE = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
@@ -82,14 +86,22 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
     kinds = classify_characters(codes)
     in_word = kinds == LETTER
     is_sign = kinds == SIGN
-    if is_sign.any():
-        in_word |= _find_signs_in_words(in_word, is_sign)
+    has_signs = bool(is_sign.any())
+    if has_signs:
+        anchors = _find_anchors(is_sign)
+        in_word |= is_sign & in_word[anchors]
 
-    # Every character that is neither in a word nor white space is a token by itself; that includes
-    # a sign without a letter before it. A word begins and ends where its neighbor is not in it.
+    # Every character that is neither in a word nor white space is a token by itself, unless it
+    # continues the one before it. A token ends where the next character does not continue it.
     is_start = kinds != SPACE
-    is_last = is_start.copy()
     is_inside = in_word[1:] & in_word[:-1]
+    if has_signs:
+        is_inside |= is_sign[1:] & is_start[:-1]
+        is_inside |= _find_joined_marks(codes, kinds, anchors)
+    is_flag_letter = kinds == FLAG_LETTER
+    if is_flag_letter.any():
+        is_inside |= _find_second_flag_letters(is_flag_letter)
+    is_last = is_start.copy()
     is_start[1:] &= ~is_inside
     is_last[:-1] &= ~is_inside
     starts = np.flatnonzero(is_start)
@@ -97,14 +109,30 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
     return starts, ends
 
 
-def _find_signs_in_words(is_letter: Flags, is_sign: Flags) -> Flags:
-    """Return which signs follow a letter, directly or after other signs."""
-    # At each character, the position of the nearest character up to it that is not a sign. Signs at
-    # the very beginning have none; they get position 0, which is a sign itself and thus no letter.
+def _find_anchors(is_sign: Flags) -> Positions:
+    """Return for each character the position of the nearest one up to it that is no sign."""
+    # Signs at the very beginning have none; they get position 0, which is a sign itself.
     anchors = np.arange(len(is_sign))
     anchors[is_sign] = 0
-    anchors = np.maximum.accumulate(anchors)
-    return is_sign & is_letter[anchors]
+    return np.maximum.accumulate(anchors)
+
+
+def _find_joined_marks(codes: Codes, kinds: NDArray[np.uint8], anchors: Positions) -> Flags:
+    """Return which characters, from the second on, are marks that a joiner connects to a mark."""
+    # A joiner after a letter is a part of the word, and flags are never joined.
+    anchor_kinds = kinds[anchors]
+    connects = (codes == _JOINER) & (anchor_kinds != LETTER) & (anchor_kinds != FLAG_LETTER)
+    is_joined: Flags = connects[:-1] & (kinds[1:] == MARK)
+    return is_joined
+
+
+def _find_second_flag_letters(is_flag_letter: Flags) -> Flags:
+    """Return which characters, from the second on, are the second letter of a flag."""
+    # The letters of a run are paired from its beginning.
+    positions = np.arange(len(is_flag_letter))
+    last_others = np.maximum.accumulate(np.where(is_flag_letter, -1, positions))
+    is_second: Flags = is_flag_letter & ((positions - last_others) % 2 == 0)
+    return is_second[1:]
 
 
 def _classify_character(character: str) -> int:
@@ -112,7 +140,9 @@ def _classify_character(character: str) -> int:
     if WORD_PATTERN.match(character) is None:
         return SPACE
     if WORD_PATTERN.fullmatch(f"a{character}") is None:
-        return MARK
+        # Two marks are two tokens.
+        is_flag_letter = WORD_PATTERN.fullmatch(character * 2) is not None
+        return FLAG_LETTER if is_flag_letter else MARK
     if WORD_PATTERN.fullmatch(f"{character}a") is None:
         return SIGN
     return LETTER

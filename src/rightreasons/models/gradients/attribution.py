@@ -25,7 +25,6 @@ from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import (
     EmbeddingInput,
     classifier_with_gradients,
-    merge_pieces,
 )
 from rightreasons.models.gradients.options import (
     FIRST_PLACES,
@@ -33,6 +32,7 @@ from rightreasons.models.gradients.options import (
     AttributionOptions,
     Attributions,
 )
+from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns

@@ -28,11 +28,8 @@ from rightreasons.models.gradients.eigenvalues import (
     FisherOptions,
     leading_eigenvalues,
 )
-from rightreasons.models.gradients.inputs import (
-    EmbeddingInput,
-    classifier_with_gradients,
-    merge_pieces,
-)
+from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients
+from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns, Later

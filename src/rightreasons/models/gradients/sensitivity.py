@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, compute_offsets
 from rightreasons.core.results import Result
-from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
+from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.prompts import ChoiceItems

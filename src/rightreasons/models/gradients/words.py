@@ -1,0 +1,216 @@
+"""Numbers per token of a model, as numbers per word piece or word of the text.
+
+`merge_pieces` is the entry point. Words are those of `rightreasons.core.tokens.WORD_PATTERN`,
+whatever the tokenizer's pieces, so that they are the words of the statistics of texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged, compute_offsets
+from rightreasons.core.tokens import WORD_PATTERN
+from rightreasons.models.items import Items
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenScores:
+    """The tokens of N items, each with its score, one item after another.
+
+    Attributes:
+        tokens: N tuples of tokens.
+        scores: N rows of scores.
+        starts: (total,) first character of each token in its text.
+        ends: (total,) one past its last character.
+        parts: (total,) 0 in the first text, 1 in the second.
+    """
+
+    tokens: tuple[tuple[str, ...], ...]
+    scores: Ragged
+    starts: Ints
+    ends: Ints
+    parts: Ints
+
+
+def find_word_spans(text: str) -> Ints:
+    """Return the places of the words of a text, (n, 2): first character and one past the last.
+
+    Example:
+        >>> find_word_spans("It's good.").tolist()
+        [[0, 2], [2, 3], [3, 4], [5, 9], [9, 10]]
+    """
+    spans = [match.span() for match in WORD_PATTERN.finditer(text)]
+    return np.array(spans, dtype=np.int64).reshape(-1, 2)
+
+
+def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return which pieces of a tokenizer belong to which words.
+
+    A piece belongs to every word that it covers a part of ("'t" in "don't" covers two). One that
+    covers white space alone, or nothing, belongs to the next word, as the mark of a word's
+    beginning does in tokenizers that write it apart; at the end of the text, to the last word.
+
+    Args:
+        spans: (n, 2) words in order, from `find_word_spans`.
+        starts: (m,) first character of each piece; it may be a space before the word.
+        ends: (m,) one past its last character.
+
+    Returns:
+        (k,) pieces, and (k,) the word of each; both empty for a text without words.
+
+    Example:
+        >>> pieces, words = match_pieces(
+        ...     find_word_spans("a good"), np.array([0, 1, 2]), np.array([1, 2, 6])
+        ... )
+        >>> pieces.tolist(), words.tolist()
+        ([0, 1, 2], [0, 1, 1])
+    """
+    n_words = len(spans)
+    if n_words == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # The first word that ends after the piece begins, and the last one that begins before it ends.
+    first_words = np.searchsorted(spans[:, 1], starts, side="right")
+    last_words = np.searchsorted(spans[:, 0], ends, side="left") - 1
+    first_words = np.minimum(first_words, n_words - 1)
+    counts = np.maximum(last_words - first_words + 1, 1)
+
+    pieces = np.repeat(np.arange(len(starts)), counts)
+    # 0, 1, … within the words of each piece.
+    positions = np.arange(len(pieces)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return pieces, np.repeat(first_words, counts) + positions
+
+
+def merge_pieces(
+    items: Items, scores: NDArray[np.float64], *, unit: str, merge: str, special: bool = False
+) -> TokenScores:
+    """Leave special tokens out, and join pieces to words.
+
+    Args:
+        items: Items with the places of their tokens.
+        scores: (total,) the score of every token of their sequences, special ones included.
+        unit: "wordpiece" (pieces stay as they are) or "word".
+        merge: How the pieces of a word become one: "absmax", the largest in magnitude, or "sum".
+            The score of a piece of several words counts for each of them with "absmax", and is
+            divided among them with "sum".
+        special: Whether special tokens stay, among pieces.
+
+    Returns:
+        The tokens of each item, with their scores and places.
+    """
+    if unit == "word":
+        return _merge_to_words(items, scores, merge)
+    places = items.places
+    is_kept = ~places.special | special
+    input_ids = items.encoded.columns["input_ids"][is_kept]
+    tokens = items.classifier.tokenizer.convert_ids_to_tokens(input_ids.tolist())
+    n_tokens = np.bincount(items.encoded.row[is_kept], minlength=len(items))
+    return TokenScores(
+        tokens=_split_rows(list(tokens), n_tokens),
+        scores=Ragged(scores[is_kept], compute_offsets(n_tokens)),
+        starts=places.start[is_kept],
+        ends=places.end[is_kept],
+        parts=places.sequence[is_kept],
+    )
+
+
+@dataclass(eq=False)
+class _WordTable:
+    """The words of all items, text by text, and the pieces that belong to them.
+
+    Attributes:
+        tokens: Words in lower case.
+        spans: Place of each word in its text, one array per text.
+        n_words: Number of words of each text.
+        parts: 0 for a first text, 1 for a second, per text.
+        pieces: Pieces with a word, one array per text.
+        words: The word of each of them, as an index of `tokens`, one array per text.
+    """
+
+    tokens: list[str] = field(default_factory=list)
+    spans: list[Ints] = field(default_factory=lambda: [np.empty((0, 2), np.int64)])
+    n_words: list[int] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    pieces: list[Ints] = field(default_factory=lambda: [np.empty(0, np.int64)])
+    words: list[Ints] = field(default_factory=lambda: [np.empty(0, np.int64)])
+
+    def add_text(self, text: str, part: int, pieces: Ints, starts: Ints, ends: Ints) -> None:
+        """Add the words of a text that have pieces; a truncated text has words without any.
+
+        Args:
+            text: The text.
+            part: 0 for a first text, 1 for a second.
+            pieces: (m,) positions of its pieces among the tokens of all items.
+            starts: (m,) first character of each.
+            ends: (m,) one past its last character.
+        """
+        spans = find_word_spans(text)
+        matched_pieces, matched_words = match_pieces(spans, starts, ends)
+        words, numbers = np.unique(matched_words, return_inverse=True)
+        self.pieces.append(pieces[matched_pieces])
+        self.words.append(len(self.tokens) + numbers)
+        for start, end in spans[words].tolist():
+            self.tokens.append(text[start:end].lower())
+        self.spans.append(spans[words])
+        self.n_words.append(len(words))
+        self.parts.append(part)
+
+
+def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> TokenScores:
+    table, n_words_by_item = _find_words(items)
+    pieces = np.concatenate(table.pieces)
+    words = np.concatenate(table.words)
+    values = scores[pieces]
+    if merge == "absmax":
+        # The last of a word's pieces in this order is the largest in magnitude.
+        order = np.lexsort((np.abs(values), words))
+        merged = np.zeros(len(table.tokens))
+        merged[words[order]] = values[order]
+    else:
+        n_words_by_piece = np.bincount(pieces, minlength=len(scores))
+        shares = values / n_words_by_piece[pieces]
+        merged = np.bincount(words, shares, minlength=len(table.tokens)).astype(np.float64)
+    spans = np.concatenate(table.spans)
+    return TokenScores(
+        tokens=_split_rows(table.tokens, n_words_by_item),
+        scores=Ragged(merged, compute_offsets(n_words_by_item)),
+        starts=spans[:, 0],
+        ends=spans[:, 1],
+        parts=np.repeat(np.array(table.parts, dtype=np.int64), table.n_words),
+    )
+
+
+def _find_words(items: Items) -> tuple[_WordTable, Ints]:
+    """Return the words of all items, and how many each item has."""
+    places = items.places
+    table = _WordTable()
+    n_words_by_item = np.zeros(len(items), dtype=np.int64)
+    columns = [items.texts]
+    if items.text_pairs is not None:
+        columns.append(items.text_pairs)
+    offsets = items.encoded.offsets
+    for row in range(len(items)):
+        tokens = np.arange(offsets[row], offsets[row + 1])
+        n_before = len(table.tokens)
+        for part, column in enumerate(columns):
+            is_inside = ~places.special[tokens] & (places.sequence[tokens] == part)
+            pieces = tokens[is_inside]
+            if len(pieces):
+                table.add_text(column[row], part, pieces, places.start[pieces], places.end[pieces])
+        n_words_by_item[row] = len(table.tokens) - n_before
+    return table, n_words_by_item
+
+
+def _split_rows(tokens: list[str], lengths: Ints) -> tuple[tuple[str, ...], ...]:
+    """Return the tokens of each item, from those of all."""
+    rows = []
+    end = 0
+    for length in lengths.tolist():
+        start = end
+        end += length
+        rows.append(tuple(tokens[start:end]))
+    return tuple(rows)
