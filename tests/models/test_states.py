@@ -9,11 +9,16 @@ from safetensors.torch import load_file, save_file
 from transformers import BertForSequenceClassification
 
 import rightreasons
+from rightreasons.behavior.learning.items import iid_items
+from rightreasons.behavior.learning.trainer import train_on_behavior
+from rightreasons.core.resampling import Resampling
 from rightreasons.models import as_scorer, load_classifier
+from rightreasons.models.batching import encode
 from rightreasons.models.classes import predict
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.training.trackers import DataMapTracker, ShortcutTracker
 from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
 
 TEXTS, LABELS = tiny_texts(40)
@@ -86,6 +91,8 @@ STATES = {
     "int8 of torchao": with_torchao,
 }
 QUANTIZED = ("int8 of torch", "int8 of torchao")
+ATTACHED = ("an adapter", "DataParallel of an adapter")
+METHODS = ("vanilla", "dropout", "lp", "irm", "fish")
 
 
 def make_reference(state, folder):
@@ -151,6 +158,68 @@ class TestStates:
         assert report["calibration.accuracy"].n == len(TEXTS)
         after = [(layer.training, len(layer._forward_hooks)) for layer in model.modules()]
         assert after == before
+
+    def test_callbacks_measure_it_as_a_plain_model(self, state, folder):
+        model = STATES[state](folder)
+        modes = [layer.training for layer in model.modules()]
+
+        examples = DataMapTracker(TEXTS, LABELS)
+        examples.on_epoch(model, tiny_tokenizer())
+        if state == "int8 of torch":
+            # A model that cannot be trained has no gradients either.
+            with pytest.raises(ValueError, match="float32"):
+                track_shortcuts(model)
+            return
+        shortcuts = track_shortcuts(model)
+
+        assert [layer.training for layer in model.modules()] == modes
+        reference = make_reference(state, folder)
+        expected = DataMapTracker(TEXTS, LABELS)
+        expected.on_epoch(reference, tiny_tokenizer())
+        confidence = examples.result().confidence
+        assert confidence == pytest.approx(expected.result().confidence, abs=1e-6)
+        assert shortcuts == pytest.approx(track_shortcuts(reference))
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_it_learns_as_a_plain_model_does(self, state, folder, method):
+        model = STATES[state](folder)
+        if state in (*QUANTIZED, *ATTACHED):
+            with pytest.raises(ValueError, match="merge_and_unload|float32"):
+                learn(model, method)
+            return
+
+        learn(model, method)
+
+        plain = make_reference(state, folder)
+        learn(plain, method)
+        scorer = as_scorer(model, tokenizer=tiny_tokenizer())
+        expected = as_scorer(plain, tokenizer=tiny_tokenizer())
+        assert predict(scorer, TEXTS, progress=False).logits == pytest.approx(
+            predict(expected, TEXTS, progress=False).logits, abs=1e-5
+        )
+
+
+def track_shortcuts(model):
+    """Return the figures that a callback logs."""
+    heads = {0: ["bad", "awful", "dull"], 1: ["good", "great", "lovely"]}
+    tracker = ShortcutTracker(TEXTS, LABELS, heads, resampling=Resampling(resamples=10))
+    return tracker.on_epoch(model, tiny_tokenizer(), epoch=1)
+
+
+def learn(model, method):
+    """Train a model on behavior in place; a large rate shows which weights move."""
+    items = iid_items(TEXTS[:16], LABELS[:16])
+    encoded = encode(tiny_tokenizer(), items.texts, max_length=32)
+    options = {"learning_rate": 1e-3, "head_learning_rate": 1e-2, "epochs": 2.0}
+    train_on_behavior(model, encoded, items, method=method, **options)
+
+
+def test_an_adapter_learns_once_it_is_merged(folder):
+    model = with_adapter(folder)
+    with pytest.raises(ValueError, match="merge_and_unload"):
+        learn(model, "vanilla")
+
+    learn(model.merge_and_unload(), "vanilla")
 
 
 @pytest.mark.parametrize("state", QUANTIZED)

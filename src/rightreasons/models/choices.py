@@ -52,7 +52,7 @@ from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, Answers
-from rightreasons.models.weights import adapter_of
+from rightreasons.models.weights import find_adapter
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
@@ -545,7 +545,7 @@ def kind_of_model(
         return "causal"
     else:
         name = check_model(model)
-        adapter = adapter_of(name, revision)
+        adapter = find_adapter(name, revision)
         with quiet():
             try:
                 where, of = (

@@ -73,9 +73,9 @@ class OfTransformers:
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the architecture, and the form of the weights."""
-        from rightreasons.models.weights import told_of
+        from rightreasons.models.weights import describe_weights
 
-        return {"architecture": type(self.model).__name__, "weights": told_of(self.model)}
+        return {"architecture": type(self.model).__name__, "weights": describe_weights(self.model)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,10 +106,10 @@ class Classifier(OfTransformers):
     @property
     def abilities(self) -> frozenset[Ability]:
         """Sharing items among processes, and gradients of classes if no weight is quantized."""
-        from rightreasons.models.weights import quantized
+        from rightreasons.models.weights import explain_quantization
 
         # Gradients do not pass integer weights, and other heads have no classes to explain.
-        if self.label_names is None or quantized(self.model):
+        if self.label_names is None or explain_quantization(self.model):
             return frozenset(("processes",))
         return frozenset(("gradients", "processes"))
 

@@ -445,18 +445,20 @@ def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[T
         reach: Tokens of the longest item. Up to `SHORTEST`, all items are short.
         twice: Whether two items have equal lengths, as batches of equal lengths need.
     """
-    # (tokens of the prompt, tokens of each choice)
-    shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2,)), (5, (3, 2))]
+    # (tokens of the prompt, tokens of each choice). The longest item comes first: it is asked again,
+    # because attention that draws at random may read short ones in full.
+    shapes: list[tuple[int, tuple[int, ...]]] = [(5, (3, 2)), (1, (2,))]
     if reach > SHORTEST:
         # A short item next to long ones, whose length may change how it is read.
-        shapes = [(5, (3, 1, 2)), (reach - 2, (3,))]
+        long_shapes: list[tuple[int, tuple[int, ...]]] = [(reach - 2, (3,))]
         if not twice:
             # Ties in attention to the few best tokens, which padding changes, need many tokens to show.
             quarter = reach // 4
             n_long = min(max(1, _TRIED // reach), _MAX_TRIED)
-            shapes = [shapes[0], *[(quarter, (reach - quarter + 1, quarter))] * n_long]
+            long_shapes = [(quarter, (reach - quarter + 1, quarter))] * n_long
+        shapes = [*long_shapes, (5, (3, 1, 2))]
     if twice:
-        shapes = [*shapes, shapes[-1]]
+        shapes = [*shapes, shapes[0]]
     draw = np.random.default_rng(0)
     items = []
     for size, sizes in shapes:

@@ -25,7 +25,7 @@ from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.unreadable import describe_file, describe_folder, find_other_input
-from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
+from rightreasons.models.weights import ADAPTER, Adapter, find_adapter, unwrap_model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -92,7 +92,7 @@ def loaded_parts(
         ValueError: If its weights are not in memory, or it and its tokenizer do not belong together.
     """
     tokenizer = getattr(model, "tokenizer", None) if tokenizer is None else tokenizer
-    model = without_wrapper(model)
+    model = unwrap_model(model)
     place = getattr(getattr(model, "config", None), "_name_or_path", "")
     if tokenizer is None and place:
         with contextlib.suppress(ValueError):
@@ -184,7 +184,7 @@ def open_weights(
         ImportError: If what reads an adapter is not installed.
         ValueError: If it cannot be opened as one, or its weights are not those that its configuration describes.
     """
-    adapter = None if options else adapter_of(name, how.get("revision"))
+    adapter = None if options else find_adapter(name, how.get("revision"))
     if adapter is not None:
         return _open_adapted(adapter, auto_class, kind, how)
     revision, device, dtype = how.get("revision"), how.get("device"), how.get("dtype")
@@ -258,7 +258,7 @@ def _open_adapted(
         ):  # a head that peft keeps beside, and never asks, is not random
             if whole[key].shape == adapted[key].shape:
                 whole[key].copy_(adapted[key])
-        return adapter.put_on(model), [key for key in absent if key not in adapted]
+        return adapter.attach(model), [key for key in absent if key not in adapted]
 
 
 def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
@@ -268,7 +268,7 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
         ValueError: If there is none. From a folder without tokenizer files transformers makes an empty one, which turns
             every word into the unknown token; that counts as none.
     """
-    adapter = None if options else adapter_of(name, revision)
+    adapter = None if options else find_adapter(name, revision)
     where, of = (name, revision) if adapter is None else adapter.tokenizer
     with quiet():
         try:
@@ -429,7 +429,7 @@ def labels_of(model: str) -> tuple[str, ...]:
 
 def _config_of(model: str) -> Any:
     try:
-        adapter = adapter_of(model)
+        adapter = find_adapter(model)
         return (
             transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
         )

@@ -1,4 +1,10 @@
-"""What weights are where they are no plain checkpoint: an adapter, such as a LoRA, on its base; and quantized ones."""
+"""Weights that are no plain checkpoint: an adapter, such as a LoRA, on its base, and quantized ones.
+
+`find_adapter` reads an adapter. `AutoPeftModel` of peft would open the same model, with equal
+logits, but it does not say which weights the files lack, and a head that it draws at random looks
+like a trained one. It also needs the number of classes from its caller. Therefore only
+`PeftModel.from_pretrained` is used, on a base that is opened and checked like any other model.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +30,13 @@ HEADS = {
     "QUESTION_ANS": "ForQuestionAnswering",
     "SEQ_2_SEQ_LM": "Seq2SeqLM",
 }
-"""What peft calls a task, and the end of the names of its architectures, or of the class that opens them."""
+"""Tasks of peft, and the end of the names of their architectures, or of the class that opens them."""
 
-_MODELS = ("model*.safetensors", "pytorch_model*.bin")
-# What peft puts between a layer and its weights.
+_MODEL_FILES = ("model*.safetensors", "pytorch_model*.bin")
+# Modules that peft puts between a layer and its weights.
 _WRAPPERS = re.compile(r"\.(base_layer|token_adapter|modules_to_save|original_module)(?=\.)")
-# Packed weights are of these types; other models hold whole numbers of 64 bits alone, such as positions.
-_PACKED = (
+# Packed weights have these types. Whole numbers of other models have 64 bits, such as positions.
+_PACKED_TYPES = (
     torch.uint8,
     torch.int8,
     torch.int16,
@@ -48,7 +54,7 @@ class Adapter:
         name: Its folder or hub id.
         base: The folder or hub id of the model that it changes.
         revision: The revision of the base.
-        head: The end of the name of the architectures that it was made for; "" where it does not say.
+        head: The end of the name of the architectures that it was made for; "" if it names none.
     """
 
     name: str
@@ -56,121 +62,173 @@ class Adapter:
     revision: str | None
     head: str
     _settings: Any = field(repr=False)
-    _own: str | None = field(repr=False)
+    _own_revision: str | None = field(repr=False)
 
     @property
     def tokenizer(self) -> tuple[str, str | None]:
-        """The folder or hub id of the tokenizer, beside the adapter or else beside its base, and its revision."""
-        beside = transformers.utils.cached_file(
+        """Folder or hub id of the tokenizer, that of the adapter or else of its base, and revision."""
+        file = transformers.utils.cached_file(
             self.name,
             "tokenizer_config.json",
-            revision=self._own,
+            revision=self._own_revision,
             _raise_exceptions_for_missing_entries=False,
         )
-        return (self.base, self.revision) if beside is None else (self.name, self._own)
+        if file is None:
+            return self.base, self.revision
+        return self.name, self._own_revision
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Its weights, by the names that the whole ones among them have in the base."""
+        """Its weights. Those that replace whole weights have the names that these have in the base."""
         from peft.utils import load_peft_weights
 
         try:
-            held = load_peft_weights(self.name, device="cpu", revision=self._own)
+            weights = load_peft_weights(self.name, device="cpu", revision=self._own_revision)
         except Exception as error:
             raise ValueError(
-                f"Expected weights in the adapter {self.name}, but they cannot be read: {get_first_line(error)}"
+                f"Expected weights in the adapter {self.name}, but they cannot be read: "
+                f"{get_first_line(error)}"
             ) from error
-        return {_name_in_base(key): weight for key, weight in held.items()}
+        return {_get_name_in_base(name): weight for name, weight in weights.items()}
 
     @property
     def headless(self) -> bool:
-        """Whether it holds no whole weights, such as a head of its own."""
+        """Whether it replaces no whole weights, such as a head."""
         from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
 
         prefix = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
         return all(prefix in name for name in self.weights)
 
     def config(self) -> Any:
-        """Return the configuration of the base, with as many classes as the adapter's own head has."""
+        """Return the configuration of the base, with as many classes as the adapter's head has."""
         config = transformers.AutoConfig.from_pretrained(
             self.base, revision=self.revision, trust_remote_code=False
         )
-        held = self.weights
-        if self.headless:
-            return config
-        sizes = []
-        with contextlib.suppress(ValueError), torch.device("meta"):  # a base without such a head
-            for count in (2, 3):
-                other = copy.deepcopy(config)
-                other.num_labels = count
-                whole = transformers.AutoModelForSequenceClassification.from_config(
-                    other
-                ).state_dict()
-                sizes.append({name: weight.shape for name, weight in whole.items() if name in held})
-            # The weights whose sizes differ are counted by classes.
-            classes = {len(held[name]) for name in sizes[0] if sizes[0][name] != sizes[1][name]}
-            if len(classes) == 1 and classes != {config.num_labels}:
-                (config.num_labels,) = classes
+        if not self.headless:
+            n_classes = self._count_classes(config)
+            if n_classes is not None and n_classes != config.num_labels:
+                config.num_labels = n_classes
         return config
 
-    def put_on(self, model: Any) -> Any:
-        """Return its base, which is opened, with it; a table of words takes as many as it holds.
+    def _count_classes(self, config: Any) -> int | None:
+        """Return the number of classes of the adapter's head; None if it has none."""
+        shapes_by_count = []
+        # A base without such a head has no classes.
+        with contextlib.suppress(ValueError), torch.device("meta"):
+            for n_classes in (2, 3):
+                shapes_by_count.append(self._list_shapes(config, n_classes))
+        if len(shapes_by_count) < 2:
+            return None
+        # A weight whose size depends on the number of classes has one row per class.
+        sizes = set()
+        for name, shape in shapes_by_count[0].items():
+            if shape != shapes_by_count[1][name]:
+                sizes.add(len(self.weights[name]))
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def _list_shapes(self, config: Any, n_classes: int) -> dict[str, torch.Size]:
+        """Return the shapes of the weights that the adapter replaces, for a number of classes."""
+        config = copy.deepcopy(config)
+        config.num_labels = n_classes
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+        weights = model.state_dict()
+        return {name: weights[name].shape for name in weights if name in self.weights}
+
+    def attach(self, model: Any) -> Any:
+        """Return its base with the adapter on it. A table of words grows to the adapter's size.
 
         Raises:
-            ValueError: If it does not belong there.
+            ValueError: If the adapter does not fit.
         """
         from peft import PeftModel
         from peft.utils import get_peft_model_state_dict
 
-        made = f"Expected {self.name} to be an adapter of {self.base}, but"
-        words, whole = model.get_input_embeddings(), set(model.state_dict())
-        table = next(
-            (name for name, weight in model.named_parameters() if weight is words.weight), ""
-        )
+        expected = f"Expected {self.name} to be an adapter of {self.base}, but"
+        base_names = set(model.state_dict())
         try:
-            if table in self.weights and len(self.weights[table]) != len(words.weight):
-                model.resize_token_embeddings(len(self.weights[table]))
+            self._resize_words(model)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what it lacks is said below
-                settings = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
-                adapted = PeftModel.from_pretrained(model, self.name, **settings)
+                # Missing weights are an error below.
+                warnings.simplefilter("ignore")
+                adapted = PeftModel.from_pretrained(
+                    model,
+                    self.name,
+                    config=self._settings,
+                    revision=self._own_revision,
+                    torch_device="cpu",
+                )
         except Exception as error:
-            raise ValueError(f"{made} it cannot be put on it: {get_first_line(error)}") from error
-        expected = set(
-            map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False))
-        )
-        if lacks := expected - self.weights.keys():
-            raise ValueError(f"{made} it lacks the weights {min(lacks)}.")
-        if more := self.weights.keys() - expected - whole:
-            raise ValueError(f"{made} its weights {min(more)} have no place in it.")
-        return without_wrapper(adapted)
+            raise ValueError(
+                f"{expected} it cannot be put on it: {get_first_line(error)}"
+            ) from error
+        weights = get_peft_model_state_dict(adapted, save_embedding_layers=False)
+        needed = set(map(_get_name_in_base, weights))
+        missing = needed - self.weights.keys()
+        if missing:
+            raise ValueError(f"{expected} it lacks the weights {min(missing)}.")
+        unknown = self.weights.keys() - needed - base_names
+        if unknown:
+            raise ValueError(f"{expected} its weights {min(unknown)} have no place in it.")
+        return unwrap_model(adapted)
+
+    def _resize_words(self, model: Any) -> None:
+        """Give the table of words of the base as many rows as that of the adapter has, if any."""
+        table = model.get_input_embeddings().weight
+        for name, weight in model.named_parameters():
+            if weight is table and name in self.weights and len(self.weights[name]) != len(table):
+                model.resize_token_embeddings(len(self.weights[name]))
+                return
 
 
-def _name_in_base(key: str) -> str:
-    """Return the name that a whole weight of an adapter has in its base."""
-    return _WRAPPERS.sub("", key.removeprefix("base_model.").removeprefix("model."))
+def _get_name_in_base(name: str) -> str:
+    """Return the name that a weight of an adapter has in its base."""
+    return _WRAPPERS.sub("", name.removeprefix("base_model.").removeprefix("model."))
 
 
-def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
-    """Return the adapter that a folder or a hub repository holds; None where it holds none.
+def find_adapter(name: str, revision: str | None = None) -> Adapter | None:
+    """Return the adapter in a folder or a hub repository; None if there is none.
 
     Raises:
         ImportError: If peft, which reads it, is not installed.
-        ValueError: If it does not name its base, cannot be read, or lies beside a whole model.
+        ValueError: If it does not name its base, cannot be read, or there is also a whole model.
     """
     try:
         file = transformers.utils.find_adapter_config_file(name, revision=revision)
-    except Exception:  # opening the model says what is wrong with it
+    except Exception:
+        # Opening the model says what is wrong with it.
         return None
     if file is None:
         return None
-    folder = Path(name)
-    if whole := [path.name for pattern in _MODELS for path in folder.glob(pattern)]:
-        raise ValueError(
-            f"Expected {name} to hold a model or an adapter, but it holds both, {whole[0]} and {ADAPTER}: leave there "
-            "what is meant."
-        )
+    _check_no_model(name)
     require_package("peft")
+    settings, base = _read_settings(name, revision)
+    # The base may be named by its place in the folder of the adapter.
+    inner_folder = Path(name) / base
+    if inner_folder.is_dir() and not Path(base).exists():
+        base = str(inner_folder)
+    task = str(getattr(settings.task_type, "value", settings.task_type))
+    return Adapter(
+        name=name,
+        base=base,
+        revision=settings.revision,
+        head=HEADS.get(task, ""),
+        _settings=settings,
+        _own_revision=revision,
+    )
+
+
+def _check_no_model(name: str) -> None:
+    """Check that a folder with an adapter holds no whole model."""
+    for pattern in _MODEL_FILES:
+        for path in Path(name).glob(pattern):
+            raise ValueError(
+                f"Expected {name} to hold a model or an adapter, but it holds both, {path.name} "
+                f"and {ADAPTER}: leave there what is meant."
+            )
+
+
+def _read_settings(name: str, revision: str | None) -> tuple[Any, str]:
+    """Return the settings of an adapter, and the name of its base."""
     from peft import PeftConfig
 
     try:
@@ -178,61 +236,83 @@ def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
         base = settings.base_model_name_or_path
     except Exception as error:
         raise ValueError(
-            f"Expected an adapter in {name}, but its {ADAPTER} cannot be read: {type(error).__name__}: "
-            f"{get_first_line(error)}"
+            f"Expected an adapter in {name}, but its {ADAPTER} cannot be read: "
+            f"{type(error).__name__}: {get_first_line(error)}"
         ) from error
     if not isinstance(base, str) or not base:
         raise ValueError(
-            f"Expected the base of the adapter {name} in `base_model_name_or_path` of its {ADAPTER}, but got {base!r}."
+            f"Expected the base of the adapter {name} in `base_model_name_or_path` of its "
+            f"{ADAPTER}, but got {base!r}."
         )
-    beside = folder / base
-    base = str(beside) if beside.is_dir() and not Path(base).exists() else base
-    head = HEADS.get(str(getattr(settings.task_type, "value", settings.task_type)), "")
-    return Adapter(name, base, settings.revision, head, settings, revision)
+    return settings, base
 
 
-def without_wrapper(model: Any) -> Any:
-    """Return the model of transformers that a `DataParallel` holds, or whose layers a loaded `PeftModel` has changed.
+def unwrap_model(model: Any) -> Any:
+    """Return the model of transformers inside a `DataParallel`, or inside a loaded `PeftModel`.
 
-    Any other model is returned as it is.
+    The layers of the latter stay changed by the adapter. Any other model is returned as it is.
     """
     if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
         model = model.module
-    inner = getattr(model, "get_base_model", None)
-    if inner is None or getattr(
-        getattr(model, "active_peft_config", None), "is_prompt_learning", True
-    ):
+    if getattr(model, "get_base_model", None) is None:
         return model
-    return inner()
+    # A learned prompt is put before the text by the wrapper itself.
+    settings = getattr(model, "active_peft_config", None)
+    if getattr(settings, "is_prompt_learning", True):
+        return model
+    return model.get_base_model()
 
 
-def quantized(model: torch.nn.Module) -> str:
-    """Return why gradients do not pass a model: its first quantized layer, in a sentence; "" where they pass.
+def explain_quantization(model: torch.nn.Module) -> str:
+    """Return why gradients do not pass a model, which has quantized layers; "" if it has none.
 
     Residual connections would lead gradients around such layers, to wrong values.
     """
-    for name, part in model.named_modules():
-        tensors = (*part._parameters.values(), *part._buffers.values())
-        kind = type(part).__module__
-        if any(weight is not None and weight.dtype in _PACKED for weight in tensors) or (
-            kind.startswith("torch.") and ".quantized" in kind
-        ):
+    for name, layer in model.named_modules():
+        if _is_quantized(layer):
             return (
-                f"Expected a model that gradients can pass through, but {type(model).__name__} has the quantized layer "
-                f"{name} ({type(part).__name__}): load it in float32 or bfloat16."
+                "Expected a model that gradients can pass through, but "
+                f"{type(model).__name__} has the quantized layer {name} ({type(layer).__name__}): "
+                "load it in float32 or bfloat16."
             )
     return ""
 
 
-def told_of(model: torch.nn.Module) -> str:
-    """Say what the weights of a model are where they are no plain checkpoint, for reports; "" where they are."""
+def _is_quantized(layer: torch.nn.Module) -> bool:
+    """Return whether a layer has packed weights, or is a quantized layer of torch."""
+    module_name = type(layer).__module__
+    if module_name.startswith("torch.") and ".quantized" in module_name:
+        return True
+    for weight in (*layer._parameters.values(), *layer._buffers.values()):
+        if weight is not None and weight.dtype in _PACKED_TYPES:
+            return True
+    return False
+
+
+def explain_untrainable(model: torch.nn.Module) -> str:
+    """Return why all weights of a model cannot be trained; "" if they can.
+
+    Training would not leave the base of an adapter as it is, and the saved model would hold
+    weights of two models.
+    """
+    for layer in model.modules():
+        # Layers that peft changed can switch their adapters off.
+        if hasattr(layer, "_disable_adapters"):
+            return (
+                f"Expected a whole model to train, but {type(model).__name__} has layers of an "
+                "adapter: merge it into its base first, by `merge_and_unload` of peft."
+            )
+    return explain_quantization(model)
+
+
+def describe_weights(model: torch.nn.Module) -> str:
+    """Return a description of weights that are no plain checkpoint, for reports; "" for others."""
     notes = []
-    for each in (getattr(model, "peft_config", None) or {}).values():
-        notes.append(
-            f"{getattr(each.peft_type, 'value', each.peft_type)} adapter on {each.base_model_name_or_path}"
-        )
-    settings = getattr(getattr(model, "config", None), "quantization_config", None)
-    if settings is not None and quantized(model):
-        method = getattr(settings, "quant_method", "")
+    for settings in (getattr(model, "peft_config", None) or {}).values():
+        kind = getattr(settings.peft_type, "value", settings.peft_type)
+        notes.append(f"{kind} adapter on {settings.base_model_name_or_path}")
+    quantization = getattr(getattr(model, "config", None), "quantization_config", None)
+    if quantization is not None and explain_quantization(model):
+        method = getattr(quantization, "quant_method", "")
         notes.append(f"quantized ({getattr(method, 'value', method)})")
     return "; ".join(notes)

@@ -47,7 +47,7 @@ from rightreasons.models.loading import (
     quiet,
 )
 from rightreasons.models.running import Processes, Store, open_store, processes
-from rightreasons.models.weights import adapter_of, quantized
+from rightreasons.models.weights import explain_quantization, find_adapter
 from rightreasons.training.callbacks import AttachedCallback
 from rightreasons.training.examples import (
     Examples,
@@ -594,7 +594,7 @@ def _load(
 ) -> tuple[Any, set[str]]:
     """Load a model with the head of the task, and the names of the weights drawn at random."""
     # The folder would have weights of two models, of which one is not saved.
-    if adapter_of(name, revision) is not None:
+    if find_adapter(name, revision) is not None:
         raise ValueError(
             f"Expected a whole model to fine-tune, but {name} holds an adapter: merge it into its "
             "base first, by `merge_and_unload` of peft."
@@ -623,7 +623,7 @@ def _load(
                 f"Expected {name} to be an encoder or a classifier, but got: "
                 f"{get_first_line(error)}"
             ) from error
-    reason = quantized(model)
+    reason = explain_quantization(model)
     if reason:
         raise ValueError(reason)
     untrained = set(report["missing_keys"])

@@ -23,6 +23,7 @@ from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, pad
+from rightreasons.models.weights import explain_untrainable, unwrap_model
 from rightreasons.training.finetune import own_random_state
 
 
@@ -141,6 +142,11 @@ def train_on_behavior(
     """
     parts = METHODS[check_one_of(method, tuple(METHODS), "method")]
     check_seed(seed)
+    # A wrapper has no names of its layers, by which a head is distinguished from a body.
+    model = unwrap_model(getattr(model, "_orig_mod", model))
+    reason = explain_untrainable(model)
+    if reason:
+        raise ValueError(reason)
     if parts.dropout is not None:
         _set_dropout_of_method(model, parts.dropout, encoded, method, seed)
     loss = float("nan")

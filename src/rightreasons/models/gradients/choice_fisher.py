@@ -41,7 +41,7 @@ from rightreasons.models.prompts import ChoiceItems, Item, make_items
 from rightreasons.models.protocol import Scorer, lacking
 from rightreasons.models.running import Column, run_model
 from rightreasons.models.trial import fails_at
-from rightreasons.models.weights import quantized
+from rightreasons.models.weights import explain_quantization
 
 CHOICE_DEFINITION = DEFINITION.replace(
     "word embeddings of the item", "word embeddings of the prompt"
@@ -240,7 +240,7 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
     if isinstance(scorer, Classifier):
-        return quantized(scorer.model)
+        return explain_quantization(scorer.model)
     if not isinstance(scorer, Prompted) or not isinstance(scorer.engine, LocalEngine):
         return lacking(scorer, "gradients") or f"{scorer.name} is no model of transformers."
     if type(scorer.engine.scorer) is not CausalLM:
@@ -248,7 +248,7 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
         return lacking(scorer, "gradients")
     if scorer.rendering.scoring == "generated":
         return f"This needs likelihoods, but {scorer.name} is asked for generated answers."
-    return quantized(scorer.engine.model)
+    return explain_quantization(scorer.engine.model)
 
 
 def is_scorer_of_choices(scorer: Scorer | CausalLM) -> bool:

@@ -21,7 +21,7 @@ from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import check_fast
 from rightreasons.models.classes import Classifier
 from rightreasons.models.protocol import Scorer, lacking
-from rightreasons.models.weights import quantized
+from rightreasons.models.weights import explain_quantization
 
 _SPECIAL_TOKENS = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
 
@@ -49,7 +49,7 @@ class EmbeddingInput:
         check_one_of(layer, LAYERS, "layer")
         # A model of torch.compile takes no embeddings in place of those that it looks up.
         self._model = getattr(model, "_orig_mod", model)
-        reason = quantized(self._model)
+        reason = explain_quantization(self._model)
         if reason:
             raise ValueError(reason)
         self._feeds_words = layer == "word_embeddings"
