@@ -155,13 +155,13 @@ def toy(folder, prose=PROSE, **changes):
                 ),
                 figures=("long_rate",),
             ),
-            Part("never", when=lambda m: False),
+            Part("never", condition=lambda m: False),
         ),
         leads=(
             Lead("all", figure="long_rate", plot="rates", size=lambda m: m.long.mean(),
                  contrast=lambda m: (m.rate(True), None, None)),
         ),
         data=lambda m: {"n_long": int(m.long.sum())},
-        by_item=lambda m: [ItemFigure.of("long_rate", "Long texts", "lower", m.context.primary.ids, m.long)],
+        by_item=lambda m: [ItemFigure.from_arrays("long_rate", "Long texts", "lower", m.context.primary.ids, m.long)],
     )  # fmt: skip
     return dataclasses.replace(question, **changes)

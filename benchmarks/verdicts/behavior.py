@@ -52,7 +52,7 @@ def ask(n_items: int, seed: int, *, rates: tuple[float, ...], constant: bool = F
     found = score_stored(
         "model", tests, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed)
     )
-    return BEHAVIOR.rule(BehaviorMeasurement(found)).tone
+    return BEHAVIOR.find_rule(BehaviorMeasurement(found)).tone
 
 
 def _listed() -> dict[str, Scenario]:

@@ -174,14 +174,14 @@ def context(
 def ask_probes(n_items: int, seed: int, *, rule: Rule, joint: bool, cued: float) -> Tone:
     """Return the tone of the probes' verdict."""
     audited = context(RuleScorer(rule, joint=joint), items(n_items, seed, cued=cued), seed)
-    return probes.PROBES.rule(probes.measure(audited, ProbesOptions(ks=(4,)))).tone
+    return probes.PROBES.find_rule(probes.measure(audited, ProbesOptions(ks=(4,)))).tone
 
 
 def ask_cues(n_items: int, seed: int, *, rule: Rule, cued: float) -> Tone:
     """Return the tone of the verdict on cues, which are counted on as many training items."""
     train = items(n_items, seed + 1000, cued=cued)
     audited = context(RuleScorer(rule, joint=False), items(n_items, seed, cued=cued), seed, train)
-    return cues.CUES.rule(cues.measure(audited, CuesOptions(features=("unigram", "length")))).tone
+    return cues.CUES.find_rule(cues.measure(audited, CuesOptions(features=("unigram", "length")))).tone
 
 
 def scenario(

@@ -84,7 +84,7 @@ def ask(n_items: int, seed: int, *, accuracy: float, n_classes: int, truth: Trut
         scores=lambda split=None: answers,
         has_scores=lambda split: True,
     )
-    return CALIBRATION.rule(CALIBRATION.measure(context, CalibrationOptions())).tone
+    return CALIBRATION.find_rule(CALIBRATION.measure(context, CalibrationOptions())).tone
 
 
 def _calibrated(confidence: Floats) -> Floats:

@@ -130,7 +130,7 @@ def _verdict(report: Report) -> tuple[str, str]:
     """Say in one sentence what the audit concludes of the first model; returns it and its tone."""
     m = BehaviorMeasurement(report.models[0])
     claim = BEHAVIOR.prose.of(m=m)("claim.rate" if m.defined else "claim.nothing")
-    return f"{m.answers.name} {claim}.", BEHAVIOR.rule(m).tone
+    return f"{m.answers.name} {claim}.", BEHAVIOR.find_rule(m).tone
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

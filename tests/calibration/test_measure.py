@@ -115,7 +115,7 @@ def test_a_sure_model_that_never_errs_shows_no_gap():
     text = FigureText(
         "Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats"
     )
-    assert Headline.of("nll", text, figures["nll"]).no_interval == figures["nll"].method
+    assert Headline.from_text("nll", text, figures["nll"]).no_interval == figures["nll"].method
 
 
 def test_five_errors_are_enough_for_the_interval_of_the_log_loss():

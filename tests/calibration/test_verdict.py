@@ -27,7 +27,7 @@ def verdict(confidence, chance, rng, seed, copies=1):
     )
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
     answers = CalibrationAnswers(context, None, measured, {"test": measured.figures})
-    return CALIBRATION.rule(answers), answers
+    return CALIBRATION.find_rule(answers), answers
 
 
 def shares(draw, n_draws=40, **options):

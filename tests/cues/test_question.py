@@ -132,4 +132,4 @@ def test_the_gravest_rule_that_holds_decides(conclusion, level, gap, is_misled, 
         is_misled=is_misled,
     )
     measurement = CuesMeasurement(context=None, items=[], cues=figures)
-    assert CUES.rule(measurement).key == key
+    assert CUES.find_rule(measurement).key == key

@@ -261,7 +261,7 @@ class TestContrastSets:
         names = np.repeat(np.arange(sum(outcomes)), 2).astype(str)
         pairs = ContrastItems(np.arange(len(right)), names, np.tile([True, False], sum(outcomes)))
         measured = measure_contrast_sets(pairs, right, np.ones(len(right), dtype=np.int64))
-        rule = CONTRAST.rule(ContrastAnswers(None, {"test": measured}))
+        rule = CONTRAST.find_rule(ContrastAnswers(None, {"test": measured}))
         assert (rule.tone, CONTRAST.prose.title(f"verdict.{rule.key}")) == (tone, label)
 
     def test_of_stored_predictions(self, tmp_path, capsys):

@@ -169,7 +169,7 @@ def declared(question):
     yield from dict.fromkeys(f"verdict.{rule.key}" for rule in question.verdict)
     for part in question.parts:
         yield f"part.{part.key}"
-        for each in part.shows:
+        for each in part.views:
             kinds = {Table: ("table",), Plot: ("plot", "alt"), Examples: ("examples",)}.get(
                 type(each), ()
             )

@@ -109,15 +109,15 @@ def test_items_are_shown_whose_answer_stays_the_right_ones_first():
 )
 def test_verdict(n_items, options, tone, key):
     m = measured(n_items, **options)
-    rule = PROBES.rule(m)
+    rule = PROBES.find_rule(m)
     assert (rule.tone, rule.key) == (tone, key)
 
 
 def test_copies_do_not_decide():
     # 50 items of which each comes ten times are 50 items.
-    assert PROBES.rule(measured(500, steady=(500, 500))).key == "no_sign"
+    assert PROBES.find_rule(measured(500, steady=(500, 500))).key == "no_sign"
     copied = measured(50, steady=(500, 500), copies=10)
-    assert PROBES.rule(copied).key == "open"
+    assert PROBES.find_rule(copied).key == "open"
     once = measured(50, steady=(500, 500))
     assert {name: each.level for name, each in copied.decided.items()} == {
         n: d.level for n, d in once.decided.items()

@@ -239,7 +239,7 @@ def with_items(folder, out, values, question="behavior", groups=(), clusters=())
     shutil.copytree(folder, out)
     record = json.loads((out / "audit.json").read_text("utf-8"))
     ids = [f"item {n}" for n in range(len(values))]
-    figure = ItemFigure.of(
+    figure = ItemFigure.from_arrays(
         "made_up",
         "Made-up rate",
         "lower",

@@ -169,7 +169,7 @@ def test_texts_are_shown_without_surplus_spaces_and_cut():
 
 def make_figure(key, values, **options):
     ids = [f"test-{row}" for row in range(len(values))]
-    return ItemFigure.of(key, f"Flipped by {key}", "lower", ids, values, **options)
+    return ItemFigure.from_arrays(key, f"Flipped by {key}", "lower", ids, values, **options)
 
 
 def test_the_first_finding_that_holds_or_not_is_shown_by_item():

@@ -28,6 +28,6 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
         n_same_answers=None,
         get_name={"first": "one", "second": "two", "": ""}.__getitem__,
     )
-    rule, say = page.ANSWERS.rule(comparison), page.ANSWERS.prose.of(m=comparison)
+    rule, say = page.ANSWERS.find_rule(comparison), page.ANSWERS.prose.of(m=comparison)
     assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
     assert ("1 figure is undecided" in say(f"verdict.{rule.key}")) == (open_ == 1)

@@ -186,7 +186,7 @@ class TestBehavior:
     )
     def test_the_mean_and_each_functionality_are_judged(self, passed, n_cases, tone, label):
         m = self.measurement(*passed, n_cases=n_cases)
-        rule, say = BEHAVIOR.rule(m), BEHAVIOR.prose.of(m=m)
+        rule, say = BEHAVIOR.find_rule(m), BEHAVIOR.prose.of(m=m)
         assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
         claim, evidence = say("claim.rate"), say("evidence.rate")
         assert ("of the cases of “" in claim) == (
@@ -203,7 +203,7 @@ class TestBehavior:
         )
 
     def test_one_answer_to_everything_passes_nothing(self):
-        rule = BEHAVIOR.rule(
+        rule = BEHAVIOR.find_rule(
             self.measurement(*[20] * 10, n_cases=20, one_answer="it answers no to all")
         )
         assert (rule.tone, rule.key) == ("neutral", "one_answer")
@@ -233,7 +233,7 @@ class TestContrastSets:
     )
     def test_verdict(self, right, tone, label):
         answers = ContrastAnswers(None, {"test": self.measured(right)})
-        rule, say = CONTRAST.rule(answers), CONTRAST.prose.of(m=answers)
+        rule, say = CONTRAST.find_rule(answers), CONTRAST.prose.of(m=answers)
         assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
         summary = say(f"verdict.{rule.key}")
         assert summary.startswith(

@@ -53,7 +53,7 @@ def test_calibration(low, high, error, p_value, tone, key):
     )
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
     answers = CalibrationAnswers(context, None, measured, {"test": {"confidence_gap": gap}})
-    rule = CALIBRATION.rule(answers)
+    rule = CALIBRATION.find_rule(answers)
     assert (rule.tone, rule.key) == (tone, key)
     assert answers.is_inconclusive == (tone == "neutral")
     # A page without a fault opens with what the model decides by: what is well calibrated comes last.
@@ -93,7 +93,7 @@ def test_cues(easy, hard, alone, tone, key):
     figures = measure_cues(
         items, train=train, logits=logits, options=CuesOptions(features=("unigram",))
     )
-    rule = CUES.rule(CuesMeasurement(None, items, figures))
+    rule = CUES.find_rule(CuesMeasurement(None, items, figures))
     assert (rule.tone, rule.key) == (tone, key)
 
 
@@ -176,5 +176,5 @@ def measured(scorer, count, joint):
     ],
 )
 def test_probes(scorer, count, tone, key):
-    rule = PROBES.rule(measured(scorer, count, scorer is not reads))
+    rule = PROBES.find_rule(measured(scorer, count, scorer is not reads))
     assert (rule.tone, rule.key) == (tone, key)

@@ -361,7 +361,7 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
         if table.case_clusters is not None:
             clusters.append(str(table.case_clusters[row]))
     if ids:
-        yield p.ItemFigure.of(
+        yield p.ItemFigure.from_arrays(
             "pass_rate",
             "Mean pass rate over functionalities",
             "higher",
@@ -456,15 +456,15 @@ BEHAVIOR = Question(
             "rates",
             (
                 Plot("heat_map", draw_rates, SOURCE, wide=True),
-                Plot("weakest", draw_weakest, SOURCE, when=_has_many_functionalities),
+                Plot("weakest", draw_weakest, SOURCE, condition=_has_many_functionalities),
                 Table("pass_rates_by_group", list_group_rows, RIBEIRO),
             ),
         ),
         Part("functionalities", (Table("functionalities", list_functionality_rows, RIBEIRO),)),
-        Part("failing", (Tables("failing", list_failing_cases),), when=lambda m: m.examples),
+        Part("failing", (Tables("failing", list_failing_cases),), condition=lambda m: m.examples),
     ),
     leads=(
-        Lead("nothing", when=lambda m: not m.defined),
+        Lead("nothing", condition=lambda m: not m.defined),
         Lead(
             "rate",
             figure="pass_rate",

@@ -119,7 +119,7 @@ class CalibrationAnswers:
         split = self.context.primary.name
         headlines = {}
         for key, estimate in figures.items():
-            headlines[key] = Headline.of(
+            headlines[key] = Headline.from_text(
                 key, self.get_text(key), estimate, split=split, n=self.n_items
             )
         return headlines

@@ -244,23 +244,23 @@ CALIBRATION = Question(
                 ),
             ),
             figures=OVERVIEW,
-            when=lambda m: m.measured,
+            condition=lambda m: m.measured,
         ),
         Part(
             "family",
             (Table("calibration_family", list_family_rows),),
             figures=("ece", "ece_if_calibrated", "nll", "brier"),
-            when=lambda m: m.measured,
+            condition=lambda m: m.measured,
         ),
         Part(
             "splits",
             (Plot("splits", draw_splits, "Counted"),),
-            when=lambda m: len(m.compared) > 1,
+            condition=lambda m: len(m.compared) > 1,
         ),
         Part(
             "ranking",
             figures=("auroc", "aurc", "macro_ce"),
-            when=lambda m: m.measured,
+            condition=lambda m: m.measured,
         ),
         Part(
             "labels",
@@ -269,7 +269,7 @@ CALIBRATION = Question(
                 # Folded, because a reader checks a few examples before the whole list.
                 Table("labels", list_label_rows, "Northcutt et al. 2021", folded=True),
             ),
-            when=lambda m: m.label_errors.size,
+            condition=lambda m: m.label_errors.size,
         ),
         Part(
             "classes",
@@ -280,10 +280,10 @@ CALIBRATION = Question(
                     "Counted; van Rijsbergen 1979; Kull et al. 2019",
                 ),
             ),
-            when=lambda m: m.classes is not None,
+            condition=lambda m: m.classes is not None,
         ),
         # Without a common label, the votes say more than calibration to the majority.
-        Part("votes", figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
+        Part("votes", figures=tuple(VOTE_FIGURES), condition=lambda m: m.votes),
         Part(
             "elicited",
             (
@@ -293,7 +293,7 @@ CALIBRATION = Question(
                     "Tian et al. 2023",
                 ),
             ),
-            when=lambda m: m.elicited,
+            condition=lambda m: m.elicited,
         ),
     ),
     leads=(
@@ -307,7 +307,7 @@ CALIBRATION = Question(
                 m.compared[m.worst]["mean_confidence"],
                 m.compared[m.worst]["accuracy"],
             ),
-            when=lambda m: m.worst and m.keeps_accuracy,
+            condition=lambda m: m.worst and m.keeps_accuracy,
         ),
         Lead(
             "wrong_there",
@@ -315,14 +315,14 @@ CALIBRATION = Question(
             plot="splits",
             size=measure_accuracy_loss,
             contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
-            when=lambda m: m.worst,
+            condition=lambda m: m.worst,
         ),
         Lead(
             "here",
             figure="ece",
             plot="reliability",
             size=measure_miscalibration,
-            when=lambda m: m.measured,
+            condition=lambda m: m.measured,
         ),
     ),
     data=make_data,

@@ -71,7 +71,7 @@ SOURCES = Question(
             "sources",
             (
                 Table("sources", list_source_rows),
-                Table("pairs", list_difference_rows, when=lambda m: m.pairs),
+                Table("pairs", list_difference_rows, condition=lambda m: m.pairs),
             ),
         ),
     ),

@@ -188,7 +188,7 @@ def list_item_figures(m: CuesMeasurement) -> Iterator[ItemFigure]:
         # A figure without items would be undefined.
         if mask.any():
             ids = [m.context.primary.ids[row] for row in m.items.rows[mask]]
-            yield ItemFigure.of(key, name, "higher", ids, is_correct[mask])
+            yield ItemFigure.from_arrays(key, name, "higher", ids, is_correct[mask])
 
 
 def _make_accuracy_figure(kind: str) -> Figure:
@@ -249,7 +249,7 @@ CUES = Question(
             "gap",
             (Plot("easy_hard", draw_gap, GAP), Examples("hard_errors", list_hard_errors)),
             figures=("easy_hard_gap", "easy_accuracy", "hard_accuracy"),
-            when=lambda m: m.gap,
+            condition=lambda m: m.gap,
         ),
     ),
     # Candidates for the headline of the report.
@@ -260,7 +260,7 @@ CUES = Question(
             plot="easy_hard",
             size=lambda m: max(m.gap.easy_hard_gap, 0.0),
             contrast=lambda m: (m.gap.easy_accuracy, m.gap.hard_accuracy),
-            when=lambda m: m.gap,
+            condition=lambda m: m.gap,
         ),
         Lead(
             "alone", figure="cue_only_accuracy", contrast=lambda m: (m.cues.accuracy, m.cues.chance)

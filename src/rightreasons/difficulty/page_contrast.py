@@ -154,7 +154,7 @@ def list_item_figures(m: ContrastAnswers) -> Iterator[ItemFigure]:
         in_set = items.groups == items.groups[index]
         ids.append(split.ids[items.rows[index]])
         is_consistent.append(bool(is_correct[in_set].all()))
-    yield ItemFigure.of(
+    yield ItemFigure.from_arrays(
         "contrast_consistency", NAMES["contrast_consistency"], "higher", ids, is_consistent
     )
 

@@ -427,14 +427,14 @@ EIGENVALUE = Question(
         Part(
             "agreement",
             (Plot("difficulty_accuracy", draw_accuracy, DATTA),),
-            when=lambda m: m.accuracies,
+            condition=lambda m: m.accuracies,
         ),
         Part(
             "flips",
             (Plot("difficulty_flips", draw_flips, f"{DATTA}, section 4.2.1"),),
-            when=lambda m: m.rates,
+            condition=lambda m: m.rates,
         ),
-        Part("revisions", when=lambda m: m.pairs),
+        Part("revisions", condition=lambda m: m.pairs),
         Part(
             "ends",
             (
@@ -451,7 +451,7 @@ EIGENVALUE = Question(
             size=lambda m: None,
             pair=list_flipped_examples,
             contrast=lambda m: [m.flip_rate(end, keeps=True) for end in GROUP_BY_END],
-            when=lambda m: m.flipped("hardest")[1],
+            condition=lambda m: m.flipped("hardest")[1],
         ),
         Lead(
             "right",
@@ -459,7 +459,7 @@ EIGENVALUE = Question(
             plot="difficulty_accuracy",
             size=lambda m: None,
             contrast=lambda m: [m.accuracies[group] for group in GROUP_BY_END.values()],
-            when=lambda m: m.accuracies,
+            condition=lambda m: m.accuracies,
         ),
         Lead("ranked", size=lambda m: None),
     ),

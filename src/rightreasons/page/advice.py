@@ -6,6 +6,13 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+TO_LOG = (
+    "lm-evaluation-harness logs the scores of choices where the task has `output_type: "
+    "multiple_choice`, inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of "
+    "your own `--confidence-column` names the confidence in the answer."
+)
+"""Advice for logs that have answers without scores."""
+
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
     """Return the command that asks one question again as the audit did, with further options.
@@ -22,27 +29,35 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     command = shlex.split(context.command)
     if all_items and "--limit" in command:
         limit = command.index("--limit")
-        # The option and its value.
-        del command[limit : limit + 2]
+        # The option goes with its value.
+        del command[limit + 1]
+        del command[limit]
     command += ["--questions", question]
     for name, value in options.items():
-        command += [f"--{question}-{name.replace('_', '-')}", value]
+        flag = name.replace("_", "-")
+        command.append(f"--{question}-{flag}")
+        command.append(value)
     return shlex.join(command)
 
 
 def _call_audit(context: Any, question: str, options: dict[str, str]) -> str:
     """Return the call that asks one question about objects in memory."""
-    source = "model, data"
+    arguments = ["model, data"]
     if context.stored:
-        source = "predictions=table"
-    arguments = [source, f"questions={[question]}"]
-    if options:
-        values: dict[str, int | list[str]] = {}
-        for name, value in options.items():
-            # A command has texts where a call has numbers and lists.
-            values[name] = int(value) if value.isdigit() else value.split(",")
-        arguments.append(f"options={ {question: values} }")
-    return f"rightreasons.audit({', '.join(arguments)})"
+        arguments = ["predictions=table"]
+    arguments.append(f"questions={[question]}")
+    values: dict[str, int | list[str]] = {}
+    for name, value in options.items():
+        # A command has texts where a call has numbers and lists.
+        if value.isdigit():
+            values[name] = int(value)
+        else:
+            values[name] = value.split(",")
+    if values:
+        by_question = {question: values}
+        arguments.append(f"options={by_question}")
+    inside = ", ".join(arguments)
+    return f"rightreasons.audit({inside})"
 
 
 def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
@@ -57,22 +72,33 @@ def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
     """
     # A command can name neither a model nor a table that is in memory.
     if not context.command:
-        call = f"rightreasons.repair({report!r}, train, model, not_reasons={list(words)})"
-        return f"{text} `{call}`"
+        not_reasons = list(words)
+        call = f"rightreasons.repair({report!r}, train, model, not_reasons={not_reasons})"
+        return _add_line(text, call)
     # Without a file of training texts there is no set to edit: the name is to be filled in.
     train = context.settings.train or "train.csv"
     command = ["rightreasons", "repair", report, "--train", train]
     command += ["--not-reasons", ",".join(words)]
-    return f"{text} `{shlex.join(command)}`"
+    return _add_command(text, command)
 
 
 def gate(report: str, condition: str, reason: str) -> str:
     """Return advice to let a build fail if the same is found again."""
-    command = shlex.join(["rightreasons", "gate", report, "--fail-if", condition])
-    return f"Fail the build when {reason}. `{command}`"
+    command = ["rightreasons", "gate", report, "--fail-if", condition]
+    return _add_command(f"Fail the build when {reason}.", command)
 
 
 def compare(report: str, text: str) -> str:
     """Return advice to change a model, and to compare its report with this one."""
     command = ["rightreasons", "compare", report, "new-report", "--out", "comparison"]
-    return f"{text} `{shlex.join(command)}`"
+    return _add_command(text, command)
+
+
+def _add_command(text: str, command: Sequence[str]) -> str:
+    """Return advice that ends in a command."""
+    return _add_line(text, shlex.join(command))
+
+
+def _add_line(text: str, line: str) -> str:
+    """Return advice that ends in a line in backticks, which the page lets a reader copy."""
+    return f"{text} `{line}`"

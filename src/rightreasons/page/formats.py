@@ -159,7 +159,7 @@ def cell(value: Cell, column: Column) -> str:
         return format_estimate(value.estimate, value.unit)
     if isinstance(value, Estimate):
         return format_estimate(value, unit)
-    # A column of numbers may have a word in the place of one.
+    # A column of numbers may have a word instead of one.
     if column.kind == "text" or isinstance(value, str):
         return str(value)
     if column.kind == "p_value":
@@ -178,15 +178,16 @@ def align_columns(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) 
         >>> align_columns([("model", "correct"), ("a", "5%")])
         ['model  correct', 'a           5%']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = []
-        for position, (text, width) in enumerate(zip(row, widths, strict=True)):
-            padded = text.ljust(width) if position in texts else text.rjust(width)
-            cells.append(padded)
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    columns = []
+    for position, cells in enumerate(zip(*rows, strict=True)):
+        width = max(map(len, cells))
+        if position in texts:
+            padded = [text.ljust(width) for text in cells]
+        else:
+            padded = [text.rjust(width) for text in cells]
+        columns.append(padded)
+    # Nobody sees spaces at the end of a line, but a comparison of two outputs does.
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
 
 def level_percent(level: float) -> str:

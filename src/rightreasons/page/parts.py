@@ -1,8 +1,7 @@
-"""What a section of the report is, and what it returns.
+"""Parts of a section of the report: figures, pictures, tables, examples and a verdict.
 
-A section is the `question.py` in the folder of a question. It turns what `measure.py` beside it returns into words,
-tables and pictures; it neither computes nor writes files nor knows HTML. Its result is made of a few kinds of parts.
-Each says what it shows, how that is defined and where it comes from.
+The `question.py` of a question turns its measurement into a `SectionResult`. It neither computes, nor
+writes files, nor knows HTML. Each part has a title, a definition and a source.
 """
 
 from __future__ import annotations
@@ -17,19 +16,22 @@ from rightreasons.core.results import NOT_SERIALIZED, Result
 
 @dataclasses.dataclass(frozen=True)
 class Headline(Result):
-    """A figure that the report shows large; one without interval, definition or source is refused.
+    """A figure that the report shows large.
 
     Attributes:
-        key: Its stable name in audit.json, `[a-z0-9_]+`.
-        name: Its name for readers.
+        key: Stable name in audit.json, `[a-z0-9_]+`.
+        name: Name for readers.
         estimate: The figure and its interval.
-        definition: What it is, in one sentence a reader can recompute it from.
-        source: Where the definition comes from (authors, year), or "Counted".
+        definition: One sentence from which a reader can recompute it.
+        source: Authors and year of the definition, or "Counted".
         unit: "fraction" (0 to 1), "nats", "ratio" or "count".
-        better: Whether "higher" or "lower" is better; None where neither is.
-        split: The split on which it was computed.
+        better: Whether "higher" or "lower" values are better; None for neither.
+        split: Name of the split on which it was computed; "" for none.
         n: Number of items.
-        no_interval: Why there is no interval; "" where there is one.
+        no_interval: Reason for a missing interval; "" if there is an interval.
+
+    Raises:
+        ValueError: If definition or source is missing, or both the interval and its reason are.
     """
 
     key: str
@@ -44,15 +46,17 @@ class Headline(Result):
     no_interval: str = ""
 
     def __post_init__(self) -> None:
-        if not (
-            self.definition and self.source and (self.estimate.has_interval or self.no_interval)
-        ):
+        # A figure that a reader cannot recompute or judge is not published.
+        is_defined = self.definition and self.source
+        is_judgeable = self.estimate.has_interval or self.no_interval
+        if not (is_defined and is_judgeable):
             raise ValueError(
-                f"Expected figure {self.key!r} to have a definition, a source, and an interval or why it has none."
+                f"Expected figure {self.key!r} to have a definition, a source, and an interval or "
+                "why it has none."
             )
 
     @classmethod
-    def of(
+    def from_text(
         cls,
         key: str,
         text: FigureText,
@@ -62,35 +66,36 @@ class Headline(Result):
         n: int = 0,
         no_interval: str = "",
     ) -> Headline:
-        """Join an estimate with the text of its figure; where the interval is undefined, the headline says so."""
+        """Join an estimate with the text of its figure; a missing interval gets a reason."""
         reason = no_interval
-        if not estimate.has_interval:
-            reason = reason or estimate.method or "undefined for these items, so without interval"
+        if not estimate.has_interval and not reason:
+            # The method of an estimate without an interval says why it has none.
+            reason = estimate.method or "undefined for these items, so without interval"
         return cls(
-            key,
-            text.name,
-            estimate,
-            text.definition,
-            text.source,
-            text.unit,
-            text.better,
-            split,
-            n,
-            reason,
+            key=key,
+            name=text.name,
+            estimate=estimate,
+            definition=text.definition,
+            source=text.source,
+            unit=text.unit,
+            better=text.better,
+            split=split,
+            n=n,
+            no_interval=reason,
         )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plot(Result):
-    """A picture, kept beside the report as PNG and inside it as SVG.
+    """A picture, stored as PNG in the folder of the report and as SVG in the page.
 
     Attributes:
-        key: The name of its file, `[a-z0-9_]+`.
-        title: What it is.
-        caption: How to read it, and what the intervals in it are.
-        alt: What it shows, in words and numbers, for readers who cannot see it.
-        source: Where the kind of figure comes from.
-        spec: Its specification in Vega-Lite, which `plots.Drawing` draws.
+        key: Name of its file, `[a-z0-9_]+`.
+        title: Title.
+        caption: Instructions for reading it, and the meaning of its intervals.
+        alt: Description in words and numbers, for readers who cannot see it.
+        source: Authors and year of this kind of picture.
+        spec: Specification in Vega-Lite, which `plots.Drawing` draws.
         wide: Whether it takes the whole width of the page.
     """
 
@@ -99,6 +104,7 @@ class Plot(Result):
     caption: str
     alt: str
     source: str
+    # audit.json has the name of the file instead, and the width is a matter of the page.
     spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=NOT_SERIALIZED)
     wide: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
@@ -112,10 +118,11 @@ class Column(Result):
     """A column of a table.
 
     Attributes:
-        key: Its name in audit.json.
-        name: Its heading.
-        kind: "text", "share" (a fraction, in percent), "number" (three decimals), "count" or "p_value".
-        definition: What it holds, shown under the table; "" where the heading says it.
+        key: Name in audit.json.
+        name: Heading.
+        kind: "text", "share" (a fraction, in percent), "number" (three decimals), "count" or
+            "p_value".
+        definition: Definition below the table; "" if the heading is enough.
     """
 
     key: str
@@ -130,17 +137,18 @@ class Amount(Result):
 
     Attributes:
         estimate: The figure and its interval.
-        unit: As of a `Headline`.
+        unit: "fraction" (0 to 1), "nats", "ratio" or "count".
     """
 
     estimate: Estimate
     unit: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figure; its unit is that of the headline of the same name."""
+        """Return the estimate; the headline of the same name has its unit."""
         return self.estimate.to_dict()
 
 
+# A column of numbers may have a word for a missing one.
 Cell = str | int | float | Estimate | Amount | None
 
 
@@ -149,12 +157,12 @@ class Table(Result):
     """A table of texts, numbers and estimates.
 
     Attributes:
-        key: Its name in audit.json.
-        title: Its caption.
-        columns: Its columns.
-        rows: Its rows, one cell per column.
-        note: How to read it.
-        source: Where its definitions come from.
+        key: Name in audit.json.
+        title: Caption.
+        columns: Columns.
+        rows: Rows, with one cell per column.
+        note: Instructions for reading it.
+        source: Authors and year of its definitions.
         folded: Whether it is collapsed until a reader opens it.
     """
 
@@ -164,13 +172,15 @@ class Table(Result):
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     source: str = ""
+    # Whether it is open is a matter of the page.
     folded: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
         keys = [column.key for column in self.columns]
-        plain = super().to_dict()
-        return {**plain, "rows": [dict(zip(keys, row, strict=True)) for row in plain["rows"]]}
+        record = super().to_dict()
+        record["rows"] = [dict(zip(keys, row, strict=True)) for row in record["rows"]]
+        return record
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,11 +188,12 @@ class Mark(Result):
     """A marked part of an example's text, such as an attributed token or a planted cue.
 
     Attributes:
-        start: First character.
-        end: One past the last character.
-        kind: "cue" for a known or detected shortcut, "weight" for an attribution, "change" for an edit.
-        weight: How strong it is, in [-1, 1].
-        note: Shown when a reader points at it.
+        start: Index of its first character.
+        end: Index after its last character.
+        kind: "cue" for a known or detected shortcut, "weight" for an attribution, "change" for an
+            edit.
+        weight: Strength, in [-1, 1].
+        note: Text that is shown when a reader points at it.
     """
 
     start: int
@@ -197,14 +208,14 @@ class Example(Result):
     """One item with the prediction of the model.
 
     Attributes:
-        id: Its id in the data.
-        text: Its text, verbatim: the report escapes it.
-        label: The name of its gold label; "" where there is none.
-        prediction: The name of the predicted label.
-        confidence: The model's confidence in its prediction; None where it gives none.
-        text_pair: Its second text; "" where there is none.
+        id: Id in the data.
+        text: Text, verbatim: the report escapes it.
+        label: Name of the gold label; "" for an unlabeled item.
+        prediction: Name of the predicted label.
+        confidence: The model's confidence in its prediction. None if it has none.
+        text_pair: Second text; "" for none.
         marks: Marked parts of `text`, in order and without overlap.
-        note: Anything else about it.
+        note: Further remark.
     """
 
     id: str
@@ -222,9 +233,9 @@ class ExampleList(Result):
     """Examples that show one thing.
 
     Attributes:
-        key: Its name in audit.json.
-        title: What they show.
-        note: How they were chosen.
+        key: Name in audit.json.
+        title: Subject of the examples.
+        note: How they were selected.
         examples: The examples.
         folded: Whether they are collapsed until a reader opens them.
     """
@@ -233,6 +244,7 @@ class ExampleList(Result):
     title: str
     note: str
     examples: tuple[Example, ...]
+    # Whether they are open is a matter of the page.
     folded: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
 
@@ -241,12 +253,12 @@ class Part(Result):
     """One sub-heading of a section: text, then figures, plots, tables and examples.
 
     Attributes:
-        title: Its heading.
-        text: A paragraph or two, plain text; an empty line separates paragraphs.
-        headlines: Its figures.
-        plots: Its pictures.
-        tables: Its tables.
-        examples: Its lists of examples.
+        title: Heading.
+        text: A paragraph or two of plain text, separated by an empty line.
+        headlines: Figures.
+        plots: Pictures.
+        tables: Tables.
+        examples: Lists of examples.
     """
 
     title: str
@@ -274,12 +286,13 @@ class Verdict(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Action(Result):
-    """What a reader can do about a finding.
+    """Advice for a reader of a finding.
 
     Attributes:
-        text: What to do, and why, in a sentence or two.
-        command: The command that does it; "" where there is none. MODEL and DATASET stand for those of the audit.
-        link: The part of the page to read, such as "#items"; "" for none.
+        text: The advice and its reason, in a sentence or two.
+        command: Command that follows the advice; "" for none. MODEL and DATASET represent those of
+            the audit.
+        link: Part of the page to read, such as "#items"; "" for none.
     """
 
     text: str
@@ -292,10 +305,11 @@ class Share(Result):
     """A share of a contrast.
 
     Attributes:
-        name: What it is of.
+        name: Items or changes that it is a share of.
         estimate: The share, from 0 to 1.
     """
 
+    # The page formats it as it formats a headline, which has a unit.
     unit: ClassVar[Literal["fraction"]] = "fraction"
 
     name: str
@@ -304,10 +318,10 @@ class Share(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Contrast(Result):
-    """Shares that show a finding side by side, such as what a change does and what its control does.
+    """Shares that show a finding side by side, such as the effects of a change and of its control.
 
     Attributes:
-        title: What they are shares of.
+        title: Items or changes that they are shares of.
         shares: The shares, that of the finding first.
     """
 
@@ -317,18 +331,18 @@ class Contrast(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Finding(Result):
-    """What the first screen of the report says about a question.
+    """Summary of a question on the first screen of the report.
 
     Attributes:
-        claim: What the model does, as the rest of a sentence that begins with its name.
-        evidence: What the claim rests on: the test that decided it and the number of items.
-        figure: The key of the headline that shows it on the common scale; "" where none is a share.
-        size: The share of predictions that it is about, which orders findings of the same tone; None where it
-            judges nothing, or is no reason to open the page with.
-        plot: The key of the picture that shows it; "" for the first of the section.
+        claim: End of a sentence about the model, which begins with its name.
+        evidence: The test that decided the claim, and the number of items.
+        figure: Key of the headline that shows it on the common scale; "" if none is a share.
+        size: Share of predictions that it is about, which orders findings of the same tone. None if
+            it judges nothing, or is no reason to open the page with.
+        plot: Key of the picture that shows it; "" for the first of the section.
         pair: One example that shows it, or an item before and after a change.
-        actions: What to do, the most useful first.
-        contrast: Shares that show it in place of the picture; None where there are none.
+        actions: Advice, the most useful first.
+        contrast: Shares that show it instead of the picture. None for the picture.
     """
 
     claim: str
@@ -343,25 +357,28 @@ class Finding(Result):
 
 @dataclasses.dataclass(frozen=True)
 class ItemFigure(Result):
-    """A figure that is the mean of one value per item, kept so that two models can be compared item by item.
+    """A figure that is the mean of one value per item, by which two models are compared.
 
     Attributes:
-        key: The figure; that of a headline where it is one.
-        name: Its name for readers.
-        better: Which values are better.
-        ids: Names of the items; of the cases of a suite for a behavioral figure.
-        values: The value of each.
+        key: Name of the figure; that of its headline, if it has one.
+        name: Name for readers.
+        better: "higher" or "lower".
+        ids: (N,) ids of the items, or of the cases of a suite.
+        values: (N,) values.
         low: Smallest possible value.
         high: Largest possible value.
-        groups: The group of each item where the figure is the mean over groups of their means; () where it is not.
+        groups: (N,) groups of a figure that is the mean of the groups' means; () for a plain mean.
         unit: "fraction" or "ratio".
-        clusters: The cluster of each item, such as the cases of a suite with the same text; () for independent items.
-        is_finding: Whether the report is about the figure. Reports are compared by figures that at least one is about.
+        clusters: (N,) clusters, such as the cases of a suite with equal texts; () for independent
+            items.
+        is_finding: Whether the report is about the figure. Two reports are compared by the figures
+            that at least one of them is about.
     """
 
     key: str
     name: str
     better: str
+    # Items have a file of their own, as there may be a million.
     ids: tuple[str, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
     values: tuple[float, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
     low: float = 0.0
@@ -372,32 +389,35 @@ class ItemFigure(Result):
     is_finding: bool = True
 
     @classmethod
-    def of(
+    def from_arrays(
         cls,
         key: str,
         name: str,
         better: Literal["higher", "lower"],
         ids: Any,
         values: Any,
-        **more: Any,
+        **fields: Any,
     ) -> ItemFigure:
-        """Make a figure from sequences or arrays."""
-        return cls(key, name, better, tuple(map(str, ids)), tuple(map(float, values)), **more)
+        """Make a figure from sequences or arrays of ids and values, and further fields."""
+        # Values of numpy are no JSON.
+        plain_ids = tuple(map(str, ids))
+        plain_values = tuple(map(float, values))
+        return cls(key, name, better, plain_ids, plain_values, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the items, which have a file of their own."""
+        """Return all fields but the items, which have a separate file."""
         return {**super().to_dict(), "n_items": len(self.ids)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Change(Result):
-    """A changed text that the model was asked about.
+    """A changed text with the prediction of the model.
 
     Attributes:
-        name: What becomes of which word, such as "“good” → “bad”".
+        name: The replaced word and its replacement, such as "“good” → “bad”".
         text: The changed text.
-        prediction: The name of the label that it gets.
-        confidence: The model's confidence in this label; None where it gives none.
+        prediction: Name of the predicted label.
+        confidence: The model's confidence in this label. None if it has none.
     """
 
     name: str
@@ -412,14 +432,15 @@ class SectionResult(Result):
 
     Attributes:
         verdict: The answer in one line.
-        headlines: The few figures of the overview at the top of the report (up to four).
-        parts: The section itself, in reading order.
-        limits: What the reader should not conclude.
-        data: More plain values for audit.json, such as tables of bins.
-        finding: What the first screen says; None where the verdict says all.
+        headlines: Figures of the overview at the top of the report.
+        parts: The section in reading order.
+        limits: Conclusions that the reader should not draw.
+        data: Further plain values for audit.json, such as tables of bins.
+        finding: Summary for the first screen. None if the verdict is enough.
         files: Name -> text of further files of the report, such as a table for a spreadsheet.
-        by_item: The figures that another model's can be compared with item by item.
-        changes: (text of an item, a change of it that the model was asked about), of which a reader chooses.
+        by_item: Figures by which two models are compared item by item.
+        changes: (text of an item, change of it) for each change with a prediction, from which a
+            reader chooses.
     """
 
     verdict: Verdict
@@ -428,6 +449,7 @@ class SectionResult(Result):
     limits: tuple[str, ...] = ()
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     finding: Finding | None = None
+    # Files are named in audit.json by their digests, and changes are in the data of the page.
     files: Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=NOT_SERIALIZED)
     by_item: tuple[ItemFigure, ...] = ()
     changes: tuple[tuple[str, Change], ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
@@ -439,4 +461,4 @@ class SectionResult(Result):
 
 
 Reads: TypeAlias = Literal["none", "primary", "audited"]
-"""Splits of an audit whose scores are read: none, the primary one, or the audited ones."""
+"""Splits of an audit whose scores a question needs: none, the primary one, or all audited ones."""

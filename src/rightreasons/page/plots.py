@@ -88,6 +88,7 @@ class Drawing:
 
     @property
     def _svg(self) -> str:
+        # Without a background, the ground of the page shows through.
         spec = {"background": None, "config": _STYLE["config"], **self.spec}
         # Numbers of numpy are not JSON.
         return _draw_svg(json.dumps(spec, default=float))
@@ -134,6 +135,7 @@ def layer(
     for row in rows:
         values.append({name: _replace_infinite(value) for name, value in row.items()})
     look: dict[str, Any] = {"type": mark} if isinstance(mark, str) else dict(mark)
+    # Vega writes the description of a mark into its aria-label, from which the page makes a title.
     if any("note" in row for row in values):
         look["aria"] = True
         encoding["description"] = {"field": "note"}

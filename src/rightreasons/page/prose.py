@@ -22,7 +22,7 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.advice import ask, compare, gate, repair
+from rightreasons.page.advice import TO_LOG, ask, compare, gate, repair
 from rightreasons.page.formats import (
     capitalize_first,
     decimal,
@@ -43,13 +43,6 @@ _DASH = re.compile(r"\s—\s")
 _ITEM = "\x1e"
 _PARAGRAPH = "\x1d"
 _DEFINITION = "\x1f"
-
-TO_LOG = (
-    "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, inspect_ai "
-    "those of letters with `--logprobs --top-logprobs 20`; of rows of your own `--confidence-column` names the "
-    "confidence in the answer."
-)
-"""What must be logged, if a log has answers without scores."""
 
 
 class Prose:

@@ -1,18 +1,18 @@
-"""A question of the audit as data, and the engine that makes its answer.
+"""A question of the audit as data, and the engine that answers it.
 
-A question declares what it needs, how it is measured, its figures, the rules of its verdict, and the
-parts of its section. Its prose is in `question.md.j2` beside it (see `page.prose`), under the keys of
-what it declares.
+A question declares its needs, its measurement, its figures, the rules of its verdict, and the parts
+of its section. Its prose is in `question.md.j2` in the same folder (see `page.prose`), with an entry
+for each key. `Question.answer` fills both with a measurement.
 
-Functions of a question get its measurement `m`: whatever `measure` returns, with `n_items`, the number
-of its items.
+Functions of a question get its measurement `m`: the value of `measure`, with `n_items`, the number of
+its items.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from rightreasons.page.plots import Drawing
 
 
-When = Callable[[Any], object] | None
+Condition = Callable[[Any], object] | None
 """Function of a measurement that returns whether something is shown; None for always."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """A condition for a question to apply; the prose `need.KEY` says what is missing.
+    """A condition for a question to apply; the prose `need.KEY` explains why it does not.
 
     Attributes:
-        key: Its key in the prose.
-        met: Function of context and options that returns whether the condition holds.
+        key: Key of its prose.
+        is_met: Function of context and options that returns whether the condition holds.
     """
 
     key: str
-    met: Callable[[Any, Any], object]
+    is_met: Callable[[Any, Any], object]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,22 +48,22 @@ class Figure:
     """A figure; the prose `figure.KEY` has its name as the title, and its definition.
 
     Attributes:
-        key: Its key in the prose, and in audit.json.
-        of: Function of a measurement that returns its estimate; None if there is none.
-        source: Where its definition comes from.
-        unit: Its unit; "fraction" is 0 to 1.
+        key: Key of its prose, and of the figure in audit.json.
+        get_estimate: Function of a measurement that returns the estimate; None for no figure.
+        source: Authors and year of its definition.
+        unit: Unit; "fraction" is 0 to 1.
         better: Whether higher or lower values are better; None for neither.
         n: Function of a measurement that returns the number of items.
         split: Function of a measurement that returns the split. If None, the primary one.
         text: Function of a measurement that returns name and definition, for figures that other
             pages have as well. If None, the prose has them.
-        suffix: Function of a measurement that returns the end of its key, if the measurement decides
-            what it is about: "drop" of 8 choices is "drop_8".
-        no_interval: Why it has no interval, for those without one.
+        suffix: Function of a measurement that returns the end of the key, for figures that depend on
+            it: "drop" of 8 choices is "drop_8".
+        no_interval: Reason for a missing interval.
     """
 
     key: str
-    of: Callable[[Any], Estimate | None]
+    get_estimate: Callable[[Any], Estimate | None]
     source: str = ""
     unit: Literal["fraction", "nats", "ratio", "count"] = "fraction"
     better: Literal["higher", "lower"] | None = None
@@ -73,9 +73,9 @@ class Figure:
     suffix: Callable[[Any], object] | None = None
     no_interval: str = ""
 
-    def headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
+    def make_headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
         """Return the figure with its text, as the page and audit.json have it."""
-        estimate = self.of(m)
+        estimate = self.get_estimate(m)
         if estimate is None:
             return None
         key = self.key
@@ -87,7 +87,7 @@ class Figure:
         reason = ""
         if not estimate.has_interval:
             reason = self.no_interval
-        return p.Headline.of(
+        return p.Headline.from_text(
             key,
             self._write_text(m, say),
             estimate,
@@ -98,6 +98,7 @@ class Figure:
 
     def _write_text(self, m: Any, say: Prose) -> FigureText:
         """Return the name and the definition of the figure."""
+        # Figures of modules have their texts in code, as `evaluate` shows them too.
         if self.text is not None:
             return self.text(m)
         name = f"figure.{self.key}"
@@ -106,91 +107,119 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A rule of the verdict; the prose `verdict.KEY` has its label as the title, and the summary.
+    """A rule of the verdict; the prose `verdict.KEY` has its label as the title, and its summary.
 
     The first rule that holds decides.
+
+    Attributes:
+        tone: Tone of the verdict.
+        key: Key of its prose.
+        condition: Whether it holds.
     """
 
     tone: Literal["good", "warn", "bad", "neutral"]
     key: str
-    when: When = None
+    condition: Condition = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
     """A table; the prose `table.KEY` has its title, how to read it, and the list of its columns.
 
-    The source may be a template.
+    Attributes:
+        key: Key of its prose.
+        rows: Function of a measurement that returns its rows.
+        source: Authors and year of its definitions; it may be a template.
+        folded: Whether it is collapsed until a reader opens it.
+        condition: Whether it is shown.
     """
 
     key: str
     rows: Callable[[Any], Iterable[tuple[p.Cell, ...]]]
     source: str = ""
     folded: bool = False
-    when: When = None
+    condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
+        # Sources name what the measurement found, such as a suite.
         return p.Table(
-            self.key,
-            say.title(name),
-            tuple(say.columns(name)),
-            tuple(self.rows(m)),
-            say(name),
-            say.line(self.source),
-            self.folded,
+            key=self.key,
+            title=say.title(name),
+            columns=tuple(say.columns(name)),
+            rows=tuple(self.rows(m)),
+            note=say(name),
+            source=say.line(self.source),
+            folded=self.folded,
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """Tables, pictures or lists of examples whose number the measurement decides.
+    """Tables, pictures or lists of examples whose number depends on the measurement.
 
-    They have their titles and notes themselves.
+    Attributes:
+        key: Name of them.
+        make: Function of a measurement that returns them, with their titles and notes.
+        condition: Whether they are shown.
     """
 
     key: str
     make: Callable[[Any], Iterable[p.Table | p.Plot | p.ExampleList]]
-    when: When = None
+    condition: Condition = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A picture; the prose `plot.KEY` has its title and caption, and `alt.KEY` describes it in words."""
+    """A picture; the prose `plot.KEY` has its title and caption, and `alt.KEY` its description.
+
+    Attributes:
+        key: Key of its prose.
+        draw: Function of key and measurement that returns the drawing.
+        source: Authors and year of this kind of picture.
+        wide: Whether it may take the whole width of the page.
+        condition: Whether it is shown.
+    """
 
     key: str
     draw: Callable[[str, Any], Drawing]
     source: str
     wide: bool = False
-    when: When = None
+    condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.Plot:
         """Return the picture of a measurement."""
         name = f"plot.{self.key}"
-        texts = {
-            "title": say.title(name),
-            "caption": say(name),
-            "alt": say(f"alt.{self.key}"),
-            "source": self.source,
-        }
         drawing = self.draw(self.key, m)
         # At the width of the page, a picture that is higher than wide would not fit the window.
         is_tall = drawing.spec.get("height", 0) > drawing.spec.get("width", 0)
-        return p.Plot(drawing.key, **texts, spec=drawing.spec, wide=self.wide and not is_tall)
+        return p.Plot(
+            key=drawing.key,
+            title=say.title(name),
+            caption=say(name),
+            alt=say(f"alt.{self.key}"),
+            source=self.source,
+            spec=drawing.spec,
+            wide=self.wide and not is_tall,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """A list of examples; the prose `examples.KEY` has its title and how they were chosen.
+    """A list of examples; the prose `examples.KEY` has its title and how they were selected.
 
-    It is absent if `pick` returns none.
+    Attributes:
+        key: Key of its prose.
+        pick: Function of a measurement that returns the examples; the list is absent without any.
+        folded: Whether they are collapsed until a reader opens them.
+        condition: Whether they are shown.
     """
 
     key: str
     pick: Callable[[Any], Iterable[p.Example]]
     folded: bool = False
-    when: When = None
+    condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.ExampleList | None:
         """Return the examples of a measurement."""
@@ -198,7 +227,13 @@ class Examples:
         if not examples:
             return None
         name = f"examples.{self.key}"
-        return p.ExampleList(self.key, say.title(name), say(name), examples, self.folded)
+        return p.ExampleList(
+            key=self.key,
+            title=say.title(name),
+            note=say(name),
+            examples=examples,
+            folded=self.folded,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,49 +241,66 @@ class Part:
     """A part of the section; the prose `part.KEY` has its title and text.
 
     Attributes:
-        key: Its key in the prose.
-        shows: What it shows, in reading order.
+        key: Key of its prose.
+        views: Tables, pictures and examples, in reading order.
         figures: Keys of its figures.
-        when: Whether it is shown.
+        condition: Whether it is shown.
     """
 
     key: str
-    shows: tuple[Table | Tables | Plot | Examples, ...] = ()
+    views: tuple[Table | Tables | Plot | Examples, ...] = ()
     figures: tuple[str, ...] = ()
-    when: When = None
+    condition: Condition = None
 
     def fill(self, m: Any, say: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
         """Return the part of a measurement."""
-        views: list[object] = []
-        for declared in self.shows:
+        plots: list[p.Plot] = []
+        tables: list[p.Table] = []
+        examples: list[p.ExampleList] = []
+        for view in self._fill_views(m, say):
+            # A page has pictures before tables, and examples at the end.
+            if isinstance(view, p.Plot):
+                plots.append(view)
+            elif isinstance(view, p.Table):
+                tables.append(view)
+            else:
+                examples.append(view)
+        name = f"part.{self.key}"
+        # A figure may be undefined for this measurement.
+        headlines = [figures[key] for key in self.figures if key in figures]
+        return p.Part(
+            title=say.title(name),
+            text=say(name),
+            headlines=tuple(headlines),
+            plots=tuple(plots),
+            tables=tuple(tables),
+            examples=tuple(examples),
+        )
+
+    def _fill_views(self, m: Any, say: Prose) -> Iterator[p.Plot | p.Table | p.ExampleList]:
+        """Yield the views of a measurement that are shown."""
+        for declared in self.views:
             if not _holds(declared, m):
                 continue
             if isinstance(declared, Tables):
-                views += declared.make(m)
-            else:
-                views.append(declared.fill(m, say))
-        headlines = [figures[key] for key in self.figures if key in figures]
-        # A page has pictures before tables, and examples at the end.
-        return p.Part(
-            say.title(f"part.{self.key}"),
-            say(f"part.{self.key}"),
-            tuple(headlines),
-            tuple(view for view in views if isinstance(view, p.Plot)),
-            tuple(view for view in views if isinstance(view, p.Table)),
-            tuple(view for view in views if isinstance(view, p.ExampleList)),
-        )
+                yield from declared.make(m)
+                continue
+            view = declared.fill(m, say)
+            # A list without an example is absent.
+            if view is not None:
+                yield view
 
 
 @dataclasses.dataclass(frozen=True)
 class Lead:
     """A text of the first screen. The first lead that holds is shown.
 
-    The prose `claim.KEY` ends the sentence that begins with the name of the model, `evidence.KEY` says
-    what it rests on, and `advice.KEY` lists what to do; without a key, they are for all leads. The
-    title of `contrast.KEY` says what the shares are of, and its list names each.
+    The prose `claim.KEY` ends the sentence that begins with the name of the model, `evidence.KEY`
+    gives its evidence, and `advice.KEY` lists advice; without a key, they are for all leads. The
+    title of `contrast.KEY` is that of the contrast, and its list names the shares.
 
     Attributes:
-        key: Its key in the prose.
+        key: Key of its prose.
         figure: Key of the figure that shows it.
         plot: Key of the picture that shows it.
         size: Function of a measurement that returns the share that it is about, by which questions
@@ -256,7 +308,7 @@ class Lead:
         pair: Function of a measurement that returns the examples.
         contrast: Function of a measurement that returns shares to be shown side by side, with None
             for a missing one.
-        when: Whether it holds.
+        condition: Whether it holds.
     """
 
     key: str
@@ -265,10 +317,10 @@ class Lead:
     size: Callable[[Any], float | None] = lambda m: 0.0
     pair: Callable[[Any], tuple[p.Example, ...]] = lambda m: ()
     contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
-    when: When = None
+    condition: Condition = None
 
-    def contrasted(self, m: Any, say: Prose) -> p.Contrast | None:
-        """Return the shares of a measurement; None where fewer than two are defined."""
+    def make_contrast(self, m: Any, say: Prose) -> p.Contrast | None:
+        """Return the shares of a measurement; None if fewer than two are defined."""
         if self.contrast is None:
             return None
         name = f"contrast.{self.key}"
@@ -286,32 +338,35 @@ class Lead:
     def write_finding(
         self, m: Any, say: Prose, figures: Mapping[str, p.Headline], parts: Sequence[p.Part]
     ) -> p.Finding:
-        """Return what the first screen shows of a measurement."""
+        """Return the finding of a measurement for the first screen."""
         # A figure or a picture may be absent for this measurement.
         figure = self.figure
         if figure in figures:
             figure = figures[figure].key
-        plots = {plot.key for part in parts for plot in part.plots}
+        plot = ""
+        for section_part in parts:
+            if self.plot in [picture.key for picture in section_part.plots]:
+                plot = self.plot
         return p.Finding(
             claim=say(f"claim.{self.key}"),
             evidence=say(f"evidence.{self.key}"),
             figure=figure,
             size=self.size(m),
-            plot=self.plot if self.plot in plots else "",
+            plot=plot,
             pair=self.pair(m),
             actions=tuple(map(action, say.items(f"advice.{self.key}"))),
-            contrast=self.contrasted(m, say),
+            contrast=self.make_contrast(m, say),
         )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question of the audit, which the engine answers; or a section of another page.
+    """A question of the audit, or a section of another page.
 
     Attributes:
-        name: Its name on the command line, that of its folder.
+        name: Name on the command line, equal to that of its folder.
         prose: Its sentences.
-        verdict: Its rules; the last holds always.
+        verdict: Rules of its verdict; the last holds always.
         parts: Its section, in reading order.
         title: The question as a reader would ask it.
         measure: Function of context and options that returns its measurement. A section of another
@@ -319,21 +374,21 @@ class Question:
         figures: Its figures.
         headlines: Keys of the figures of the overview, or a function of a measurement that returns
             them.
-        leads: Texts of the first screen; none if the verdict says everything.
+        leads: Texts of the first screen; none if the verdict is enough.
         needs: Conditions for it to apply. The first that does not hold is reported.
-        data: Function of a measurement that returns more plain values for audit.json, which the
-            entries `data.KEY` of the prose join.
+        data: Function of a measurement that returns more plain values for audit.json, in addition
+            to the entries `data.KEY` of the prose.
         by_item: Function of a measurement that returns the figures that are compared item by item.
         files: Function of a measurement that returns further files of the report, name -> text.
         changes: Function of a measurement that returns (text of an item, change of it) for the
-            changes that the model was asked about, of which a reader chooses.
+            changes with a prediction, from which a reader chooses.
         needs_labels: Whether it needs labels. Data without any is refused if the question is asked.
-        doubt: Function of a context that returns the verdict in place of the one by the rules, if the
-            data leave open which figures are right; None if they do not.
-        without_model: Why it cannot be asked of stored predictions, in one sentence; "" if it can.
-        reads: Splits whose scores it may ask for, see `Reads`.
-        most: Maximum number of figures in the overview.
-        power: What a number of items can detect; None if it gives no verdict by a margin.
+        doubt: Function of a context that returns the verdict instead of the one by the rules, if the
+            data leave open which figures are valid; None if they do not.
+        without_model: Why stored predictions cannot answer it, in one sentence; "" if they can.
+        reads: Splits whose scores it needs, see `Reads`.
+        max_headlines: Maximum number of figures in the overview.
+        power: Effects that a number of items can detect. None for a verdict without a margin.
     """
 
     name: str
@@ -354,13 +409,13 @@ class Question:
     doubt: Callable[[Any], p.Verdict | None] = lambda context: None
     without_model: str = ""
     reads: p.Reads = "primary"
-    most: int = 4
+    max_headlines: int = 4
     power: Power | None = None
 
     def __post_init__(self) -> None:
         # A later rule would never hold, and without such a rule there might be no verdict.
-        always = [rule.when is None for rule in self.verdict]
-        if True not in always or always.index(True) < len(always) - 1:
+        unconditional = [rule for rule in self.verdict if rule.condition is None]
+        if len(unconditional) != 1 or self.verdict[-1].condition is not None:
             raise ValueError(
                 f"Expected the last rule of {self.name!r}, and no other, to hold always."
             )
@@ -369,7 +424,7 @@ class Question:
         """Return why the question cannot be asked of this model and data; "" if it can."""
         say = self.prose.of(context=context, options=options)
         for need in self.needs:
-            if not need.met(context, options):
+            if not need.is_met(context, options):
                 return say(f"need.{need.key}")
         return ""
 
@@ -390,41 +445,52 @@ class Question:
             report=report,
         )
 
-    def rule(self, m: Any) -> Rule:
+    def find_rule(self, m: Any) -> Rule:
         """Return the rule that decides the verdict of a measurement."""
-        return next(rule for rule in self.verdict if _holds(rule, m))
+        for rule in self.verdict[:-1]:
+            if _holds(rule, m):
+                return rule
+        # The last rule holds always.
+        return self.verdict[-1]
 
     def answer(
         self, m: Any, level: float = 0.95, *, split: str = "", **values: Any
     ) -> p.SectionResult:
-        """Answer the question by a measurement.
+        """Answer the question from a measurement.
 
         Args:
             m: The measurement.
-            level: Level of its intervals.
-            split: The primary split; "" if there is none.
-            **values: Further values that the templates may name.
+            level: Confidence level of its intervals.
+            split: Name of the primary split; "" for none.
+            **values: Further values for the templates.
         """
-        # The templates see each figure as soon as it is there: a definition may name an earlier one.
+        # The templates see each figure as soon as it exists: a definition may name an earlier one.
         figures: dict[str, p.Headline] = {}
         values = {"report": "report", **values}
         say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **values)
         for figure in self.figures:
-            headline = figure.headline(m, say, split)
+            headline = figure.make_headline(m, say, split)
             if headline is not None:
                 figures[figure.key] = headline
-        parts = tuple(part.fill(m, say, figures) for part in self.parts if _holds(part, m))
+        parts = []
+        for declared in self.parts:
+            if _holds(declared, m):
+                parts.append(declared.fill(m, say, figures))
         finding = None
         lead = self._find_lead(m)
         if lead is not None:
             finding = lead.write_finding(m, say, figures, parts)
-        rule = self.rule(m)
+        # Without the entry, a section has no limits of its own.
+        limits: tuple[str, ...] = ()
+        if self.prose.names("limits"):
+            limits = say.items("limits")
+        rule = self.find_rule(m)
         name = f"verdict.{rule.key}"
         return p.SectionResult(
             verdict=p.Verdict(rule.tone, say.title(name), say(name)),
             headlines=self._list_headlines(m, figures),
-            parts=parts,
-            limits=say.items("limits") if self.prose.names("limits") else (),
+            parts=tuple(parts),
+            limits=limits,
             data=self._list_data(m, say),
             finding=finding,
             files=self.files(m),
@@ -441,11 +507,12 @@ class Question:
 
     def _list_headlines(self, m: Any, figures: Mapping[str, p.Headline]) -> tuple[p.Headline, ...]:
         """Return the figures of the overview."""
+        # Some questions lead with the figure that decided.
         keys = self.headlines
         if callable(keys):
             keys = keys(m)
         headlines = [figures[key] for key in keys if key in figures]
-        return tuple(headlines[: self.most])
+        return tuple(headlines[: self.max_headlines])
 
     def _list_data(self, m: Any, say: Prose) -> dict[str, Any]:
         """Return the further values for audit.json."""
@@ -457,4 +524,4 @@ class Question:
 
 def _holds(declared: Any, m: Any) -> bool:
     """Return whether something with a condition is shown."""
-    return declared.when is None or bool(declared.when(m))
+    return declared.condition is None or bool(declared.condition(m))

@@ -220,7 +220,9 @@ def list_item_figures(m: ProbesMeasurement) -> Iterator[ItemFigure]:
     if m.scored is None:
         return
     tables = m.tables
-    make = functools.partial(ItemFigure.of, better="lower", ids=tables.column(ORIGINAL, "id"))
+    make = functools.partial(
+        ItemFigure.from_arrays, better="lower", ids=tables.column(ORIGINAL, "id")
+    )
     is_kept = m.picked[ORIGINAL] == m.picked["no_question"]
     yield make("kept_without_question", "Answer stays without the question", values=is_kept)
     for name, words in WITHOUT.items():
@@ -341,7 +343,7 @@ PROBES = Question(
         "restricted_drop",
         "order_consistency",
     ),
-    most=7,
+    max_headlines=7,
     # The first rule that holds: what decides for all items comes before what decides for some.
     verdict=(
         Rule("bad", "order", lambda m: m.says("order", "large")),
@@ -362,13 +364,13 @@ PROBES = Question(
                 Examples("kept", show_kept_items),
             ),
             figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
-            when=lambda m: m.reading,
+            condition=lambda m: m.reading,
         ),
         Part(
             "bias",
             (Table("prior_bias", list_biases, SHEN),),
             figures=("prior_bias_no_question",),
-            when=is_scored,
+            condition=is_scored,
         ),
         Part(
             "paralysis",
@@ -377,14 +379,14 @@ PROBES = Question(
                 Table("choice_paralysis", list_paralysis, SHEN),
             ),
             figures=("choice_paralysis", "restricted_drop"),
-            when=is_scored,
+            condition=is_scored,
         ),
         Part(
             "order",
             figures=("order_consistency",),
-            when=is_scored,
+            condition=is_scored,
         ),
-        Part("picks", when=lambda m: not is_scored(m)),
+        Part("picks", condition=lambda m: not is_scored(m)),
     ),
     # The first screen tells of the order first: it decides whatever the question is.
     leads=(
@@ -392,14 +394,14 @@ PROBES = Question(
             "order",
             figure="order_consistency",
             size=lambda m: 1 - m.consistency.value,
-            when=lambda m: m.moves,
+            condition=lambda m: m.moves,
         ),
         Lead(
             "paralysis",
             figure="restricted_drop",
             plot="choice_paralysis",
             size=lambda m: max(m.drop.mean, 0.0),
-            when=lambda m: (
+            condition=lambda m: (
                 m.says("paralysis", "large")
                 and not (m.says("kept", "large", "some") or m.is_as_good_without)
             ),
@@ -410,7 +412,7 @@ PROBES = Question(
             pair=lambda m: tuple(show_kept_items(m))[:1],
             contrast=lambda m: (m.read.kept, m.read.by_chance),
             size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
-            when=lambda m: m.read,
+            condition=lambda m: m.read,
         ),
         Lead("nothing"),
     ),

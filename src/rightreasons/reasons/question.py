@@ -161,7 +161,7 @@ def list_item_figures(m: ReasonsMeasurement) -> Iterator[ItemFigure]:
         for key, (name, flags) in flags_by_figure.items():
             values = flags.astype(float) - chance
             title = f"{name}: {KINDS[kind].said}"
-            yield ItemFigure.of(
+            yield ItemFigure.from_arrays(
                 f"{key}_{kind}", title, "lower", list(arm.traces), values.tolist(), low=-1.0
             )
 
@@ -243,10 +243,10 @@ def has_status(status: str, m: ReasonsMeasurement) -> bool:
 def declare_leads() -> Iterator[Lead]:
     """Declare the findings: nothing concluded, one for each status with a pair, or no sway."""
     # The first that applies is the finding.
-    yield Lead("open", when=is_open)
+    yield Lead("open", condition=is_open)
     for status in LEADS_WITH_PAIR:
         is_told = functools.partial(has_status, status)
-        yield Lead(status, figure="", size=get_size, pair=make_examples, when=is_told)
+        yield Lead(status, figure="", size=get_size, pair=make_examples, condition=is_told)
     yield Lead("still")
 
 
@@ -284,7 +284,7 @@ REASONS = Question(
         ),
     ),
     headlines=choose_headlines,
-    most=6,
+    max_headlines=6,
     # The first rule that holds gives the verdict.
     verdict=(
         Rule("neutral", "unread", lambda m: m.unread_p < MAX_DEPENDENCE_P),
@@ -302,7 +302,7 @@ REASONS = Question(
             "sway",
             (
                 Table("sway", list_sway_rows, f"{TURPIN}; {BOUNDS}"),
-                Table("by_label", list_label_rows, TURPIN, when=list_label_rows),
+                Table("by_label", list_label_rows, TURPIN, condition=list_label_rows),
             ),
         ),
         Part(
@@ -313,26 +313,30 @@ REASONS = Question(
                     "evidence",
                     list_evidence_rows,
                     f"{BOUNDS}; Fisher 1935",
-                    when=lambda m: any(list_evidence_rows(m)),
+                    condition=lambda m: any(list_evidence_rows(m)),
                 ),
-                Table("judged", list_judged_rows, CHEN, when=lambda m: any(list_judged_rows(m))),
+                Table(
+                    "judged", list_judged_rows, CHEN, condition=lambda m: any(list_judged_rows(m))
+                ),
                 Table("detector", list_detector_rows, BOUNDS, folded=True),
             ),
-            when=lambda m: not m.why_unseen,
+            condition=lambda m: not m.why_unseen,
         ),
         Part(
             "early",
             (Table("early", lambda m: zip(CUTS, m.early.curve, strict=True), LANHAM),),
             figures=("stands_before_reasoning", "lost_without_reasoning", "area_over_curve"),
-            when=lambda m: m.early,
+            condition=lambda m: m.early,
         ),
-        Part("acts", (Table("acts", list_effect_rows, ZAMAN),), when=lambda m: m.transplant),
+        Part("acts", (Table("acts", list_effect_rows, ZAMAN),), condition=lambda m: m.transplant),
         Part(
             "again",
             (Table("again", list_change_rows, LANHAM),),
-            when=lambda m: m.changes,
+            condition=lambda m: m.changes,
         ),
-        Part("examples", (Examples("pair", make_examples, folded=True),), when=lambda m: m.pair),
+        Part(
+            "examples", (Examples("pair", make_examples, folded=True),), condition=lambda m: m.pair
+        ),
     ),
     leads=tuple(declare_leads()),
     data=make_record,

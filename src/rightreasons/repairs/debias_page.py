@@ -116,9 +116,9 @@ DEBIAS = Question(
             "recommended",
             figure="kept",
             contrast=contrast_kept,
-            when=lambda m: m.recommended,
+            condition=lambda m: m.recommended,
         ),
-        Lead("no_prior", figure="kept_before", when=lambda m: m.recommended is None),
+        Lead("no_prior", figure="kept_before", condition=lambda m: m.recommended is None),
         Lead("not_recommended", figure="kept", contrast=contrast_kept),
     ),
 )

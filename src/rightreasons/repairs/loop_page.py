@@ -110,9 +110,9 @@ def make_question(kind: LoopKind) -> Question:
                 "accepted",
                 figure="corrected",
                 contrast=contrast_shares,
-                when=lambda m: m.accepted,
+                condition=lambda m: m.accepted,
             ),
-            Lead("nothing", figure="original", when=lambda m: m.accepted is None),
+            Lead("nothing", figure="original", condition=lambda m: m.accepted is None),
             Lead("not_accepted", figure="corrected", contrast=contrast_shares),
         ),
     )

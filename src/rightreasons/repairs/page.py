@@ -228,7 +228,8 @@ REPAIR = Question(
         Part("items", (Table("swaps", list_swaps, "Counted"),)),
         Part("texts", (Table("edits", list_edits, "Counted"),)),
         Part(
-            "remaining", (Table("remaining", list_remaining, SOURCE, when=lambda m: m.remaining),)
+            "remaining",
+            (Table("remaining", list_remaining, SOURCE, condition=lambda m: m.remaining),),
         ),
     ),
     leads=(
@@ -237,7 +238,7 @@ REPAIR = Question(
             figure="decided",
             contrast=contrast_shares,
             pair=show_pair,
-            when=lambda m: m.repaired,
+            condition=lambda m: m.repaired,
         ),
         Lead(
             "not_repaired",

@@ -82,6 +82,7 @@ def write_behavior_report(
 
 def _make_rates(answers: SuiteAnswers, corrections: str) -> dict[str, Any]:
     """Return the content of pass_rates.json; fields without a value are absent."""
+    # Names first, so that a person sees what the file is about.
     rates: dict[str, Any] = {
         "model": answers.name,
         "suite": answers.suite.name,

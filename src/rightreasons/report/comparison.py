@@ -179,7 +179,7 @@ ANSWERS = Question(
             "answers",
             (
                 Table("answers", list_figure_rows, TESTS),
-                Table("counts", list_count_rows, "Counted", when=lambda m: m.splits),
+                Table("counts", list_count_rows, "Counted", condition=lambda m: m.splits),
             ),
         ),
     ),
@@ -187,7 +187,7 @@ ANSWERS = Question(
         Lead(
             "right",
             contrast=lambda m: (m.accuracy.first, m.accuracy.second),
-            when=lambda m: m.splits,
+            condition=lambda m: m.splits,
         ),
     ),
 )

@@ -70,7 +70,7 @@ class LabelAudits(Result):
     macro: Mapping[str, Estimate]
 
     @functools.cached_property
-    def shown(self) -> list[AuditFigure]:
+    def displayed_figures(self) -> list[AuditFigure]:
         """The first figures of each question, as one of the labels has them."""
         figures: dict[str, AuditFigure] = {}
         for by_path in self.figures.values():
@@ -80,18 +80,20 @@ class LabelAudits(Result):
             # A figure without a mean would leave the first row empty.
             if path in self.macro:
                 questions.setdefault(figure.question, []).append(figure)
-        shown = []
+        displayed = []
         for question_figures in questions.values():
-            shown += question_figures[:MAX_FIGURES]
-        return shown
+            displayed += question_figures[:MAX_FIGURES]
+        return displayed
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
-        """Yield the mean over labels, then each label: its name, its shown figures, its verdicts."""
-        means = [p.Amount(self.macro[figure.path], figure.unit) for figure in self.shown]
+        """Yield the mean over labels, then each label: name, displayed figures and verdicts."""
+        means = []
+        for figure in self.displayed_figures:
+            means.append(p.Amount(self.macro[figure.path], figure.unit))
         yield "mean over labels", *means, ""
         for label, by_path in self.figures.items():
             cells: list[p.Cell] = []
-            for figure in self.shown:
+            for figure in self.displayed_figures:
                 # A question may not apply to every label.
                 cell = None
                 if figure.path in by_path:
@@ -138,6 +140,7 @@ def audit_labels(
     )
     if predictions is not None:
         settings["predictions"] = predictions
+    # Columns and classes of each label are checked before the first audit.
     settings_by_label = make_label_settings(model, dataset, settings)
     labels = _choose_labels(target, settings_by_label)
     folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, settings_by_label)))
@@ -195,6 +198,7 @@ def _gather(
         for answer in sort_answers(result.audit):
             verdicts[label][answer["question"]] = answer["result"]["verdict"]["label"]
 
+    # Labels without a defined value do not enter the mean of a figure.
     estimates: dict[str, list[Estimate]] = {}
     for by_path in figures.values():
         for path, figure in by_path.items():
@@ -237,6 +241,7 @@ def _write_labels_page(audits: LabelAudits, source: Any, dataset: Any) -> None:
     name = "the table"
     if isinstance(source, (str, os.PathLike)):
         name = short_name(str(source))
+    # Tables in memory have no name either.
     facts = [("labels", str(len(labels)))]
     if isinstance(dataset, str):
         facts.append(("data", short_name(dataset)))

@@ -201,12 +201,12 @@ LEARNING = Question(
                 Plot("scores", draw_scores, LUZ_DE_ARAUJO),
                 Table("scores", list_score_rows, LUZ_DE_ARAUJO),
             ),
-            when=lambda m: m.trained,
+            condition=lambda m: m.trained,
         ),
         Part(
             "rates",
             (Table("rates", list_rate_rows, LUZ_DE_ARAUJO),),
-            when=lambda m: m.trained,
+            condition=lambda m: m.trained,
         ),
     ),
 )

@@ -226,6 +226,7 @@ def audit(
             question fails. An earlier report is then kept.
         FileNotFoundError: If the data does not exist.
     """
+    # Whatever can be refused is refused before a model is loaded.
     check_kind(options, "options", Mapping | None)
     request = parse_request(model, dataset, load_sections(questions), options, settings)
     folder = check_folder(out, own=(*OWN, WAYS))

@@ -114,7 +114,7 @@ def make_rules() -> tuple[Rule, ...]:
     rules = []
     for key, tone in TONES.items():
         if key != "open":
-            rules.append(Rule(tone, key, when=functools.partial(has_conclusion, key=key)))
+            rules.append(Rule(tone, key, condition=functools.partial(has_conclusion, key=key)))
     rules.append(Rule(TONES["open"], "open"))
     return tuple(rules)
 
@@ -123,7 +123,9 @@ def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     """Yield whether each prediction is cued, and whether the swap of each pair of words flips it."""
     # `compare` pairs two audits item by item, so that all figures carry the ids.
     if m.items is not None and m.measured is not None:
-        yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued)
+        yield ItemFigure.from_arrays(
+            "shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued
+        )
     # The key names the feature, so that a comparison never pairs two different ones.
     figures: dict[str, ItemFigure] = {}
     for number, change in enumerate(m.swaps.pair_changes):
@@ -132,7 +134,7 @@ def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
             continue
         # Only items that were queried have a value, as the swaps may stop at a budget.
         ids = [m.context.primary.ids[row] for row in change.rows.tolist()]
-        figures[key] = ItemFigure.of(
+        figures[key] = ItemFigure.from_arrays(
             key,
             f"Flipped by swapping {quote_words(change.pair.predictive_words)}",
             "lower",
@@ -239,32 +241,32 @@ PARTS = (
     Part(
         "swaps",
         (
-            Plot("tests", draw_tests, SWAPS, when=lambda m: m.swaps.rows),
-            Table("tests", list_test_rows, SWAPS, when=lambda m: m.swaps.rows),
+            Plot("tests", draw_tests, SWAPS, condition=lambda m: m.swaps.rows),
+            Table("tests", list_test_rows, SWAPS, condition=lambda m: m.swaps.rows),
             Table(
                 "pairs",
                 lambda m: map(list_cells, m.swaps.pairs),
                 SWAPS,
-                when=lambda m: m.swaps.pairs,
+                condition=lambda m: m.swaps.pairs,
             ),
             Table(
                 "insertions",
                 list_insertion_rows,
                 SWAPS,
-                when=lambda m: m.swaps.insertions,
+                condition=lambda m: m.swaps.insertions,
             ),
             Table(
                 "by_memory",
                 lambda m: m.by_memory,
                 "Broder 1997",
-                when=lambda m: m.by_memory,
+                condition=lambda m: m.by_memory,
             ),
             Examples("swapped", list_swapped_examples),
         ),
         figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
     ),
     # Without gradients, or if attributions do not add up, there are no figures of the paper.
-    Part("withheld", when=lambda m: m.withheld),
+    Part("withheld", condition=lambda m: m.withheld),
     Part(
         "overview",
         (
@@ -272,17 +274,17 @@ PARTS = (
             Examples("misclassified", list_misclassified_examples),
         ),
         figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
-        when=lambda m: m.measured,
+        condition=lambda m: m.measured,
     ),
     Part(
         "confidence",
         (Plot("shortcuts_by_confidence", draw_bins, f"{PARADOX}, figure 3"),),
-        when=lambda m: m.measured,
+        condition=lambda m: m.measured,
     ),
     Part(
         "training",
         (Plot("shortcuts_over_training", draw_training, f"{PARADOX}, figure 2"),),
-        when=lambda m: m.records,
+        condition=lambda m: m.records,
     ),
 )
 
@@ -295,7 +297,7 @@ LEADS = (
         size=lambda m: max((row.effect.deciding_share for row in m.deciding), default=0.0),
         pair=lambda m: tuple(list_swapped_examples(m))[:1],
         contrast=lambda m: (m.previous.decisive_share, m.named_before.estimate),
-        when=lambda m: m.named_before,
+        condition=lambda m: m.named_before,
     ),
     Lead(
         "decides",
@@ -305,11 +307,11 @@ LEADS = (
         size=lambda m: max(m.reported.effect.deciding_share, 0.0),
         pair=lambda m: tuple(list_swapped_examples(m))[:1],
         contrast=lambda m: (m.reported.effect.rate, m.reported.effect.control_rate),
-        when=lambda m: m.deciding,
+        condition=lambda m: m.deciding,
     ),
     # The swaps of a rare feature may change all of its few predictions: without a finding, the
     # first screen shows shares of all predictions.
-    Lead("spreads", figure="deciding_share", plot="tests", when=lambda m: m.swaps.rows),
+    Lead("spreads", figure="deciding_share", plot="tests", condition=lambda m: m.swaps.rows),
 )
 
 SHORTCUTS = Question(

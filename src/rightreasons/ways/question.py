@@ -32,7 +32,7 @@ WAYS_ASKED = Question(
     prose=prose(__file__, verdicts=describe_verdicts),
     # A spread has no margin beyond which it is a fault: the verdict names it alone.
     verdict=(
-        Rule("neutral", "unread", when=lambda m: m.spread is None),
+        Rule("neutral", "unread", condition=lambda m: m.spread is None),
         Rule("neutral", "told"),
     ),
     parts=(

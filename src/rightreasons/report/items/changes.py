@@ -52,8 +52,9 @@ def select_changes(
             if number >= len(changes_of_text):
                 continue
             change = list(changes_of_text.values())[number]
-            # The edits are about as long as the name, which says what becomes of which word.
-            n_bytes += 2 * len(change.name.encode()) + CHANGE_OVERHEAD
+            # The edits are about as long as the name, which has the word and its replacement.
+            name_bytes = len(change.name.encode())
+            n_bytes += 2 * name_bytes + CHANGE_OVERHEAD
             if text not in selected:
                 n_bytes += len(text.encode())
             if n_bytes > max_bytes:
@@ -86,18 +87,21 @@ def list_edits(before: str, after: str) -> list[tuple[int, int, str]]:
     n_equal = count_equal(old_pieces, new_pieces)
     old_pieces = old_pieces[n_equal:]
     new_pieces = new_pieces[n_equal:]
-    n_last = count_equal(old_pieces[::-1], new_pieces[::-1])
-    old_pieces = old_pieces[: len(old_pieces) - n_last]
-    new_pieces = new_pieces[: len(new_pieces) - n_last]
+    n_equal_at_end = count_equal(old_pieces[::-1], new_pieces[::-1])
+    if n_equal_at_end:
+        old_pieces = old_pieces[:-n_equal_at_end]
+        new_pieces = new_pieces[:-n_equal_at_end]
 
     edits = []
+    # `autojunk` would ignore frequent pieces, such as spaces.
     matcher = difflib.SequenceMatcher(a=old_pieces, b=new_pieces, autojunk=False)
     for operation, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if operation == "equal":
             continue
         start = starts[n_equal + old_start]
         end = starts[n_equal + old_end]
-        edits.append((start, end, "".join(new_pieces[new_start:new_end])))
+        replacement = "".join(new_pieces[new_start:new_end])
+        edits.append((start, end, replacement))
     return edits
 
 

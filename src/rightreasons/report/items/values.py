@@ -27,7 +27,7 @@ def format_item_values(figures: Sequence[ItemFigure]) -> str:
     """Return figures as a table for a spreadsheet, with a row per figure and item.
 
     Example:
-        >>> figure = ItemFigure.of("pass_rate", "Pass rate", "higher", ["a", "b"], [1, 0])
+        >>> figure = ItemFigure.from_arrays("pass_rate", "Pass rate", "higher", ["a", "b"], [1, 0])
         >>> print(format_item_values([figure]))
         figure,id,group,value
         pass_rate,a,,1
@@ -92,7 +92,7 @@ def _make_figure(description: Mapping[str, Any], rows: pd.DataFrame) -> ItemFigu
     clusters = ()
     if CLUSTER in rows and any(rows[CLUSTER]):
         clusters = tuple(rows[CLUSTER])
-    return ItemFigure.of(
+    return ItemFigure.from_arrays(
         description["key"],
         description["name"],
         description["better"],
