@@ -181,7 +181,9 @@ def ask_cues(n_items: int, seed: int, *, rule: Rule, cued: float) -> Tone:
     """Return the tone of the verdict on cues, which are counted on as many training items."""
     train = items(n_items, seed + 1000, cued=cued)
     audited = context(RuleScorer(rule, joint=False), items(n_items, seed, cued=cued), seed, train)
-    return cues.CUES.find_rule(cues.measure(audited, CuesOptions(features=("unigram", "length")))).tone
+    return cues.CUES.find_rule(
+        cues.measure(audited, CuesOptions(features=("unigram", "length")))
+    ).tone
 
 
 def scenario(

@@ -170,7 +170,7 @@ def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch
 def test_the_page_leads_with_what_is_not_told_by_another_sign(levels, as_good, leads):
     _, paralysis, kept, _ = PROBES.leads
     m = SimpleNamespace(is_as_good_without=as_good, says=lambda name, *of: levels.get(name) in of)
-    assert paralysis.when(m) is leads
+    assert paralysis.condition(m) is leads
     for value, size in ((-0.1, 0.0), (None, 0.0), (0.3, 0.3)):
         assert (
             kept.size(SimpleNamespace(read=SimpleNamespace(beyond_chance=Estimate(value)))) == size
