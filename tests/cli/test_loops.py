@@ -61,6 +61,19 @@ def test_a_recalibration_is_not_judged_by_its_own_or_few_items(folder, capsys, f
     assert not (folder / "recalibrated.csv").exists()
 
 
+def test_numbers_of_rows_are_no_ids(folder, capsys):
+    # Two reports number their items alike, and a model of few words gives some of them the same scores.
+    for name in ("fit.csv", "test.csv"):
+        lines = (folder / name).read_text("utf-8").splitlines()
+        rows = [f"{row},{line.split(',', 1)[1]}" for row, line in enumerate(lines[1:])]
+        rows[0] = "0,0.25,0.75,good"
+        (folder / name).write_text("\n".join([lines[0], *rows]), "utf-8")
+
+    assert run(capsys, "recalibrate", "fit.csv", "test.csv", "--page", "page").code == 0
+    code, _, error = run(capsys, "recalibrate", "fit.csv", "fit.csv", "--page", "page")
+    assert (code, "300 of 300" in error) == (2, True)
+
+
 def test_reviewed_labels_are_gated(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     n_items = 150

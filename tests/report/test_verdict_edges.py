@@ -98,6 +98,7 @@ class TestCalibration:
             is_miscalibrated_in_bins=False,
             n_needed=None,
             label_errors=[],
+            predictions_file="predictions/data.parquet",
         )
         for task, fit in (
             ("classification", "Fit a temperature"),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.audited.choice_logs import select_confident_answers
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.examples import make_example
+from rightreasons.audited.predictions_file import get_predictions_path
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.calibration.confidences import TopLabel
 from rightreasons.calibration.figures import FIGURES, Figure
@@ -220,6 +221,11 @@ class CalibrationAnswers:
         return (accuracy.value or 0.0) >= (self.estimates["accuracy"].value or 0.0)
 
     # --- Items
+
+    @property
+    def predictions_file(self) -> str:
+        """File of the predictions of these items, relative to the report folder."""
+        return get_predictions_path(self.context.primary.name)
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:

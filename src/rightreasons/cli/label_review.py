@@ -53,7 +53,9 @@ def write(
     typer.echo(f"Sheet: {file}")
     # A person fills in the sheet before the next command.
     typer.echo("Replace each “?” by the correct label, keep or drop.")
-    typer.echo(f"Next: rightreasons data labels read {shlex.quote(str(report))} {file}")
+    typer.echo(
+        f"Next: rightreasons data labels read {shlex.quote(str(report))} {file} --page reviewed"
+    )
 
 
 @LABELS.command("read")

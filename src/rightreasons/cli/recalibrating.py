@@ -149,7 +149,7 @@ def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions
     """Refuse to judge a recalibration by few items, or by items that it was fitted on.
 
     Without ids an item is its scores and its label, which other items may share by chance; then only a file whose
-    items are all among the fitted ones is refused.
+    items are all among the fitted ones is refused. The numbers of the rows are no ids: every file has them.
     """
     from rightreasons.repairs.loops import check_number
 
@@ -157,13 +157,21 @@ def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions
     fitted_items = set(_list_items(fitted))
     items = _list_items(table)
     n_shared = sum(item in fitted_items for item in items)
-    has_ids = fitted.ids is not None and table.ids is not None
+    has_ids = _has_own_ids(fitted) and _has_own_ids(table)
     if n_shared == len(items) or (has_ids and n_shared):
         raise OptionError(
-            f"Expected other items in {file.name} than in {fit.name} to judge the recalibration by, but "
+            f"Expected other items in {file} than in {fit} to judge the recalibration by, but "
             f"{n_shared:,} of {len(items):,} are the same.",
             option="page",
         )
+
+
+def _has_own_ids(table: Predictions) -> bool:
+    """Return whether the items have ids that are more than the numbers of their rows."""
+    if table.ids is None:
+        return False
+    row_numbers = list(map(str, range(len(table))))
+    return list(map(str, table.ids)) != row_numbers
 
 
 def _list_items(table: Predictions) -> list[str]:

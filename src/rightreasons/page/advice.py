@@ -27,11 +27,8 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     if not context.command:
         return _call_audit(context, question, options)
     command = shlex.split(context.command)
-    if all_items and "--limit" in command:
-        limit = command.index("--limit")
-        # The option goes with its value.
-        del command[limit + 1]
-        del command[limit]
+    if all_items:
+        _drop_option(command, "--limit")
     command += ["--questions", question]
     for name, value in options.items():
         flag = name.replace("_", "-")
@@ -82,6 +79,21 @@ def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
     return _add_command(text, command)
 
 
+def debias(context: Any, text: str) -> str:
+    """Return advice to correct answer priors of the audited model, with the command that proves it.
+
+    Args:
+        context: The audit, of a model and data that a command can name.
+        text: The advice.
+    """
+    # The command takes the model, the data and their options as the audit does.
+    command = shlex.split(context.command)
+    command[1] = "debias"
+    # There are no earlier tests of a correction.
+    _drop_option(command, "--after")
+    return _add_command(text, command)
+
+
 def gate(report: str, condition: str, reason: str) -> str:
     """Return advice to let a build fail if the same is found again."""
     command = ["rightreasons", "gate", report, "--fail-if", condition]
@@ -102,3 +114,11 @@ def _add_command(text: str, command: Sequence[str]) -> str:
 def _add_line(text: str, line: str) -> str:
     """Return advice that ends in a line in backticks, which the page lets a reader copy."""
     return f"{text} `{line}`"
+
+
+def _drop_option(command: list[str], flag: str) -> None:
+    """Remove an option and its value from the words of a command, if it is there."""
+    if flag in command:
+        index = command.index(flag)
+        # The option goes with its value.
+        del command[index : index + 2]

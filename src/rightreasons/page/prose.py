@@ -16,13 +16,14 @@ from __future__ import annotations
 import copy
 import functools
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.advice import TO_LOG, ask, compare, gate, repair
+from rightreasons.page.advice import TO_LOG, ask, compare, debias, gate, repair
 from rightreasons.page.formats import (
     capitalize_first,
     decimal,
@@ -156,11 +157,16 @@ def action(item: str) -> Action:
         '#items'
         >>> action("Fail the build. `rightreasons gate report`").command
         'rightreasons gate report'
+        >>> action("Pass the texts with `--train`: without them no verdict is green.").command
+        ''
     """
     # A link may stand without a command.
     link = _LINK.fullmatch(item)
     if link:
         return Action(link[1], link=link[2])
+    if not item.endswith("`"):
+        return Action(item)
+    # A name within the text is no command.
     if not item.endswith("`"):
         return Action(item)
     text, _, command = item.removesuffix("`").rpartition(" `")
@@ -209,6 +215,7 @@ def _make_environment() -> Any:
         counted=pluralize,
         interval=_write_interval,
         p=p_equals,
+        quote=shlex.quote,
         level=level_percent,
         capitalize_first=_capitalize,
     )
@@ -216,6 +223,7 @@ def _make_environment() -> Any:
         ask=ask,
         describe_selection=describe_selection,
         compare=compare,
+        debias=debias,
         gate=gate,
         repair=repair,
         to_log=TO_LOG,

@@ -1,0 +1,33 @@
+"""The commands that advice ends in."""
+
+import shlex
+from types import SimpleNamespace
+
+from rightreasons.page.advice import ask, debias
+from rightreasons.page.prose import action
+
+COMMAND = (
+    "rightreasons audit my-model 'my items.jsonl' --limit 50 --after old-report --style letters"
+)
+
+
+def make_context(command=COMMAND, stored=None):
+    return SimpleNamespace(command=command, stored=stored)
+
+
+def parse(item):
+    """The words of the command in an item of advice, as the page takes it apart."""
+    return shlex.split(action(item).command)
+
+
+def test_a_correction_takes_the_model_the_data_and_the_options_of_the_audit():
+    words = parse(debias(make_context(), "Correct the prior."))
+    assert words == [
+        "rightreasons", "debias", "my-model", "my items.jsonl", "--limit", "50", "--style", "letters",
+    ]  # fmt: skip
+
+
+def test_all_items_are_asked_without_the_limit():
+    words = shlex.split(ask(make_context(), "cues", all_items=True))
+    assert "--limit" not in words
+    assert words[-2:] == ["--questions", "cues"]
