@@ -100,10 +100,14 @@ def stack_arms(table: datasets.Dataset, rng: np.random.Generator) -> datasets.Da
     return both.add_column("arm", ["first"] * n_rows + ["second"] * n_rows)
 
 
+STATUS = "審査"
+"""Heading of a column of statuses, in a language that no list of words has."""
+
+
 def add_status(table: datasets.Dataset, rng: np.random.Generator) -> datasets.Dataset:
     """Add a column by which annotators rejected a third of the rows."""
-    statuses = rng.choice(["accept", "reject"], len(table), p=[2 / 3, 1 / 3])
-    return table.add_column("answer_status", statuses.tolist())
+    rejected = rng.permutation(len(table)) % 3 == 0
+    return table.add_column(STATUS, np.where(rejected, "却下", "採用").tolist())
 
 
 KINDS = (
@@ -143,9 +147,12 @@ def grade(reading: Reading, truth: Reading, kind: Kind) -> str:
     new_doubts = set(reading.doubts) - set(truth.doubts)
     if kind.checks:
         is_told = not set(reading.row_checks).isdisjoint(kind.checks)
+        # Statuses are listed with their counts, or a line says that they are taken for the labels.
+        if kind.checks == ("rejected_rows",):
+            is_told = any(STATUS in line for line in (reading.unused, *reading.doubts))
         return TOLD_RIGHT if is_told else SILENT
     # Texts without labels are read, and a line asks for the column of the labels.
-    if truth.labels and not reading.labels and new_doubts:
+    if truth.labels and not reading.labels and reading.accuracy is None and new_doubts:
         return ASKED
     is_same = (sorted(reading.labels), reading.accuracy, reading.rows) == (
         sorted(truth.labels),

@@ -72,7 +72,7 @@ class Release:
 class Reading:
     """What came out of a file; `sentence` refuses it, `doubts` and open `row_doubts` are what a person was told.
 
-    `row_checks` names the checks of rows that found something, open or not.
+    `row_checks` names the checks of rows that found something, open or not; `unused` lists the unused columns.
     """
 
     rows: int = 0
@@ -81,6 +81,7 @@ class Reading:
     doubts: tuple[str, ...] = ()
     row_doubts: tuple[str, ...] = ()
     row_checks: tuple[str, ...] = ()
+    unused: str = ""
     sentence: str = ""
 
     @property
@@ -130,7 +131,15 @@ def read(file: Path, given: dict[str, Any] | None) -> Reading:
     row_doubts = tuple(doubt.in_words for doubt in found.row_doubts if doubt.is_open)
     row_checks = tuple(doubt.check for doubt in found.row_doubts)
     n_rows = sum(found.splits.values())
-    return Reading(n_rows, counts, accuracy, found.doubts, row_doubts, row_checks)
+    return Reading(
+        rows=n_rows,
+        labels=counts,
+        accuracy=accuracy,
+        doubts=found.doubts,
+        row_doubts=row_doubts,
+        row_checks=row_checks,
+        unused=found.unused,
+    )
 
 
 def accuracy_of(source: Any) -> float:

@@ -18,7 +18,6 @@ from rightreasons.io.row_checks import (
     RowTable,
     check_rows,
     describe_unused_columns,
-    is_rejection,
 )
 from rightreasons.io.row_codes import REPEATED_ID, find_repeats
 from rightreasons.io.row_filters import filter_rows
@@ -67,7 +66,7 @@ def test_unused_columns_are_listed_with_the_counts_of_their_values():
     [
         ("answer", ["accept", "reject", "ignore", "accept"], 20, "answer == 'accept'"),
         ("status", ["Validated", "Submitted", "Discarded", "Validated"], 10, "!= 'Discarded'"),
-        ("is_skipped", [False, True, False, False], 10, "is_skipped == False"),
+        ("was_cancelled", [False, True, False, False], 10, "was_cancelled == False"),
     ],
 )
 def test_rows_that_their_annotators_rejected_are_found(column, values, n_rejected, condition):
@@ -81,21 +80,25 @@ def test_rows_that_their_annotators_rejected_are_found(column, values, n_rejecte
 
 
 def test_a_condition_of_a_remedy_leaves_the_rejected_rows_out():
-    data = make_rows(is_skipped=[False, True, False, False] * 10)
+    data = make_rows(was_cancelled=[False, True, False, False] * 10)
     condition = check(data)["rejected_rows"].remedy.split('"')[1]
 
-    # Every fourth of 40 rows was skipped.
+    # Every fourth of 40 rows was canceled.
     assert len(filter_rows(data, condition)) == 30
 
 
-@pytest.mark.parametrize("value", ["draft of a sentence", "Rejected", "flagged"])
-def test_words_that_reject_a_row(value):
-    assert is_rejection("status", value)
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("answer", ["reject", "reject"]),
+        ("status", ["invalid", "valid"]),
+        ("label_source", ["reject", "accept"]),
+    ],
+)
+def test_only_the_statuses_of_annotation_tools_ask_about_their_rows(column, values):
+    data = make_rows(**{column: values * 20})
 
-
-@pytest.mark.parametrize("value", ["accepted", "final", "undrafted", "True"])
-def test_words_that_reject_no_row(value):
-    assert not is_rejection("status", value)
+    assert "rejected_rows" not in check(data)
 
 
 def test_a_column_that_distinguishes_the_rows_of_an_item_asks_for_one_arm():
@@ -107,6 +110,41 @@ def test_a_column_that_distinguishes_the_rows_of_an_item_asks_for_one_arm():
     assert doubt.is_open
     assert "--where \"arm == 'x'\"" in doubt.remedy
     assert "--by arm" in doubt.remedy
+
+
+def test_an_arm_is_found_although_items_repeat_in_each_arm():
+    data = make_rows(8, text=["sun", "moon", "sun", "star", "moon", "rain", "wind", "snow"])
+    stacked = datasets.concatenate_datasets([data, data]).remove_columns("id")
+    stacked = stacked.add_column("arm", ["x"] * 8 + ["y"] * 8)
+
+    doubt = check(stacked, roles=RowRoles(("text",), label="label"))["long_format"]
+
+    assert "each with all 2 values of 'arm'" in doubt.sentence
+
+
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_copies_and_arms_of_a_few_rows_are_found(n_rows):
+    data = make_rows(n_rows).remove_columns("id")
+    copies = datasets.concatenate_datasets([data, data])
+    arms = copies.add_column("arm", ["x"] * n_rows + ["y"] * n_rows)
+
+    roles = RowRoles(("text",), label="label")
+    assert check(copies, roles=roles).keys() == {"repeated_rows"}
+    assert check(arms, roles=roles).keys() == {"long_format"}
+
+
+def test_copies_without_texts_are_found_by_a_key_and_not_among_rounded_scores():
+    # 20 scores of many digits, twice; 8 of 40 scores of two digits are equal by accident.
+    exact = datasets.Dataset.from_dict(
+        {"p": [row / 97 for row in range(20)] * 2, "y": ["a", "b"] * 20}
+    )
+    rounded = datasets.Dataset.from_dict(
+        {"p": [(row * 7 % 32) / 32 for row in range(40)], "y": ["a", "b", "b"] * 13 + ["a"]}
+    )
+    roles = RowRoles(label="y")
+
+    assert check(exact, roles=roles).keys() == {"repeated_rows"}
+    assert check(rounded, roles=roles) == {}
 
 
 def test_items_of_a_long_table_are_found_without_ids_and_texts():

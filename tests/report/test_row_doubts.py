@@ -28,8 +28,8 @@ def ask(table, out, **settings):
 
 def test_an_open_doubt_withholds_a_bad_verdict_and_stands_first_on_the_page(tmp_path):
     clean = ask(make_predictions(), tmp_path / "clean")
-    states = ["final", "rejected"] * 200
-    doubted = ask(make_predictions(state=states), tmp_path / "doubted")
+    states = ["Approved", "Rejected"] * 200
+    doubted = ask(make_predictions(AssignmentStatus=states), tmp_path / "doubted")
 
     assert clean["calibration"].result.verdict.tone == "bad"
     assert doubted["calibration"].result.verdict.tone == "neutral"
@@ -39,7 +39,7 @@ def test_an_open_doubt_withholds_a_bad_verdict_and_stands_first_on_the_page(tmp_
 
 
 def test_a_settled_doubt_gives_the_verdict_back(tmp_path):
-    table = make_predictions(state=["final", "rejected"] * 200)
+    table = make_predictions(AssignmentStatus=["Approved", "Rejected"] * 200)
 
     result = ask(table, tmp_path, settled_checks=("rejected_rows",))
 

@@ -119,6 +119,12 @@ class Content:
         return 5 * self.n_values > self.n_rows
 
     @property
+    def has_distinct_texts(self) -> bool:
+        """Whether the cells are texts, also short ones, most of which occur once, and no codes or links."""
+        is_text = self.kind == "text" and self.coded <= 0.5
+        return is_text and 2 * self.n_values > self.n_rows
+
+    @property
     def is_mark(self) -> bool:
         """Whether the values number classes, or are single letters."""
         if not self.has_classes:
@@ -200,17 +206,34 @@ class Contents(Mapping[str, Content]):
         n_marks = set()
         for name in names:
             content = self[name]
-            if content.kind == "list":
+            if content.kind == "list" and not self._lists_classes(name, names):
                 return [name]
             if content.is_mark:
                 n_marks.add(content.n_values)
-            elif content.kind == "text" and 2 * content.n_values > content.n_rows:
+            elif content.has_distinct_texts:
                 answers.append(name)
         # A question comes before its choices; several texts of an item are rarely marked by more than two classes.
         for n_choices in sorted(n_marks):
             if n_choices > 2 and len(answers) > n_choices:
                 return answers[1:]
         return []
+
+    def _lists_classes(self, name: str, names: Iterable[str]) -> bool:
+        """Return whether a column of lists holds the votes, or the names, of the classes in another column."""
+        if 2 * self[name].n_values > self[name].n_rows:
+            return False
+        lists = []
+        for cell in self.get_cells(name):
+            lists.append(set(map(make_key, parse_value(cell) or ())))
+        for column in names:
+            content = self[column]
+            if content.kind != "text" or not content.has_classes:
+                continue
+            keys = map(make_key, self.get_cells(column))
+            is_member = [key in values for key, values in zip(keys, lists, strict=True)]
+            if np.mean(is_member) >= MIN_SHARE_OF_SUMS:
+                return True
+        return False
 
     def get_cells(self, name: str) -> Sequence[Any]:
         """Return the sampled cells of a column."""
@@ -315,13 +338,13 @@ def describe_content(cells: Sequence[Any]) -> Content:
         >>> content.kind, content.n_values, content.has_classes
         ('number', 2, True)
     """
-    values = [_parse_value(cell) for cell in cells if not _is_empty(cell)]
+    values = [parse_value(cell) for cell in cells if not _is_empty(cell)]
     if not values:
         return Content(0, 0, "empty")
     in_lists = all(isinstance(value, list) and len(value) == 1 for value in values)
     if in_lists:
         values = list(map(_unwrap, values))
-    n_values = len(set(map(_make_key, values)))
+    n_values = len(set(map(make_key, values)))
     numbers = None if in_lists else _parse_numbers(cells)
     if numbers is not None:
         return Content(len(values), n_values, "number", numbers=numbers)
@@ -386,7 +409,7 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
     return np.array(rows, dtype=np.float64)
 
 
-def _parse_value(cell: Any) -> Any:
+def parse_value(cell: Any) -> Any:
     """Return a cell as a plain value; a list or an object that a text writes is one."""
     if isinstance(cell, np.ndarray):
         return cell.tolist()
@@ -434,8 +457,15 @@ def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
     return 2 * n_shared >= max(1, n_fewer)
 
 
-def measure_agreement(cells: Sequence[Any], other_cells: Sequence[Any]) -> float | None:
+def measure_agreement(
+    cells: Sequence[Any], other_cells: Sequence[Any], min_kappa: float = MIN_KAPPA
+) -> float | None:
     """Return the share of rows in which two columns of one set of classes agree.
+
+    Args:
+        cells: The cells of one column.
+        other_cells: The cells of the other column.
+        min_kappa: Cohen's kappa below which two columns may mean different things.
 
     Returns:
         The share; None if the sets differ, if the columns are equal throughout, or if they agree no more often than by
@@ -447,8 +477,8 @@ def measure_agreement(cells: Sequence[Any], other_cells: Sequence[Any]) -> float
     """
     if not have_same_values(cells, other_cells):
         return None
-    values = list(map(_make_key, cells))
-    other_values = list(map(_make_key, other_cells))
+    values = list(map(make_key, cells))
+    other_values = list(map(make_key, other_cells))
     n_rows = len(values)
     share = sum(map(operator.eq, values, other_values)) / n_rows
     other_counts = Counter(other_values)
@@ -458,11 +488,11 @@ def measure_agreement(cells: Sequence[Any], other_cells: Sequence[Any]) -> float
         return None
     kappa = (share - chance) / (1 - chance)
     z_score = (share - chance) / np.sqrt(chance * (1 - chance) / n_rows)
-    return share if kappa >= MIN_KAPPA and z_score >= MIN_AGREEMENT_Z else None
+    return share if kappa >= min_kappa and z_score >= MIN_AGREEMENT_Z else None
 
 
 def _list_distinct(cells: Sequence[Any]) -> set[str]:
-    return {_make_key(cell) for cell in cells if not _is_empty(cell)}
+    return {make_key(cell) for cell in cells if not _is_empty(cell)}
 
 
 def _find_run(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
@@ -499,7 +529,7 @@ def _is_empty(cell: Any) -> bool:
     return cell is None or is_nan
 
 
-def _make_key(value: Any) -> str:
+def make_key(value: Any) -> str:
     """Return a value as it is compared: 1, 1.0 and "1" are one value, and so are Yes and yes."""
     # Lists and objects are compared by what they hold, not by their order of keys.
     if isinstance(value, (list, dict)):

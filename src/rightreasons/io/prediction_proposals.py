@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rightreasons.core.label_names import fold_name
 from rightreasons.io.cells import parse_cell, parse_list
 from rightreasons.io.columns import Columns
 from rightreasons.io.contents import (
+    MIN_KAPPA,
     Contents,
     describe_contents,
     find_complementary_columns,
@@ -34,6 +37,7 @@ from rightreasons.io.prediction_roles import (
     match_headings,
     spread_objects,
 )
+from rightreasons.io.proposals.relations import begins_with_class
 from rightreasons.io.roles import Role
 
 MIN_PURITY = 0.98
@@ -111,7 +115,7 @@ def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRol
     scores = ScoreColumns(runs[0], "probabilities")
     role = Role("scores", runs[0], "content", "they add up to 1 in every row")
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
-    return _name_scores(proposed)
+    return _name_scores(proposed, contents)
 
 
 def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
@@ -143,17 +147,42 @@ def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
     )
 
 
-def _name_scores(roles: PredictionRoles) -> PredictionRoles:
+def _name_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
     """Give scores that only their cells proposed the classes that their headings name."""
     if len(roles.labels) != 1 or len(roles.scores) != 1:
         return roles
     scores = roles.scores[0]
     if scores.class_names is not None or len(scores.columns) < 2:
         return roles
-    classes = match_headings(scores.columns, list_words(roles.columns[roles.labels[0]]))
+    words = list_words(roles.columns[roles.labels[0]])
+    classes = match_headings(scores.columns, words)
+    if classes is None:
+        classes = _name_by_answers(roles, contents, words)
     if classes is None:
         return roles
     return dataclasses.replace(roles, scores=[dataclasses.replace(scores, class_names=classes)])
+
+
+def _name_by_answers(
+    roles: PredictionRoles, contents: Contents, words: Mapping[str, str]
+) -> tuple[str, ...] | None:
+    """Return the label that the answers hold wherever a score is the largest; None unless these are distinct labels."""
+    numbers = _read_numbers(roles.scores[0], contents)
+    if numbers is None:
+        return None
+    predicted = numbers.argmax(axis=1)
+    candidates = contents.list_classes(roles.list_unused())
+    for name in _find_predicted_columns(roles, candidates, contents):
+        answers = [words.get(fold_name(str(cell)), "") for cell in contents.get_cells(name)]
+        classes = []
+        for number in range(numbers.shape[1]):
+            counts = Counter(
+                answer for answer, k in zip(answers, predicted, strict=True) if k == number
+            )
+            classes += [answer for answer, _ in counts.most_common(1)]
+        if all(classes) and len({*classes}) == numbers.shape[1]:
+            return tuple(classes)
+    return None
 
 
 def _find_predicted_columns(
@@ -207,6 +236,16 @@ def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRol
     if len(candidates) > 1:
         predicted = _find_predicted_columns(roles, candidates, contents)
         candidates = [name for name in candidates if name not in predicted] or candidates
+        # Labels have the values of what the scores decide.
+        for name in predicted:
+            answers = contents.get_cells(name)
+            alike = [
+                column
+                for column in candidates
+                if have_same_values(contents.get_cells(column), answers)
+            ]
+            if len(alike) == 1:
+                candidates = alike
     if len(candidates) > 1:
         candidates = list_ending_columns(candidates, LABEL_HEADINGS)
     if len(candidates) != 1:
@@ -216,7 +255,7 @@ def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRol
     if roles.answers:
         reason = f"it holds the values of {roles.answers[0]!r}"
     role = Role("labels", (column,), "content", reason)
-    return _name_scores(roles.add_proposal(role, labels=[column]))
+    return _name_scores(roles.add_proposal(role, labels=[column]), contents)
 
 
 def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
@@ -229,19 +268,32 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
     ]
     pairs = []
     for label, answer in itertools.combinations(candidates, 2):
-        share = measure_agreement(contents.get_cells(label), contents.get_cells(answer))
-        if share is not None:
-            pairs.append((label, answer, share))
+        if have_same_values(contents.get_cells(label), contents.get_cells(answer)):
+            pairs.append((label, answer))
     # Three raters, or two systems, are for a person to tell apart.
     if len(pairs) != 1:
         return roles
-    label, answer, share = pairs[0]
+    label, answer = pairs[0]
+    # A column of answers that models wrote shows that one of the two was read from it.
+    min_kappa = 0.0 if _is_read_from_texts(contents, (label, answer)) else MIN_KAPPA
+    share = measure_agreement(contents.get_cells(label), contents.get_cells(answer), min_kappa)
+    if share is None:
+        return roles
     reason = (
         f"they hold the same values and agree in {share:.0%} of the rows; which is which does not "
         "change the accuracy"
     )
     role = Role("labels and answers", (label, answer), "content", reason)
     return roles.add_proposal(role, labels=[label], label_headings=[label], answers=[answer])
+
+
+def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
+    """Return whether a column of texts begins with what one of some columns holds."""
+    texts = contents.list_texts(contents)
+    return any(
+        begins_with_class(contents.get_cells(text), contents.get_cells(name))
+        for text, name in itertools.product(texts, names)
+    )
 
 
 def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:

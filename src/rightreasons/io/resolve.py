@@ -158,11 +158,12 @@ def _resolve(description: Described) -> Resolution:
     fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
     unlabeled = _describe_unlabeled_rows(fields.get("mapping", ()))
     fields["doubts"] = (*fields.get("doubts", ()), *unlabeled)
+    rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
+    # Questions on one text share it, and have many right answers.
     if kind != "question_answering":
-        rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
         settled = description.options(LookOptions()).settled_checks
         fields["row_doubts"] = tuple(check_rows(rows, settled))
-        fields["unused"] = describe_unused_columns(rows)
+    fields["unused"] = describe_unused_columns(rows)
     return Resolution(kind=kind, **fields)
 
 
@@ -188,7 +189,8 @@ def _find_kind(
     if given.get("kind") == "predictions":
         return "predictions"
     # SQuAD as it is released, or one question per row.
-    if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:
+    has_paragraphs = tables.find_paragraphs(next(iter(parts.values()))) is not None
+    if has_paragraphs or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:
         return "question_answering"
     if given.keys() & set(ScoreOptions.list_names()):
         return "predictions"
@@ -208,7 +210,12 @@ def _find_kind(
     options = description.options(PredictionOptions())
     if _has_predictions(columns, table_name, options, form):
         return "predictions"
-    return item_kind
+    # Texts that the user names are no choices.
+    has_named_texts = bool(given.keys() & {"text_column", "text_pair_column"})
+    if form is not None or has_named_texts:
+        return item_kind
+    proposal = tables.propose_choice_form(next(iter(parts.values())))
+    return item_kind if proposal is None else "multiple_choice"
 
 
 def _has_answers_alone(columns: Columns) -> bool:
@@ -404,7 +411,7 @@ def _describe_choice_rule(value: str, label: int) -> str:
 def _read_questions(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
     table = next(iter(parts.values()))
     # A file in the form of SQuAD has several questions per row.
-    is_nested = "paragraphs" in table.column_names
+    is_nested = tables.find_paragraphs(table) is not None
     questions = tables.open_questions(description.source if is_nested else table)
     # Questions to read have fixed names of columns.
     fields = {

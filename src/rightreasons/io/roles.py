@@ -8,6 +8,7 @@ column, and the proposal is told. `find_text_roles` resolves tables of texts to 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +41,8 @@ from rightreasons.io.headings import (
     list_usual_columns,
 )
 from rightreasons.io.options import TextOptions
+from rightreasons.io.proposals.relations import begins_with_class, find_decided_label, list_keys
+from rightreasons.io.row_codes import are_crossed, encode_rows
 
 if TYPE_CHECKING:
     import datasets
@@ -135,7 +138,7 @@ def find_text_roles(
         [('text', ('本文',), 'the only column of texts'), ('label', ('極性',), 'the only column of classes, 2 of them')]
     """
     # The rows of one split show what the columns of all splits hold.
-    contents = _describe_columns_and_fields(next(iter(parts.values())))
+    contents = describe_columns_and_fields(next(iter(parts.values())))
     roles = {}
     for split, table in parts.items():
         finder = _TextRoleFinder(table, contents, options, source_name, propose_labels)
@@ -157,7 +160,7 @@ def add_role_columns(
     return tables
 
 
-def _describe_columns_and_fields(table: datasets.Dataset) -> Contents:
+def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
     """Describe the columns of a table, and the fields of objects in them by their dotted names."""
     fields = nested_fields(table.features)
     if not fields:
@@ -308,9 +311,12 @@ class _TextRoleFinder:
             role = Role("text", (texts[0],), "content", "the only column of texts")
             self.doubts.append(describe_proposal("texts", role, "text_column"))
             return (role,)
-        ratio = self.contents[texts[0]].n_letters / self.contents[texts[1]].n_letters
+        longest, second = (self.contents[name] for name in texts[:2])
+        ratio = longest.n_letters / second.n_letters
+        # Answers are longer than questions as well, but repeat.
+        is_distinct = longest.n_values >= second.n_values
         # Titles and texts differ in length; premises and hypotheses, or drafts, do not.
-        if ratio >= MIN_TEXT_RATIO:
+        if ratio >= MIN_TEXT_RATIO and is_distinct:
             reason = f"its texts are {ratio:.0f} times as long as those of {texts[1]!r}"
             role = Role("text", (texts[0],), "content", reason, texts[1])
             self.doubts.append(describe_proposal("texts", role, "text_column"))
@@ -365,26 +371,40 @@ class _TextRoleFinder:
                 f"({content.n_values:,} different ones in {content.n_rows:,} rows){alternative}: `label_column` "
                 "names the column of the labels."
             )
+        elif content is not None:
+            self._doubt_labels(column, classes)
         runner_up = [*headings[1:], *classes, ""][0]
         return Role("label", (column,), "heading", "by its heading", runner_up)
 
+    def _doubt_labels(self, column: str, classes: Sequence[str]) -> None:
+        """Doubt labels of which a third column lacks some values, if another column has them all.
+
+        The cells of a column "category" may be those of a task; labels and answers have one set of values.
+        """
+        words = [name for name in classes if self.contents[name].kind == "text"]
+        values = {name: self._list_values(name) for name in (column, *words)}
+        for name, answers in itertools.permutations(words, 2):
+            shared = values[answers] & values[column]
+            if shared and shared < values[answers] <= values[name]:
+                self.doubts.append(
+                    f"The column {column!r} is taken for the labels by its heading, but {name!r}, and not "
+                    f"{column!r}, has all values of {answers!r}: `label_column` names the column of the labels."
+                )
+                return
+
+    def _list_values(self, name: str) -> set[str]:
+        return {*list_keys(self.contents.get_cells(name))} - {""}
+
     def _propose_labels(self) -> tuple[Role, ...]:
         classes = self._list_classes()
-        selected = classes
-        if len(classes) > 1:
-            # Among several columns of classes, a heading such as airline_sentiment may settle it.
-            selected = list_ending_columns(classes, LABEL_HEADINGS)
+        selected, reason = self._select_labels(classes)
         # Gold labels, predictions and groups look alike, so that several are never decided here.
         if len(selected) != 1:
             if self.options.require_labels:
                 raise self._make_missing_error("labels", LABEL_HEADINGS, "label_column", classes)
             return ()
         column = selected[0]
-        n_values = self.contents[column].n_values
         alternatives = [name for name in classes if name != column]
-        reason = f"the only column of classes, {n_values} of them"
-        if alternatives:
-            reason = f"by the last word of its heading, among {len(classes)} columns of classes"
         # Data without labels is audited as such, rather than by a column that merely fits.
         if not self.takes_proposals:
             self.doubts.append(
@@ -396,10 +416,45 @@ class _TextRoleFinder:
         self.doubts.append(describe_proposal("labels", role, "label_column"))
         return (role,)
 
+    def _select_labels(self, classes: Sequence[str]) -> tuple[list[str], str]:
+        """Return the columns of classes that may be the labels, and why these."""
+        # A column that has each of its values for every text tells systems or raters apart.
+        labels = [name for name in classes if not self._is_crossed(name)]
+        if len(labels) == 1:
+            n_values = self.contents[labels[0]].n_values
+            return labels, f"the only column of classes, {n_values} of them"
+        # Among several columns of classes, a heading such as airline_sentiment may settle it.
+        by_heading = list_ending_columns(labels, LABEL_HEADINGS)
+        if len(by_heading) == 1:
+            reason = f"by the last word of its heading, among {len(classes)} columns of classes"
+            return by_heading, reason
+        decided = find_decided_label(self.contents, labels)
+        return ([], "") if decided is None else ([decided.column], decided.reason)
+
+    def _is_crossed(self, name: str) -> bool:
+        """Return whether each text comes equally often with each value of a column."""
+        texts = self._list_texts(self.names)
+        # Fields of objects are no columns of the table.
+        if not texts or not {name, texts[0]} <= {*self.table.column_names}:
+            return False
+        units, arms = (encode_rows(self.table, (column,)) for column in (texts[0], name))
+        return are_crossed(units, arms)
+
     def _list_texts(self, candidates: Sequence[str]) -> list[str]:
-        texts = self.contents.list_texts(filter(self.known_names.__contains__, candidates))
+        names = list(filter(self.known_names.__contains__, candidates))
+        texts = [name for name in self.contents.list_texts(names) if not self._is_output(name)]
         # Fields of objects are what no column is.
         return texts or self.contents.list_texts(self.field_names)
+
+    def _is_output(self, name: str) -> bool:
+        """Return whether the texts of a column begin with a class of their row, as answers do."""
+        cells = self.contents.get_cells(name)
+        for column in self.known_names:
+            content = self.contents[column]
+            is_class = content.has_classes and content.kind in ("text", "marks")
+            if is_class and begins_with_class(cells, self.contents.get_cells(column)):
+                return True
+        return False
 
     def _list_classes(self) -> list[str]:
         named = (self.options.text_column, self.options.text_pair_column)

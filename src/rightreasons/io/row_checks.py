@@ -27,10 +27,13 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.io.arrow_tables import read_values
 from rightreasons.io.columns import arrow_of, in_expression
 from rightreasons.io.group_tests import is_failing_group
+from rightreasons.io.headings import USUAL_HEADINGS, make_heading_key
 from rightreasons.io.row_codes import (
     MIN_COPIES,
     MIN_ROWS,
     Codes,
+    are_copies,
+    are_crossed,
     combine_codes,
     count_codes,
     count_few_values,
@@ -62,19 +65,11 @@ MAX_UNUSED_COLUMNS = 8
 
 N_EXAMPLES = 3
 
-_REJECTING_WORDS = (
-    "reject",
-    "ignor",
-    "discard",
-    "skip",
-    "cancel",
-    "flag",
-    "draft",
-    "invalid",
-    "exclud",
-    "delete",
-)
-_YES = frozenset(("true", "1", "yes"))
+STATUSES: Mapping[str, Sequence[str]] = USUAL_HEADINGS["statuses"]
+"""Columns by which Prodigy, Argilla, Label Studio and MTurk export that a row does not count -> these constants."""
+
+EXACT_CHECKS = ("long_format", "repeated_ids", "repeated_rows")
+"""Checks that also read tables of fewer than `MIN_ROWS` rows: whole rows and ids repeat by no accident."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,11 +227,11 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
         >>> [doubt.check for doubt in check_rows(RowTable(rows, RowRoles(("text",), id="id")))]
         ['repeated_ids', 'repeated_rows']
     """
-    if len(table) < MIN_ROWS:
-        return []
     doubts = []
     # The order is that of the report, where the first open doubt is told with the verdict.
     for name, check in CHECKS.items():
+        if len(table) < MIN_ROWS and name not in EXACT_CHECKS:
+            continue
         doubt = check(table)
         if doubt is None:
             continue
@@ -257,13 +252,16 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
     if len(table) < 1.5 * n_units:
         return None
     for column, values in _list_arm_columns(table).items():
-        # With its arm, a row is unique; without, it repeats an item.
         arms = table.encode(column)
-        if count_codes(combine_codes(codes, arms)) < len(table):
+        # With its arm, a row is unique; without, it repeats an item.
+        is_unique = count_codes(combine_codes(codes, arms)) == len(table)
+        # Items that repeat in one arm repeat as often in the others.
+        if not is_unique and not are_crossed(codes, arms):
             continue
+        share = "one for each of" if is_unique else "each with all"
         return RowDoubt(
             "long_format",
-            f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, one for each of "
+            f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, {share} "
             f"{len(values)} values of {column!r} ({format_list(values[:4])}): are these several "
             "systems, seeds or raters in one table?",
             len(table),
@@ -298,7 +296,9 @@ def check_repeated_ids(table: RowTable) -> RowDoubt | None:
 def check_repeated_rows(table: RowTable) -> RowDoubt | None:
     """Count rows that are copies of an earlier row, in all columns."""
     # Rows of distinct texts are distinct.
-    if table.text_codes is None or count_codes(table.text_codes) == len(table):
+    if table.text_codes is not None and count_codes(table.text_codes) == len(table):
+        return None
+    if table.text_codes is None and not are_copies(table.data):
         return None
     # Items of an audit have ids of their own, so that the copies were counted before.
     copied_row = table.roles.copied_row
@@ -439,24 +439,26 @@ def check_several_labels(table: RowTable) -> RowDoubt | None:
 
 
 def check_rejected_rows(table: RowTable) -> RowDoubt | None:
-    """Find an unused column whose values say that some rows do not count."""
+    """Find an unused column by which an annotation tool says that some rows do not count.
+
+    Statuses of other tools are words of any language: they are listed with their counts, and `check_failing_group`
+    finds those whose labels do not hold.
+    """
     for column, counts in table.unused.items():
-        rejected = [value for value in counts if is_rejection(column, value)]
-        if not rejected:
-            continue
-        # Which rows count is for a person to say: the words may mean something else.
-        n_rejected = sum(counts[value] for value in rejected)
+        statuses = STATUSES.get(make_heading_key(column), ())
+        rejected = [value for value in counts if value.lower() in statuses]
         remaining = [value for value in counts if value not in rejected]
-        remedy = ""
-        if remaining:
-            condition = format_exclusion(table.data, column, rejected, remaining)
-            remedy = f'--where "{condition}" leaves them out.'
+        if not rejected or not remaining:
+            continue
+        # Which rows count is for a person to say: another tool may mean something else.
+        n_rejected = sum(counts[value] for value in rejected)
+        condition = format_exclusion(table.data, column, rejected, remaining)
         return RowDoubt(
             "rejected_rows",
             f"The column {column!r} is not used ({format_counts(counts)}): {n_rejected:,} of "
             f"{len(table):,} rows are {format_list(rejected)}. Do their labels count?",
             n_rejected,
-            remedy=remedy,
+            remedy=f'--where "{condition}" leaves them out.',
         )
     return None
 
@@ -624,21 +626,6 @@ def _format_literal(data: datasets.Dataset, column: str, value: str) -> str:
     """Return a value of a column as an expression writes it: texts are quoted."""
     is_text = pa.types.is_string(arrow_of(data, column).type)
     return repr(value) if is_text else value
-
-
-def is_rejection(column: str, value: str) -> bool:
-    """Return whether a value says that its row does not count, as does "Rejected" or is_skipped: true.
-
-    Example:
-        >>> is_rejection("answer", "reject"), is_rejection("is_skipped", "False")
-        (True, False)
-    """
-    # Of true and false, the heading says what is true.
-    if value.lower() in _YES:
-        words = column.lower().replace(" ", "_").split("_")
-    else:
-        words = [value.lower()]
-    return any(word.startswith(_REJECTING_WORDS) for word in words)
 
 
 def shorten(text: str, length: int = 60) -> str:

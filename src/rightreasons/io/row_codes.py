@@ -31,6 +31,9 @@ MIN_ROWS = 8
 MIN_COPIES = 0.01
 """Share of rows from which copies count: fewer change an interval by less than a percent."""
 
+MAX_ACCIDENT = 1e-3
+"""Probability from which rows are not taken for copies of each other."""
+
 MAX_FEW_VALUES = 8
 """A column of at most so many values is printed with its counts, and may qualify its rows."""
 
@@ -62,6 +65,28 @@ def combine_codes(left: Codes, right: Codes) -> Codes:
     pairs = left * (int(right.max(initial=0)) + 1) + right
     # Arrow hashes, which is several times as fast as sorting.
     return np.asarray(pa.array(pairs).dictionary_encode().indices, dtype=np.int64)
+
+
+def are_crossed(units: Codes, arms: Codes) -> bool:
+    """Return whether each unit comes equally often with each arm, as the items of several systems do.
+
+    Args:
+        units: (N,) number of what is judged, such as a text.
+        arms: (N,) number of the system, seed or rater.
+
+    Example:
+        >>> units = np.array([0, 0, 1, 2, 0, 0, 1, 2])
+        >>> are_crossed(units, np.array([0] * 4 + [1] * 4)), are_crossed(units, np.array([0] * 5 + [1] * 3))
+        (True, False)
+    """
+    n_arms = count_codes(arms)
+    sizes = np.bincount(arms)
+    if n_arms < 2 or sizes.min() != sizes.max():
+        return False
+    n_rows_by_cell = np.bincount(units * n_arms + arms, minlength=(units.max() + 1) * n_arms)
+    # One row of counts per unit: all of its arms are equal.
+    counts = n_rows_by_cell.reshape(-1, n_arms)
+    return bool((counts == counts[:, :1]).all())
 
 
 def count_codes(codes: Codes) -> int:
@@ -149,6 +174,36 @@ def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) ->
     return find_first_rows(codes)[codes]
 
 
+def are_copies(data: datasets.Dataset) -> bool:
+    """Return whether equal rows of a table without texts are copies, and not equal by accident.
+
+    Copies share a key, a column whose values are all different in different rows, such as a score of many digits. Rows
+    that share its value by accident agree in another column with the probability Σ p² over the shares p of its values;
+    that all of them do has to be less likely than `MAX_ACCIDENT`.
+
+    Example:
+        >>> rows = {"p": [row / 97 for row in range(20)] * 2, "gold": ["a", "b", "b", "a"] * 10}
+        >>> are_copies(datasets.Dataset.from_dict(rows))
+        True
+    """
+    numbers = number_copies(data)
+    originals = np.unique(numbers)
+    n_copies = len(data) - len(originals)
+    if not n_copies:
+        return False
+    has_key = False
+    accident = 1.0
+    for name in data.column_names:
+        codes = encode_rows(data, (name,))[originals]
+        counts = np.bincount(codes)
+        if counts.max() == 1:
+            has_key = True
+        else:
+            accident = min(accident, float(((counts / len(codes)) ** 2).sum()))
+    # Of probabilities below 1, the logarithm does not underflow.
+    return has_key and bool(n_copies * np.log(accident) < np.log(MAX_ACCIDENT))
+
+
 def find_repeats(
     data: datasets.Dataset, id_names: Sequence[str], text_names: Sequence[str]
 ) -> dict[str, pa.Array]:
@@ -157,7 +212,7 @@ def find_repeats(
     Args:
         data: The rows.
         id_names: Usual names of ids; the first that the table has is used.
-        text_names: Columns of texts: rows without texts are equal by accident.
+        text_names: Columns of texts: rows without texts may be equal by accident.
 
     Returns:
         `REPEATED_ID` or `COPIED_ROW` -> (N,) texts; nothing if every row is an item of its own.
@@ -170,7 +225,7 @@ def find_repeats(
         if n_ids in (1, len(ids)):
             return {}
         return {REPEATED_ID: ids}
-    if not text_names or len(data) < MIN_ROWS:
+    if len(data) < MIN_ROWS or (not text_names and not are_copies(data)):
         return {}
     rows = number_copies(data)
     n_copies = int((rows != np.arange(len(rows))).sum())

@@ -55,6 +55,8 @@ from rightreasons.io.headings import (
     ID_HEADINGS,
     USUAL_HEADINGS,
     find_usual_column,
+    is_first_row,
+    list_usual_columns,
 )
 from rightreasons.io.options import (
     ChoiceOptions,
@@ -63,8 +65,16 @@ from rightreasons.io.options import (
     TableOptions,
     TextOptions,
 )
+from rightreasons.io.proposals.choices import ChoiceProposal, propose_choices
 from rightreasons.io.reading import NAMES_OF_SPLITS, as_table, described
-from rightreasons.io.roles import Roles, add_role_columns, find_text_roles, warn_of_doubts
+from rightreasons.io.roles import (
+    FIRST_TEXT_HEADINGS,
+    Roles,
+    add_role_columns,
+    describe_columns_and_fields,
+    find_text_roles,
+    warn_of_doubts,
+)
 from rightreasons.io.row_codes import find_repeats
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
@@ -742,7 +752,10 @@ def open_questions(
         )
     else:
         rows = tables[choose_split(tables, split, where=name, others=True)]
-    if "paragraphs" in rows.column_names:
+    paragraphs = find_paragraphs(rows)
+    if paragraphs is not None:
+        if paragraphs != "paragraphs":
+            rows = rows.rename_column(paragraphs, "paragraphs")
         rows = datasets.Dataset.from_list(
             list(read_questions(rows, name)), features=question_features()
         )
@@ -760,6 +773,16 @@ def open_questions(
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
     return limited(rows.select(answered), limit, seed)
+
+
+def find_paragraphs(data: datasets.Dataset) -> str | None:
+    """Return the column of SQuAD's paragraphs, whatever its heading: lists of objects of a context and its questions."""
+    fields = nested_fields(data.features)
+    for name in data.column_names:
+        # Articles without any question have no fields.
+        if name == "paragraphs" or {f"{name}.context", f"{name}.qas"} <= fields.keys():
+            return str(name)
+    return None
 
 
 def _are_answers(answers: Any) -> bool:
@@ -892,6 +915,16 @@ def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceFo
     return None
 
 
+def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
+    """Propose the columns of items with choices by their cells; None if a heading says that there are texts."""
+    # The first row of a table without a heading proposes nothing.
+    if is_first_row(data.column_names) or list_usual_columns(
+        data.column_names, FIRST_TEXT_HEADINGS
+    ):
+        return None
+    return propose_choices(describe_columns_and_fields(data))
+
+
 def choice_form(
     data: datasets.Dataset, options: ChoiceOptions, name: str
 ) -> tuple[datasets.Dataset, ChoiceForm]:
@@ -910,6 +943,13 @@ def choice_form(
         form = ChoiceForm(prompt, choices, label, seen=frozenset())
     else:
         known = _forms(present, prompt)
+        proposal = None
+        if not known and options.choices_column is None:
+            proposal = propose_choice_form(data)
+        if proposal is not None:
+            warn_of_doubts([proposal.in_words])
+            form = ChoiceForm(proposal.prompt, proposal.choices, proposal.label, seen=frozenset())
+            known = [form]
         if not known:
             raise OptionError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "

@@ -1,0 +1,405 @@
+"""The question, the choices, and the right choice of items, if no heading says which columns hold them.
+
+Choices are a column of lists of texts, or as many columns of texts as a column of marks such as 0, 1, 2 or A, B, C has
+values. Which of them is right is said by the only column whose values number, name or repeat a choice of their row.
+`propose_choices` is the entry point. What it proposes is reported, because texts to compare look like choices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.io.columns import in_expression
+from rightreasons.io.contents import MIN_ROWS, Contents, make_key, parse_value
+
+MAX_CHOICES = 26
+"""Choices have letters."""
+
+MIN_SHARE_OF_DISTINCT = 0.95
+"""Share of rows whose choices are all different: some items repeat one by mistake."""
+
+MAX_LENGTH_RATIO = 2
+"""How much longer one choice may be than another on average: right ones come at every position."""
+
+MIN_LENGTH_P_VALUE = 0.01
+"""Two choices of an item are as often the longer one as chance allows; questions and answers are not."""
+
+_LETTER = re.compile(r"^\(?[a-z]\s?[).:]\s*")
+"""The letter before a choice, as in "(b) yes"."""
+
+_CODE = re.compile(r"\S*(\d\S*[a-z]|[a-z]\S*\d|[/_])\S*", re.IGNORECASE)
+"""Ids and links: one sequence of letters with digits, slashes or underscores."""
+
+Texts = Sequence[Sequence[str]]
+"""The texts of the choices of each row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceProposal:
+    """The columns of items with choices, as only their cells say it.
+
+    Attributes:
+        prompt: Columns of the question.
+        choices: One column, or expression, of lists, or a column per choice.
+        label: Column, or expression, of the right choice.
+        reason: A phrase that says why.
+    """
+
+    prompt: tuple[str, ...]
+    choices: tuple[str, ...]
+    label: str
+    reason: str
+
+    @property
+    def in_words(self) -> str:
+        """The sentence about the proposal."""
+        prompts = ", ".join(map(repr, self.prompt))
+        choices = ", ".join(map(repr, self.choices))
+        return (
+            "No heading says which columns hold questions and choices, so the question is "
+            f"{prompts}, the choices are {choices}, and the right one is {self.label!r} "
+            f"({self.reason}): `prompt_column`, `choices_column` and `label_column` name others, "
+            "and `text_column` texts to classify."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceLists:
+    """A column of lists of choices.
+
+    Attributes:
+        column: The column.
+        expression: The column, or the expression that makes lists of texts of it.
+        texts: The texts of the choices of each sampled row.
+        marks: The names by which the cells call the choices of each row; () without any.
+        mark_field: The field of objects that holds these marks; "" for the usual one.
+        label: The expression of the right choice if the cells mark it; "" otherwise.
+    """
+
+    column: str
+    expression: str
+    texts: Texts
+    marks: Texts = ()
+    mark_field: str = ""
+    label: str = ""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(n,) the number of choices of each row."""
+        return np.array(list(map(len, self.texts)), dtype=np.int64)
+
+    def contains(self, name: str) -> bool:
+        """Return whether a name is that of the column, or of a field in it."""
+        return name == self.column or name.startswith(f"{self.column}.")
+
+
+def propose_choices(contents: Contents) -> ChoiceProposal | None:
+    """Propose the columns of the question, the choices and the right choice by their cells.
+
+    Args:
+        contents: The contents of the columns of a table, and of the fields of objects in them.
+
+    Returns:
+        The proposal; None if no columns fit, or several.
+
+    Example:
+        >>> from rightreasons.io.contents import describe_contents
+        >>> rows = {
+        ...     "設問": [f"{number} + 1 の答えはどれでしょうか。" for number in range(12)],
+        ...     "候補": [[str(number + 1), str(number)] for number in range(12)],
+        ...     "正解": [0, 1] * 6,
+        ... }
+        >>> proposal = propose_choices(describe_contents(rows))
+        >>> proposal.prompt, proposal.choices, proposal.label
+        (('設問',), ('候補',), '正解')
+    """
+    columns = list(_iterate_lists(contents))
+    if len(columns) == 1:
+        return _propose_lists(contents, columns[0])
+    # Which of several lists holds the choices is for a person to say.
+    return None if columns else _propose_columns(contents)
+
+
+# --------------------------------------------------------------------------- lists of choices
+
+
+def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
+    """Yield the columns of lists of choices."""
+    previous: list[ChoiceLists] = []
+    for name in contents:
+        # The fields of lists of objects are lists themselves.
+        if any(lists.contains(name) for lists in previous):
+            continue
+        # Texts, numbers and flags are no lists.
+        if contents[name].kind not in ("list", "mixed", "marks", "shares"):
+            continue
+        cells = list(map(parse_value, contents.get_cells(name)))
+        lists = read_lists(name, cells)
+        if lists is not None and _are_choices(lists):
+            previous.append(lists)
+            yield lists
+
+
+def _are_choices(lists: ChoiceLists) -> bool:
+    """Return whether lists hold different texts each; lists of a few names that repeat are votes."""
+    sizes = lists.sizes
+    if len(sizes) < MIN_ROWS or sizes.min() < 2 or sizes.max() > MAX_CHOICES:
+        return False
+    n_distinct = sum(len({*texts}) == len(texts) for texts in lists.texts)
+    n_sets = len({tuple(sorted(texts)) for texts in lists.texts})
+    return n_distinct >= MIN_SHARE_OF_DISTINCT * len(sizes) and 2 * n_sets > len(sizes)
+
+
+def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
+    """Return the texts in a column of lists of texts, of lists of objects, or of objects that mark the right text.
+
+    Example:
+        >>> read_lists("options", [{"blue": 1, "red": 0}]).texts
+        [['blue', 'red']]
+    """
+    if not all(isinstance(cell, (list, dict)) and cell for cell in cells):
+        return None
+    if all(isinstance(cell, dict) for cell in cells):
+        return _read_marked_objects(column, cells)
+    items: list[Any] = []
+    for cell in cells:
+        items += cell
+    if all(isinstance(item, str) for item in items):
+        return ChoiceLists(column, column, cells)
+    if all(isinstance(item, dict) for item in items):
+        return _read_pairs(column, cells)
+    return None
+
+
+def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
+    """Return the keys of objects that mark one of them by 1, as the tasks of BIG-bench do."""
+    texts = []
+    for cell in cells:
+        # Arrow gives every object the keys of all.
+        marks = {name: mark for name, mark in cell.items() if mark is not None}
+        values = list(marks.values())
+        if not all(mark in (0, 1) for mark in values) or sum(values) != 1:
+            return None
+        texts.append(list(marks))
+    items = f"{in_expression(column)}.items()"
+    return ChoiceLists(
+        column,
+        f"{{{{ {items} | rejectattr(1, 'none') | map(attribute=0) | list }}}}",
+        texts,
+        label=f"{{{{ ({items} | selectattr(1) | first)[0] }}}}",
+    )
+
+
+def _read_pairs(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
+    """Return the texts in lists of objects of a mark and a text, such as {"label": "A", "text": "No"}."""
+    keys = list(cells[0][0])
+    if len(keys) != 2:
+        return None
+    fields: dict[str, list[list[str]]] = {}
+    for key in keys:
+        fields[key] = [[item.get(key) for item in cell] for cell in cells]
+    for row in (*fields[keys[0]], *fields[keys[1]]):
+        if not all(isinstance(value, str) for value in row):
+            return None
+    # Marks are the same in most rows, texts are not.
+    n_sets = {key: len({*map(tuple, fields[key])}) for key in keys}
+    mark, text = sorted(keys, key=n_sets.__getitem__)
+    if n_sets[mark] == n_sets[text]:
+        return None
+    # The reader knows the usual names of these fields.
+    if (mark, text) == ("label", "text"):
+        return ChoiceLists(column, column, fields[text], marks=fields[mark])
+    expression = f"{{{{ {in_expression(column)} | map(attribute={text!r}) | list }}}}"
+    return ChoiceLists(column, expression, fields[text], marks=fields[mark], mark_field=mark)
+
+
+def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
+    """Propose a column of lists of choices, the only column that says which is right, and the texts."""
+    columns = [name for name in contents if not lists.contains(name)]
+    label = lists.label
+    reason = "marked among the choices"
+    if label:
+        right = _list_marked_positions(contents, lists)
+    else:
+        labels = [name for name in columns if _points_into(contents, name, lists)]
+        # Of two such columns, one may be a model's answer.
+        if len(labels) != 1:
+            return None
+        label = labels[0]
+        reason = "each of its values is a choice of its row"
+        right = _list_positions(contents, label, lists)
+    prompt = []
+    for name in columns:
+        if contents[name].has_texts and _is_question(contents.get_cells(name), lists.texts, right):
+            prompt.append(name)
+    if not prompt:
+        return None
+    # The reader finds marks in objects of the usual fields alone.
+    if lists.mark_field:
+        marks = f"{in_expression(lists.column)} | map(attribute={lists.mark_field!r}) | list"
+        label = f"{{{{ ({marks}).index({in_expression(label)}) }}}}"
+    return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
+
+
+def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
+    """Return whether each value of a column is a choice of its row: its mark, its number, its letter or its text."""
+    content = contents[name]
+    if content.n_values < 2 or content.kind not in ("text", "number"):
+        return False
+    keys = list(map(make_key, contents.get_cells(name)))
+    if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
+        return True
+    return _are_numbers(keys, lists.sizes) or _are_letters(keys, lists.sizes)
+
+
+def _are_members(keys: Sequence[str], names: Texts) -> bool:
+    """Return whether each key is one of the names of its row."""
+    if not names:
+        return False
+    return all(key in map(make_key, row) for key, row in zip(keys, names, strict=True))
+
+
+def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
+    """Return whether each key is the number of a choice, from 0 or from 1, and all numbers occur."""
+    if not all(key.isdecimal() for key in keys):
+        return False
+    numbers = np.array(list(map(int, keys)))
+    start = int(numbers.min())
+    is_within = bool((numbers - start < sizes).all())
+    # A flag has fewer values than there are choices.
+    return is_within and start in (0, 1) and len({*keys}) == sizes.max()
+
+
+def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
+    """Return whether each key is the letter of a choice."""
+    letters = [list(string.ascii_lowercase[:size]) for size in sizes]
+    return all(key in row for key, row in zip(keys, letters, strict=True))
+
+
+def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
+    """Return the position of the choice that the objects of each row mark."""
+    positions = []
+    for cell, texts in zip(contents.get_cells(lists.column), lists.texts, strict=True):
+        marks = parse_value(cell)
+        positions.append([marks[text] for text in texts].index(1))
+    return positions
+
+
+def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[int]:
+    """Return the position of the choice that a column of each row points to."""
+    keys = list(map(make_key, contents.get_cells(label)))
+    # Numbers count from 0 or from 1.
+    start = min((int(key) for key in keys if key.isdecimal()), default=0)
+    positions = []
+    for key, row in zip(keys, lists.marks or lists.texts, strict=True):
+        names = list(map(make_key, row))
+        if key in names:
+            positions.append(names.index(key))
+        elif key.isdecimal():
+            positions.append(int(key) - start)
+        else:
+            positions.append(string.ascii_lowercase.find(key))
+    return positions
+
+
+def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bool:
+    """Return whether texts neither repeat all choices nor single out the right one, as explanations do."""
+    n_right = 0
+    n_single = 0
+    n_complete = 0
+    for cell, row, position in zip(cells, texts, right, strict=True):
+        text = make_key(cell or "")
+        matches = []
+        for choice, words in enumerate(row):
+            if _LETTER.sub("", make_key(words)) in text:
+                matches.append(choice)
+        n_complete += len(matches) == len(row)
+        n_single += len(matches) == 1
+        n_right += matches == [position]
+    if 2 * n_complete > len(texts):
+        return False
+    # Passages hold right and wrong choices: the limit is halfway between chance and certainty.
+    mean_choices = sum(map(len, texts)) / len(texts)
+    max_share = (1 + 1 / mean_choices) / 2
+    return n_single < MIN_ROWS or n_right <= max_share * n_single
+
+
+# -------------------------------------------------------------------------- a column per choice
+
+
+def _propose_columns(contents: Contents) -> ChoiceProposal | None:
+    """Propose as many neighboring columns of texts as the only column of marks has values."""
+    names = [name for name in contents if "." not in name]
+    texts = [name for name in names if _may_be_choice(contents, name)]
+    proposals = []
+    for mark in names:
+        if not contents[mark].is_mark:
+            continue
+        run = _find_run(contents, texts, contents[mark].n_values)
+        prompt = [name for name in texts if name not in run and contents[name].has_texts]
+        # Without a question, they are texts to compare.
+        if run and prompt:
+            reason = f"as many columns of texts of similar length as {mark!r} has values"
+            proposals.append(ChoiceProposal(tuple(prompt), run, mark, reason))
+    return proposals[0] if len(proposals) == 1 else None
+
+
+def _may_be_choice(contents: Contents, name: str) -> bool:
+    """Return whether a column holds texts, also of one word, most of which are different, and no ids or links."""
+    content = contents[name]
+    if content.kind != "text" or content.n_rows < MIN_ROWS:
+        return False
+    if 2 * content.n_values <= content.n_rows:
+        return False
+    n_codes = 0
+    for cell in contents.get_cells(name):
+        n_codes += _CODE.fullmatch(str(cell).strip()) is not None
+    return 2 * n_codes <= content.n_rows
+
+
+def _find_run(contents: Contents, texts: Sequence[str], n_choices: int) -> tuple[str, ...]:
+    """Return the neighboring columns that are most alike in length; () if none may be choices."""
+    run: tuple[str, ...] = ()
+    min_ratio = np.inf
+    for start in range(len(texts) - n_choices + 1):
+        columns = tuple(texts[start : start + n_choices])
+        ratio = _measure_length_ratio(contents, columns)
+        # Passages and questions are longer or shorter than choices.
+        if ratio < min_ratio:
+            run = columns
+            min_ratio = ratio
+    return run if min_ratio <= MAX_LENGTH_RATIO else ()
+
+
+def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
+    """Return how much longer one column is than another; infinity if the columns cannot be choices."""
+    cells = [list(map(make_key, contents.get_cells(name))) for name in names]
+    n_distinct = sum(len({*row}) == len(row) for row in zip(*cells, strict=True))
+    if n_distinct < MIN_SHARE_OF_DISTINCT * len(cells[0]):
+        return np.inf
+    lengths = np.array([list(map(len, column)) for column in cells])
+    # Two texts are pairs more often than choices.
+    if len(names) == 2 and not _are_equally_long(*lengths):
+        return np.inf
+    means = lengths.mean(axis=1)
+    return float(means.max() / max(1, means.min()))
+
+
+def _are_equally_long(lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> bool:
+    """Return whether each of two columns is the longer one about equally often, by a sign test."""
+    # Few tables need it, and scipy.stats takes long to load.
+    from scipy.stats import binomtest
+
+    n_longer = int((lengths > other_lengths).sum())
+    n_unequal = int((lengths != other_lengths).sum())
+    # Without any difference there is nothing to test.
+    if not n_unequal:
+        return True
+    return bool(binomtest(n_longer, n_unequal).pvalue > MIN_LENGTH_P_VALUE)
