@@ -39,35 +39,49 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
         >>> is_failing_group(labels, answers, mask, n_tests=2), is_failing_group(labels, answers, ~mask, n_tests=2)
         (True, False)
     """
-    is_correct = labels == answers
     n_group = int(mask.sum())
-    if min(n_group, len(mask) - n_group) < MIN_GROUP_ROWS:
+    n_remaining = len(mask) - n_group
+    if min(n_group, n_remaining) < MIN_GROUP_ROWS:
         return False
-    if is_correct[mask].mean() >= is_correct[~mask].mean():
+    is_correct = labels == answers
+    accuracy = is_correct[mask].mean()
+    if accuracy >= is_correct[~mask].mean():
         return False
-    for codes in (labels[mask], answers[mask]):
-        # Answers of no class are numbered -1.
-        if np.bincount(codes + 1).max() > (1 - MIN_MINORITY_SHARE) * n_group:
-            return False
+    group_labels = labels[mask]
+    group_answers = answers[mask]
+    if _has_one_value(group_labels) or _has_one_value(group_answers):
+        return False
     # Few tables need it, and scipy.stats takes long to load.
     from scipy.stats import binom
 
-    chance = measure_chance_agreement(labels[mask], answers[mask])
+    chance = measure_chance_agreement(group_labels, group_answers)
     n_correct = int(is_correct[mask].sum())
     # sf(n - 1) is the probability of n or more.
-    if binom.sf(n_correct - 1, n_group, chance) < MAX_CHANCE_P_VALUE:
+    p_value = binom.sf(n_correct - 1, n_group, chance)
+    if p_value < MAX_CHANCE_P_VALUE:
         return False
-    return compute_group_p_value(labels, is_correct, mask) < MAX_ERROR / n_tests
+    # Every group that is tested may raise a false alarm.
+    max_error = MAX_ERROR / n_tests
+    return compute_group_p_value(labels, is_correct, mask) < max_error
+
+
+def _has_one_value(codes: Codes) -> bool:
+    """Return whether nearly all codes are one and the same."""
+    # Answers of no class are numbered -1.
+    counts = np.bincount(codes + 1)
+    max_count = (1 - MIN_MINORITY_SHARE) * len(codes)
+    return bool(counts.max() > max_count)
 
 
 def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
     """Return the expected share of agreement if the answers had nothing to do with the labels."""
-    n_values = int(max(labels.max(), answers.max())) + 1
+    n_values = 1 + max(labels.max(), answers.max())
     # Answers of no class are numbered -1, and agree with nothing.
-    known = answers[answers >= 0]
-    label_shares = np.bincount(labels, minlength=n_values) / len(labels)
-    answer_shares = np.bincount(known, minlength=n_values) / len(answers)
-    return float(label_shares @ answer_shares)
+    known_answers = answers[answers >= 0]
+    label_counts = np.bincount(labels, minlength=n_values)
+    answer_counts = np.bincount(known_answers, minlength=n_values)
+    n_pairs = len(labels) * len(answers)
+    return float(label_counts @ answer_counts / n_pairs)
 
 
 def compute_group_p_value(
@@ -83,10 +97,13 @@ def compute_group_p_value(
     distribution = np.ones(1)
     for label in np.unique(labels):
         has_label = labels == label
-        n_group = int((has_label & mask).sum())
-        counts = np.arange(n_group + 1)
+        n_rows = int(has_label.sum())
         n_correct = int(is_correct[has_label].sum())
-        probabilities = hypergeom.pmf(counts, int(has_label.sum()), n_correct, n_group)
+        n_group = int(mask[has_label].sum())
+        counts = np.arange(n_group + 1)
+        probabilities = hypergeom.pmf(counts, n_rows, n_correct, n_group)
         distribution = np.convolve(distribution, probabilities)
+    # As few correct rows as in the group, or fewer.
     n_observed = int(is_correct[mask].sum())
-    return float(distribution[: n_observed + 1].sum())
+    lower_tail = distribution[: n_observed + 1]
+    return float(lower_tail.sum())

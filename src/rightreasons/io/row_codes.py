@@ -43,6 +43,8 @@ MAX_VALUE_CHARACTERS = 40
 NO_LABELS = pa.array(["", "-1", "-1.0", "-"])
 """How files write that a row has no label."""
 
+_PLAIN_KINDS = (pa.types.is_string, pa.types.is_boolean, pa.types.is_integer)
+
 Codes = NDArray[np.int64]
 
 
@@ -62,9 +64,11 @@ def encode_rows(data: datasets.Dataset, names: Sequence[str]) -> Codes:
 def combine_codes(left: Codes, right: Codes) -> Codes:
     """Return (N,) a number per pair of numbers, from 0."""
     # Numbers of pairs stay below N², which 64 bits hold.
-    pairs = left * (int(right.max(initial=0)) + 1) + right
+    n_right = 1 + right.max(initial=0)
+    pairs = pa.array(left * n_right + right)
     # Arrow hashes, which is several times as fast as sorting.
-    return np.asarray(pa.array(pairs).dictionary_encode().indices, dtype=np.int64)
+    encoded = pairs.dictionary_encode()
+    return np.asarray(encoded.indices, dtype=np.int64)
 
 
 def are_crossed(units: Codes, arms: Codes) -> bool:
@@ -79,14 +83,17 @@ def are_crossed(units: Codes, arms: Codes) -> bool:
         >>> are_crossed(units, np.array([0] * 4 + [1] * 4)), are_crossed(units, np.array([0] * 5 + [1] * 3))
         (True, False)
     """
-    n_arms = count_codes(arms)
     sizes = np.bincount(arms)
+    n_arms = len(sizes)
     if n_arms < 2 or sizes.min() != sizes.max():
         return False
-    n_rows_by_cell = np.bincount(units * n_arms + arms, minlength=(units.max() + 1) * n_arms)
+    n_units = 1 + units.max()
+    cells = units * n_arms + arms
+    counts = np.bincount(cells, minlength=n_units * n_arms)
     # One row of counts per unit: all of its arms are equal.
-    counts = n_rows_by_cell.reshape(-1, n_arms)
-    return bool((counts == counts[:, :1]).all())
+    counts_by_unit = counts.reshape(n_units, n_arms)
+    is_equal = counts_by_unit == counts_by_unit[:, :1]
+    return bool(is_equal.all())
 
 
 def count_codes(codes: Codes) -> int:
@@ -104,9 +111,13 @@ def mark_first(codes: Codes) -> NDArray[np.bool_]:
 
 def find_first_rows(codes: Codes) -> Codes:
     """Return the first row of each code that occurs, in the order of the codes."""
-    first_rows = np.full(codes.max(initial=-1) + 1, -1, dtype=np.int64)
+    n_codes = 1 + codes.max(initial=-1)
+    first_rows = np.full(n_codes, -1, dtype=np.int64)
     # Backwards, so that the first row of a code is written last.
-    first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
+    rows = np.arange(len(codes))
+    backwards = rows[::-1]
+    first_rows[codes[backwards]] = backwards
+    # Not every number below the largest is a code.
     return first_rows[first_rows >= 0]
 
 
@@ -145,10 +156,10 @@ def encode_normalized_texts(data: datasets.Dataset, names: Sequence[str]) -> Cod
 
 def find_labeled(data: datasets.Dataset, label: str) -> NDArray[np.bool_]:
     """Return (N,) which rows have a label: neither null, nor empty, nor -1."""
-    column = to_plain_column(arrow_of(data, label)).cast(pa.string())
-    texts = pc.fill_null(column, "")
+    texts = _read_texts(data, label)
     is_missing = pc.is_in(texts, value_set=NO_LABELS)
-    return ~np.asarray(is_missing, dtype=np.bool_)
+    is_labeled = pc.invert(is_missing)
+    return np.asarray(is_labeled, dtype=np.bool_)
 
 
 def find_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
@@ -158,7 +169,9 @@ def find_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> N
         >>> find_copies(datasets.Dataset.from_dict({"a": [1, 1, 1], "b": [2, 3, 2]})).tolist()
         [False, False, True]
     """
-    return ~mark_first(number_copies(data, names))
+    numbers = number_copies(data, names)
+    is_original = mark_first(numbers)
+    return ~is_original
 
 
 def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> Codes:
@@ -225,32 +238,40 @@ def find_repeats(
         if n_ids in (1, len(ids)):
             return {}
         return {REPEATED_ID: ids}
-    if len(data) < MIN_ROWS or (not text_names and not are_copies(data)):
+    if len(data) < MIN_ROWS:
         return {}
-    rows = number_copies(data)
-    n_copies = int((rows != np.arange(len(rows))).sum())
-    if n_copies < MIN_COPIES * len(rows):
+    if not text_names and not are_copies(data):
         return {}
-    return {COPIED_ROW: pa.array(rows).cast(pa.string())}
+    originals = number_copies(data)
+    is_copy = originals != np.arange(len(data))
+    if is_copy.sum() < MIN_COPIES * len(data):
+        return {}
+    names = pa.array(originals).cast(pa.string())
+    return {COPIED_ROW: names}
 
 
 def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
     """Return the count of each value of a column that has few; nothing for other columns."""
     column = arrow_of(data, name)
-    is_plain = pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
-    if not is_plain and not pa.types.is_integer(column.type):
+    kind = column.type
+    is_plain = any(is_kind(kind) for is_kind in _PLAIN_KINDS)
+    if not is_plain:
         return Counter()
-    counts = pc.value_counts(to_plain_column(column))
-    if len(counts) > min(MAX_FEW_VALUES, max(2, len(data) // 2)):
+    pairs = pc.value_counts(to_plain_column(column))
+    # A few rows have few values, whatever they are.
+    max_values = max(2, len(data) // 2)
+    if len(pairs) > min(max_values, MAX_FEW_VALUES):
         return Counter()
-    values = []
-    for value in counts.field("values").to_pylist():
-        values.append("" if value is None else str(value))
-    if max(map(len, values)) > MAX_VALUE_CHARACTERS:
-        return Counter()
-    pairs = dict(zip(values, counts.field("counts").to_pylist(), strict=True))
+    counts: Counter[str] = Counter()
+    for pair in pairs.to_pylist():
+        value = pair["values"]
+        name_of_value = "" if value is None else str(value)
+        if len(name_of_value) > MAX_VALUE_CHARACTERS:
+            return Counter()
+        counts[name_of_value] = pair["counts"]
     # The most frequent value first, in the order of the rows among equals.
-    return Counter(dict(Counter(pairs).most_common()))
+    ordered = dict(counts.most_common())
+    return Counter(ordered)
 
 
 def count_labels(cells: Sequence[Any]) -> Codes | None:

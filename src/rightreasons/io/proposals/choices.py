@@ -149,12 +149,20 @@ def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
 
 def _are_choices(lists: ChoiceLists) -> bool:
     """Return whether lists hold different texts each; lists of a few names that repeat are votes."""
+    n_rows = len(lists.texts)
     sizes = lists.sizes
-    if len(sizes) < MIN_ROWS or sizes.min() < 2 or sizes.max() > MAX_CHOICES:
+    if n_rows < MIN_ROWS or sizes.min() < 2 or sizes.max() > MAX_CHOICES:
         return False
-    n_distinct = sum(len({*texts}) == len(texts) for texts in lists.texts)
-    n_sets = len({tuple(sorted(texts)) for texts in lists.texts})
-    return n_distinct >= MIN_SHARE_OF_DISTINCT * len(sizes) and 2 * n_sets > len(sizes)
+    n_distinct = 0
+    sets = set()
+    for texts in lists.texts:
+        distinct = frozenset(texts)
+        n_distinct += len(distinct) == len(texts)
+        sets.add(distinct)
+    if n_distinct < MIN_SHARE_OF_DISTINCT * n_rows:
+        return False
+    # The order of the choices differs, the choices of one item do not.
+    return 2 * len(sets) > n_rows
 
 
 def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
@@ -199,25 +207,47 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
 
 def _read_pairs(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     """Return the texts in lists of objects of a mark and a text, such as {"label": "A", "text": "No"}."""
-    keys = list(cells[0][0])
-    if len(keys) != 2:
+    fields = list(cells[0][0])
+    if len(fields) != 2:
         return None
-    fields: dict[str, list[list[str]]] = {}
-    for key in keys:
-        fields[key] = [[item.get(key) for item in cell] for cell in cells]
-    for row in (*fields[keys[0]], *fields[keys[1]]):
-        if not all(isinstance(value, str) for value in row):
-            return None
+    columns = [_get_field(cells, field) for field in fields]
+    if None in columns:
+        return None
     # Marks are the same in most rows, texts are not.
-    n_sets = {key: len({*map(tuple, fields[key])}) for key in keys}
-    mark, text = sorted(keys, key=n_sets.__getitem__)
-    if n_sets[mark] == n_sets[text]:
+    n_lists = [len({*map(tuple, rows or ())}) for rows in columns]
+    if n_lists[0] == n_lists[1]:
         return None
+    if n_lists[0] > n_lists[1]:
+        fields.reverse()
+        columns.reverse()
+    mark_field, text_field = fields
+    marks, texts = columns
     # The reader knows the usual names of these fields.
-    if (mark, text) == ("label", "text"):
-        return ChoiceLists(column, column, fields[text], marks=fields[mark])
-    expression = f"{{{{ {in_expression(column)} | map(attribute={text!r}) | list }}}}"
-    return ChoiceLists(column, expression, fields[text], marks=fields[mark], mark_field=mark)
+    if mark_field == "label" and text_field == "text":
+        return ChoiceLists(column, column, texts or (), marks=marks or ())
+    return ChoiceLists(
+        column,
+        _map_attribute(column, text_field),
+        texts or (),
+        marks=marks or (),
+        mark_field=mark_field,
+    )
+
+
+def _get_field(cells: Sequence[Any], field: str) -> list[list[str]] | None:
+    """Return a field of the objects in each row; None if a value of it is no text."""
+    rows = []
+    for cell in cells:
+        values = [item.get(field) for item in cell]
+        if not all(isinstance(value, str) for value in values):
+            return None
+        rows.append(values)
+    return rows
+
+
+def _map_attribute(column: str, field: str) -> str:
+    """Return the expression of the list of a field of objects."""
+    return f"{{{{ {in_expression(column)} | map(attribute={field!r}) | list }}}}"
 
 
 def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
@@ -243,7 +273,7 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
         return None
     # The reader finds marks in objects of the usual fields alone.
     if lists.mark_field:
-        marks = f"{in_expression(lists.column)} | map(attribute={lists.mark_field!r}) | list"
+        marks = _map_attribute(lists.column, lists.mark_field).strip("{} ")
         label = f"{{{{ ({marks}).index({in_expression(label)}) }}}}"
     return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
 
@@ -268,19 +298,30 @@ def _are_members(keys: Sequence[str], names: Texts) -> bool:
 
 def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     """Return whether each key is the number of a choice, from 0 or from 1, and all numbers occur."""
-    if not all(key.isdecimal() for key in keys):
+    if not all(map(str.isdecimal, keys)):
         return False
     numbers = np.array(list(map(int, keys)))
-    start = int(numbers.min())
-    is_within = bool((numbers - start < sizes).all())
+    start = numbers.min()
+    if start not in (0, 1):
+        return False
     # A flag has fewer values than there are choices.
-    return is_within and start in (0, 1) and len({*keys}) == sizes.max()
+    if len({*keys}) < sizes.max():
+        return False
+    positions = numbers - start
+    return bool((positions < sizes).all())
 
 
 def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     """Return whether each key is the letter of a choice."""
-    letters = [list(string.ascii_lowercase[:size]) for size in sizes]
-    return all(key in row for key, row in zip(keys, letters, strict=True))
+    positions = [_find_letter(key) for key in keys]
+    is_letter = np.array(positions) >= 0
+    is_within = np.array(positions) < sizes
+    return bool(is_letter.all() and is_within.all())
+
+
+def _find_letter(key: str) -> int:
+    """Return the position of a letter in the alphabet; -1 for other texts."""
+    return string.ascii_lowercase.find(key) if len(key) == 1 else -1
 
 
 def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
@@ -295,17 +336,19 @@ def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
 def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[int]:
     """Return the position of the choice that a column of each row points to."""
     keys = list(map(make_key, contents.get_cells(label)))
+    names = lists.marks or lists.texts
     # Numbers count from 0 or from 1.
-    start = min((int(key) for key in keys if key.isdecimal()), default=0)
+    numbers = [int(key) for key in keys if key.isdecimal()]
+    start = min(numbers, default=0)
     positions = []
-    for key, row in zip(keys, lists.marks or lists.texts, strict=True):
-        names = list(map(make_key, row))
-        if key in names:
-            positions.append(names.index(key))
+    for key, row in zip(keys, names, strict=True):
+        row_keys = list(map(make_key, row))
+        if key in row_keys:
+            positions.append(row_keys.index(key))
         elif key.isdecimal():
             positions.append(int(key) - start)
         else:
-            positions.append(string.ascii_lowercase.find(key))
+            positions.append(_find_letter(key))
     return positions
 
 
@@ -315,20 +358,30 @@ def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bo
     n_single = 0
     n_complete = 0
     for cell, row, position in zip(cells, texts, right, strict=True):
-        text = make_key(cell or "")
-        matches = []
-        for choice, words in enumerate(row):
-            if _LETTER.sub("", make_key(words)) in text:
-                matches.append(choice)
+        matches = _find_choices(cell, row)
         n_complete += len(matches) == len(row)
         n_single += len(matches) == 1
         n_right += matches == [position]
     if 2 * n_complete > len(texts):
         return False
+    # A few texts hold a choice by accident.
+    if n_single < MIN_ROWS:
+        return True
     # Passages hold right and wrong choices: the limit is halfway between chance and certainty.
-    mean_choices = sum(map(len, texts)) / len(texts)
-    max_share = (1 + 1 / mean_choices) / 2
-    return n_single < MIN_ROWS or n_right <= max_share * n_single
+    chance = len(texts) / sum(map(len, texts))
+    max_share = (1 + chance) / 2
+    return n_right <= max_share * n_single
+
+
+def _find_choices(text: Any, choices: Sequence[str]) -> list[int]:
+    """Return the positions of the choices that a text contains, without the letters before them."""
+    key = make_key(text or "")
+    positions = []
+    for position, choice in enumerate(choices):
+        words = _LETTER.sub("", make_key(choice))
+        if words in key:
+            positions.append(position)
+    return positions
 
 
 # -------------------------------------------------------------------------- a column per choice
@@ -336,18 +389,26 @@ def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bo
 
 def _propose_columns(contents: Contents) -> ChoiceProposal | None:
     """Propose as many neighboring columns of texts as the only column of marks has values."""
-    names = [name for name in contents if "." not in name]
-    texts = [name for name in names if _may_be_choice(contents, name)]
-    proposals = []
-    for mark in names:
-        if not contents[mark].is_mark:
+    texts = []
+    marks = []
+    for name in contents:
+        # Fields are parts of what a column holds.
+        if "." in name:
             continue
+        if contents[name].is_mark:
+            marks.append(name)
+        elif _may_be_choice(contents, name):
+            texts.append(name)
+    proposals = []
+    for mark in marks:
         run = _find_run(contents, texts, contents[mark].n_values)
-        prompt = [name for name in texts if name not in run and contents[name].has_texts]
+        prompt = [name for name in contents.list_texts(texts) if name not in run]
         # Without a question, they are texts to compare.
         if run and prompt:
+            prompt.sort(key=texts.index)
             reason = f"as many columns of texts of similar length as {mark!r} has values"
             proposals.append(ChoiceProposal(tuple(prompt), run, mark, reason))
+    # Two columns of marks may be a label and an answer.
     return proposals[0] if len(proposals) == 1 else None
 
 
@@ -360,7 +421,8 @@ def _may_be_choice(contents: Contents, name: str) -> bool:
         return False
     n_codes = 0
     for cell in contents.get_cells(name):
-        n_codes += _CODE.fullmatch(str(cell).strip()) is not None
+        text = str(cell).strip()
+        n_codes += bool(_CODE.fullmatch(text))
     return 2 * n_codes <= content.n_rows
 
 
@@ -380,15 +442,21 @@ def _find_run(contents: Contents, texts: Sequence[str], n_choices: int) -> tuple
 
 def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
     """Return how much longer one column is than another; infinity if the columns cannot be choices."""
-    cells = [list(map(make_key, contents.get_cells(name))) for name in names]
-    n_distinct = sum(len({*row}) == len(row) for row in zip(*cells, strict=True))
-    if n_distinct < MIN_SHARE_OF_DISTINCT * len(cells[0]):
+    columns = []
+    lengths = []
+    for name in names:
+        keys = list(map(make_key, contents.get_cells(name)))
+        columns.append(keys)
+        lengths.append(np.array(list(map(len, keys))))
+    n_distinct = 0
+    for row in zip(*columns, strict=True):
+        n_distinct += len({*row}) == len(row)
+    if n_distinct < MIN_SHARE_OF_DISTINCT * len(lengths[0]):
         return np.inf
-    lengths = np.array([list(map(len, column)) for column in cells])
     # Two texts are pairs more often than choices.
     if len(names) == 2 and not _are_equally_long(*lengths):
         return np.inf
-    means = lengths.mean(axis=1)
+    means = np.mean(lengths, axis=1)
     return float(means.max() / max(1, means.min()))
 
 

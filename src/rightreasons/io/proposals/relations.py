@@ -103,11 +103,15 @@ def drop_renamed_columns(contents: Contents, keys: Mapping[str, Keys]) -> dict[s
     """
     # Sorting keeps the order of the table among columns of one kind.
     words_first = sorted(keys, key=lambda name: contents[name].kind != "text")
-    distinct: list[str] = []
+    distinct: dict[str, Keys] = {}
     for name in words_first:
-        if not any(are_renamed(keys[name], keys[column]) for column in distinct):
-            distinct.append(name)
-    return {name: column for name, column in keys.items() if name in distinct}
+        column = keys[name]
+        is_repeated = any(are_renamed(column, previous) for previous in distinct.values())
+        if not is_repeated:
+            distinct[name] = column
+    # In the order of the table.
+    names = filter(distinct.__contains__, keys)
+    return {name: keys[name] for name in names}
 
 
 def are_renamed(keys: Keys, other_keys: Keys) -> bool:
@@ -141,6 +145,7 @@ def find_majority_column(keys: Mapping[str, Keys]) -> str | None:
     """
     winners = []
     for name, column in keys.items():
+        # The votes are the other columns of the same classes.
         voters = []
         for voter, votes in keys.items():
             if voter != name and have_same_values(votes, column):
@@ -150,7 +155,9 @@ def find_majority_column(keys: Mapping[str, Keys]) -> str | None:
         majorities = [find_majority(votes) for votes in zip(*voters, strict=True)]
         if _is_equal_where_known(column, majorities):
             winners.append(name)
-    return winners[0] if len(winners) == 1 else None
+    if len(winners) != 1:
+        return None
+    return winners[0]
 
 
 def find_majority(votes: Sequence[str]) -> str:
@@ -160,8 +167,10 @@ def find_majority(votes: Sequence[str]) -> str:
         >>> find_majority(["a", "a", "b"]), find_majority(["a", "b"])
         ('a', '')
     """
-    value, count = Counter(votes).most_common(1)[0]
-    return value if 2 * count > len(votes) else ""
+    counts = Counter(votes)
+    value, count = counts.most_common(1)[0]
+    is_majority = 2 * count > len(votes)
+    return value if is_majority else ""
 
 
 def _is_equal_where_known(column: Keys, winners: Keys) -> bool:
@@ -196,19 +205,38 @@ def _find_label_by_lists(contents: Contents, keys: Mapping[str, Keys]) -> Decide
 def _find_label_by_counts(contents: Contents, keys: Mapping[str, Keys]) -> DecidedLabel | None:
     """Return the only column that the largest of some counts of votes decides."""
     for run, counts in list_vote_counts(contents):
-        ordered = np.sort(counts, axis=1)
-        # A tie decides nothing.
-        rows = np.flatnonzero(ordered[:, -1] > ordered[:, -2]).tolist()
-        # Letters, since a column of numbers may name the counts otherwise.
-        winners = [f"column {position}" for position in counts.argmax(axis=1)[rows]]
+        winners = _list_winners(run, counts)
         matches = []
         for name, column in keys.items():
-            if name not in run and are_renamed([column[row] for row in rows], winners):
+            if name not in run and _is_decided(column, winners):
                 matches.append(name)
         if len(matches) == 1:
             names = ", ".join(map(repr, run))
             return DecidedLabel(matches[0], f"the largest of the counts {names} decides it")
     return None
+
+
+def _list_winners(names: Sequence[str], counts: NDArray[np.float64]) -> list[str]:
+    """Return the name of the largest count of each row; "" for a tie."""
+    largest = counts.max(axis=1, keepdims=True)
+    n_largest = (counts == largest).sum(axis=1)
+    winners = []
+    for position, n_winners in zip(counts.argmax(axis=1), n_largest, strict=True):
+        # A column of class numbers has to share no value with the names.
+        winner = f"column {names[position]}"
+        winners.append(winner if n_winners == 1 else "")
+    return winners
+
+
+def _is_decided(column: Keys, winners: Keys) -> bool:
+    """Return whether a column names the winner of each row, where there is one."""
+    decided = []
+    known_winners = []
+    for value, winner in zip(column, winners, strict=True):
+        if winner:
+            decided.append(value)
+            known_winners.append(winner)
+    return are_renamed(decided, known_winners)
 
 
 def list_vote_counts(contents: Contents) -> list[tuple[tuple[str, ...], NDArray[np.float64]]]:
@@ -251,8 +279,10 @@ def _get_counts(content: Content) -> NDArray[np.float64] | None:
     numbers = content.numbers
     if numbers is None or np.isnan(numbers).any():
         return None
-    is_count = numbers.min() >= 0 and (numbers % 1 == 0).all()
-    return numbers if is_count else None
+    if numbers.min() < 0:
+        return None
+    is_whole = (numbers % 1 == 0).all()
+    return numbers if is_whole else None
 
 
 # -------------------------------------------------------------------------------------- answers
@@ -269,17 +299,18 @@ def begins_with_class(texts: Sequence[Any], classes: Sequence[Any]) -> bool:
         >>> begins_with_class(["Yes. It rains.", "No, never."], ["yes", "no"])
         True
     """
-    n_rows = 0
+    n_words = 0
     n_equal = 0
     for text, cell in zip(texts, classes, strict=True):
-        name = make_key(_get_marked_class(parse_cell(cell)))
+        value = parse_cell(cell)
+        name = make_key(_get_marked_class(value))
         # A number begins many texts by accident.
-        if not isinstance(text, str) or not name[:1].isalpha():
-            continue
-        n_rows += 1
-        n_equal += make_key(text).startswith(name)
-    # Most rows have a class in words.
-    return 2 * n_rows > len(texts) and n_equal >= MIN_SHARE_OF_ROWS * n_rows
+        is_word = name[:1].isalpha()
+        if is_word and isinstance(text, str):
+            n_words += 1
+            n_equal += make_key(text).startswith(name)
+    has_words = 2 * n_words > len(texts)
+    return has_words and n_equal >= MIN_SHARE_OF_ROWS * n_words
 
 
 def _get_marked_class(value: Any) -> Any:
