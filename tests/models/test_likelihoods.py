@@ -9,14 +9,9 @@ import torch
 import transformers
 
 from rightreasons.models.choices import CausalLM, load_causal
-from rightreasons.models.likelihoods import (
-    WAYS,
-    Tokens,
-    likelihoods,
-    make_batches,
-    n_rows,
-    width,
-)
+from rightreasons.models.continuations import Tokens
+from rightreasons.models.likelihood_runs import count_rows, make_batches, measure_width
+from rightreasons.models.likelihoods import WAYS, likelihoods
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
 
@@ -147,8 +142,11 @@ def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alon
         Tokens("x", [5, 6, 7], [[1], [2], [3]], [], False),
         Tokens("x", [5], [[1, 2, 3], [4, 2]], [], False),
     )
-    assert [(width(letters, way), n_rows(letters, way)) for way in WAYS[:2]] == [(3, 1), (3, 1)]
-    assert [(width(texts, way), n_rows(texts, way)) for way in WAYS[:2]] == [
+    assert [(measure_width(letters, way), count_rows(letters, way)) for way in WAYS[:2]] == [
+        (3, 1),
+        (3, 1),
+    ]
+    assert [(measure_width(texts, way), count_rows(texts, way)) for way in WAYS[:2]] == [
         (1 + 2 + 1, 1),
         (1 + 2, 2),
     ]
@@ -225,7 +223,7 @@ def test_choices_that_begin_alike_are_read_once_up_to_where_they_differ():
     choices = [[9, 8, 7, 4], [9, 8, 6, 5, 4], [9, 8, 6, 4], [9, 3]]
     items = [Tokens("x", [5, 11], choices, [], False), *make_items([(6, 4, 3)])]
     # 2 + 5 tokens of the first item, 6 + 3 + 2 of the second.
-    assert [width(item, "shared prefix") for item in items] == [7, 11]
+    assert [measure_width(item, "shared prefix") for item in items] == [7, 11]
 
     scores = []
     shapes = record_shapes(
@@ -249,8 +247,8 @@ def test_batches_hold_every_item_once_within_their_budget(way):
 
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(items)))
     for batch in batches:
-        widths = [width(items[place], way) for place in batch]
-        rows = [n_rows(items[place], way) for place in batch]
+        widths = [measure_width(items[place], way) for place in batch]
+        rows = [count_rows(items[place], way) for place in batch]
         n_tokens = sum(map(math.prod, zip(widths, rows, strict=True)))
         if way == "right padding":
             n_tokens = max(widths) * sum(rows)

@@ -17,7 +17,7 @@ from rightreasons.models.choices import load_language_model
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.likelihoods import likelihood_way
+from rightreasons.models.likelihood_runs import find_likelihood_way
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.trial import Way, classifier_way
 from tiny_causal import chosen
@@ -206,7 +206,7 @@ def _language_model(
         ]
 
     for outcome in _without_rounding(held(), scorer.model, held):
-        yield _with_way(outcome, lambda: likelihood_way(scorer, longest=LONGEST))
+        yield _with_way(outcome, lambda: find_likelihood_way(scorer, longest=LONGEST))
 
 
 _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {

@@ -27,13 +27,12 @@ from rightreasons.core.errors import get_first_line
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import read_later, send_array
 from rightreasons.models.classes import Classifier, OfTransformers
+from rightreasons.models.continuations import Encoder, Tokens
+from rightreasons.models.likelihood_runs import find_likelihood_way
 from rightreasons.models.likelihoods import (
     WAYS,
-    Encoder,
-    Tokens,
-    likelihood_way,
     likelihoods,
-    one_by_one,
+    score_one_by_one,
     token_likelihoods,
 )
 from rightreasons.models.loading import (
@@ -157,7 +156,7 @@ class CausalLM(OfTransformers):
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:
         """Answer the items of a trial in a way."""
         if way == ONE_BY_ONE:
-            return one_by_one(self.model, items, self.name)
+            return score_one_by_one(self.model, items, self.name)
         return token_likelihoods(self.model, items, way)()
 
     def try_out(self) -> None:
@@ -166,7 +165,7 @@ class CausalLM(OfTransformers):
         Raises:
             ValueError: If it cannot be asked.
         """
-        likelihood_way(self, longest=SHORTEST)
+        find_likelihood_way(self, longest=SHORTEST)
 
 
 Model = TypeVar("Model", bound=CausalLM)

@@ -1,6 +1,6 @@
 """A language model in this process as an engine that answers requests: `LocalEngine`.
 
-Continuations are scored by `scored_continuations`, and answers are written by `generate_tokens`.
+Continuations are scored by `score_continuations`, and answers are written by `generate_tokens`.
 The engine turns requests into tokens for both, and their results into answers by request.
 """
 
@@ -25,6 +25,7 @@ from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply, find_thinking_marks
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
+from rightreasons.models.continuations import LanguageModel, Tokens, tokenize_continuations
 from rightreasons.models.fingerprints import (
     fingerprint_model,
     fingerprint_texts,
@@ -37,12 +38,7 @@ from rightreasons.models.generation import (
     list_end_tokens,
     make_generation_batches,
 )
-from rightreasons.models.likelihoods import (
-    LanguageModel,
-    Tokens,
-    scored_continuations,
-    tokenize_continuations,
-)
+from rightreasons.models.likelihood_runs import score_continuations
 from rightreasons.models.protocol import (
     BRIEF,
     LONG,
@@ -466,11 +462,11 @@ class LocalEngine:
             requests: N requests.
             items: N lists of their tokens, which are empty for requests that failed.
             reasons: Position of such a request -> the reason.
-            **options: Options of `scored_continuations`.
+            **options: Options of `score_continuations`.
         """
         all_items = list(itertools.chain.from_iterable(items))
         self._check_items(all_items)
-        columns, way = scored_continuations(
+        columns, way = score_continuations(
             self.scorer, all_items, max_tokens=self._max_tokens, fail_fast=False, **options
         )
         # A request is several items if its prompt is truncated differently for its continuations.

@@ -25,6 +25,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
 from rightreasons.models.choices import CausalLM, bare
 from rightreasons.models.classes import Classifier
+from rightreasons.models.continuations import Tokens
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.gradients.eigenvalues import (
     DEFINITION,
@@ -34,7 +35,6 @@ from rightreasons.models.gradients.eigenvalues import (
 )
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.likelihoods import Tokens
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items

@@ -1,0 +1,300 @@
+"""The log-likelihoods of all items of a data set, in the fastest exact way: `score_continuations`.
+
+A trial on random words finds which ways of batching give the numbers of one by one
+(`find_likelihood_way`). Batches then hold items of similar length, with little padding
+(`make_batches`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.store import digest_value
+from rightreasons.models.continuations import LanguageModel, Tokens
+from rightreasons.models.fingerprints import fingerprint_texts
+from rightreasons.models.likelihoods import PADDED, SHARED
+from rightreasons.models.running import (
+    TOKENS_PER_ITEM,
+    Column,
+    Columns,
+    HowToRun,
+    Later,
+    default_batch_size,
+    run_model,
+)
+from rightreasons.models.token_rows import count_shared_tokens
+from rightreasons.models.trial import (
+    EQUAL_LENGTHS,
+    ONE_BY_ONE,
+    SHORTEST,
+    TRIALS,
+    Answers,
+    Way,
+    fails_at,
+    fastest_way,
+    ordinary_tokens,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+MAX_PADDING = 0.2
+"""Largest share of padding in a batch of more than a few tokens."""
+
+# A pass costs as much as this number of tokens by itself: smaller batches are not cut for padding.
+_MIN_TOKENS = 128
+# On a CPU a larger batch is no faster, needs more memory, and shows progress less often.
+_CPU_TOKENS = 512
+# Approximate number of tokens of choices that are scored in a trial.
+_N_TRIED_TOKENS = 256
+# Maximum number of prompts with choices of about as many tokens: each costs two passes.
+_MAX_TRIED_PROMPTS = 4
+
+
+def score_continuations(
+    scorer: LanguageModel,
+    items: Sequence[Tokens],
+    *,
+    kind: str,
+    max_tokens: int | None,
+    **options: Unpack[HowToRun],
+) -> tuple[Columns, str]:
+    """Return the log-likelihood of every choice of every item, and a description of the way.
+
+    If a row of a prompt with all of its choices is longer than what the model reads, each choice
+    has its own row.
+
+    Args:
+        scorer: The model.
+        items: N items.
+        kind: Name of the results, as in `run_model`.
+        max_tokens: Maximum tokens per batch, padding included. If None, what suits the device.
+        **options: How the run is shown and stored.
+    """
+    # Packed rows are longer than items, also in a trial: a model depends on the length of items.
+    longest = max(measure_width(item, ONE_BY_ONE) for item in items)
+    is_shareable = SHARED in scorer.WAYS
+    if is_shareable:
+        longest_shared = max(measure_width(item, SHARED) for item in items)
+        is_shareable = longest_shared <= scorer.max_length
+    # The trial of short sequences, when a model is opened, has few items: data has its own.
+    way = find_likelihood_way(
+        scorer, longest=max(longest, SHORTEST + 1), shared_prefix=is_shareable
+    )
+    if max_tokens is None:
+        max_tokens = get_max_tokens(scorer, way.name)
+
+    @torch.inference_mode()
+    def score(batch: NDArray[np.int64]) -> Later:
+        batch_items = [items[int(position)] for position in batch]
+        add_name = fails_at(scorer.name, batch_items[0].name)
+        # A GPU reports some errors only when its results are read.
+        read = add_name(add_name(scorer.score)(batch_items, way.name))
+        return lambda: _make_columns(scorer.name, batch_items, read())
+
+    scores = run_model(
+        scorer.model,
+        score,
+        make_batches(items, way.name, max_tokens),
+        kind=kind,
+        inputs=lambda: _digest_items(items),
+        **options,
+    )
+    return scores, str(way)
+
+
+def _make_columns(
+    model_name: str, items: Sequence[Tokens], rows: Sequence[NDArray[np.float64]]
+) -> dict[str, Column]:
+    """Return the column of the log-likelihoods of some items.
+
+    Raises:
+        ValueError: If one is not finite.
+    """
+    for item, row in zip(items, rows, strict=True):
+        if not np.isfinite(row).all():
+            raise ValueError(
+                f"Expected finite scores, but {model_name} gave NaN or infinity for item "
+                f"{item.name!r}."
+            )
+    return {"likelihood": Ragged.of(np.concatenate(rows), list(map(len, rows)))}
+
+
+def _digest_items(items: Sequence[Tokens]) -> dict[str, str]:
+    """Digest items as tokens, and their names."""
+    tokens = []
+    names = []
+    for item in items:
+        tokens.append([item.prompt, item.choices])
+        names.append(item.name)
+    return {"ids": fingerprint_texts(names), "texts": digest_value(tokens)}
+
+
+def measure_width(item: Tokens, way: str) -> int:
+    """Return the number of tokens of the longest row of an item."""
+    if way == SHARED:
+        return count_shared_tokens(item)
+    # The last token of a choice is not read.
+    return len(item.prompt) + max(map(len, item.choices)) - 1
+
+
+def count_rows(item: Tokens, way: str) -> int:
+    """Return the maximum number of rows of an item."""
+    # Choices of one token are all read off the end of the prompt.
+    if way == SHARED or max(map(len, item.choices)) == 1:
+        return 1
+    return len(item.choices)
+
+
+def get_max_tokens(scorer: LanguageModel, way: str) -> int:
+    """Return the maximum tokens of a batch by default."""
+    # Of sequences of equal lengths, more find their like in a larger batch.
+    if scorer.model.device.type == "cpu" and way != EQUAL_LENGTHS:
+        return _CPU_TOKENS
+    return TOKENS_PER_ITEM * default_batch_size(scorer.model)
+
+
+def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
+    """Cut items into batches of similar length, the longest first.
+
+    The longest batch comes first, so that one that does not fit in memory fails at once.
+
+    Args:
+        items: N items.
+        way: One of `WAYS`.
+        max_tokens: Maximum tokens per batch, padding included. A single item may exceed it.
+
+    Returns:
+        Arrays of item positions; each position is in one of them.
+    """
+    prompts = np.array([len(item.prompt) for item in items])
+    widths = np.array([measure_width(item, way) for item in items])
+    n_rows = np.array([count_rows(item, way) for item in items])
+    order = np.argsort(-widths, kind="stable")
+    if way == EQUAL_LENGTHS:
+        # An encoder reads prompts of one length together.
+        order = np.lexsort((-widths, -prompts))
+
+    batches = []
+    start = 0
+    n_tokens = 0
+    n_padded = 0
+    for end, item in enumerate(order):
+        item_tokens = n_rows[item] * widths[item]
+        n_tokens += item_tokens
+        # Other ways read rows of equal lengths, or one by one, or packed rows of similar lengths.
+        longest = order[start] if way == PADDED else item
+        n_padded += n_rows[item] * widths[longest]
+        is_wasteful = n_padded > _MIN_TOKENS and n_tokens < (1 - MAX_PADDING) * n_padded
+        is_full = n_padded > max_tokens or is_wasteful
+        if is_full and end > start:
+            batches.append(order[start:end].astype(np.int64))
+            start = end
+            n_tokens = item_tokens
+            n_padded = item_tokens
+    batches.append(order[start:].astype(np.int64))
+    return batches
+
+
+def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: bool = True) -> Way:
+    """Return the fastest way of batching that is exact for a language model, from a trial.
+
+    Args:
+        scorer: The model.
+        longest: Tokens of the longest sequence.
+        shared_prefix: Whether a prompt may be read once for all of its choices.
+
+    Raises:
+        ValueError: If no way is exact, or a causal model also reads the tokens that it is to
+            predict.
+    """
+    bound = scorer.room(scorer.max_length, 1)
+    ways = _list_ways(scorer, shared_prefix=shared_prefix)
+
+    def find(reach: int) -> Way:
+        words = ordinary_tokens(scorer.model, scorer.tokenizer)
+        # Batches of equal lengths, which follow on other ways that fail, need two such items.
+        items = _make_trial_items(words, min(reach, bound), twice=ways[0] != SHARED)
+        earlier_way = Way(ways[0], 0, scorer.TOLD)
+        if reach > SHORTEST:
+            # A way that fails for short sequences is not tried for long ones.
+            earlier_way = find_likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
+        ask_by_way: dict[str, Callable[[], Answers]] = {}
+        for way in ways:
+            ask_by_way[way] = functools.partial(scorer.answers, items, way)
+        return fastest_way(
+            scorer.model,
+            scorer.name,
+            lambda: scorer.answers(items, ONE_BY_ONE),
+            ask_by_way,
+            longest=reach,
+            again=lambda: scorer.answers(items[:1], ONE_BY_ONE),
+            before=earlier_way,
+        )
+
+    kind = "choices by likelihood" if shared_prefix else "single choices by likelihood"
+    # Changed items are often a little longer, for which another trial would cost as much.
+    reach = min(_round_up(longest), bound)
+    return TRIALS.way(scorer.model, kind, reach, find, scorer.tokenizer)
+
+
+def _list_ways(scorer: LanguageModel, *, shared_prefix: bool) -> list[str]:
+    """Return the ways that are tried, the fastest first."""
+    ways = []
+    for way in scorer.WAYS:
+        if way != ONE_BY_ONE and (shared_prefix or way != SHARED):
+            ways.append(way)
+    return ways
+
+
+def _round_up(length: int) -> int:
+    """Return a length of three binary digits that is at least the given one.
+
+    Example:
+        >>> [_round_up(length) for length in (16, 17, 266, 320, 321)]
+        [16, 20, 320, 320, 384]
+    """
+    step = 1 << max(length.bit_length() - 3, 0)
+    return -(-length // step) * step
+
+
+def _make_trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
+    """Return items of random words for a trial.
+
+    Args:
+        words: Token ids to draw from.
+        reach: Tokens of the longest item. Up to `SHORTEST`, all items are short.
+        twice: Whether two items have equal lengths, as batches of equal lengths need.
+    """
+    # (tokens of the prompt, tokens of each choice). The longest item comes first: it is asked again,
+    # because attention that draws at random may read short ones in full.
+    shapes: list[tuple[int, tuple[int, ...]]] = [(5, (3, 2)), (1, (2,))]
+    if reach > SHORTEST:
+        # A short item next to long ones, whose length may change how it is read.
+        long_shapes: list[tuple[int, tuple[int, ...]]] = [(reach - 2, (3,))]
+        if not twice:
+            # Ties in attention to the few best tokens, which padding changes, need many tokens.
+            quarter = reach // 4
+            n_long = min(max(1, _N_TRIED_TOKENS // reach), _MAX_TRIED_PROMPTS)
+            long_shapes = [(quarter, (reach - quarter + 1, quarter))] * n_long
+        shapes = [*long_shapes, (5, (3, 1, 2))]
+    if twice:
+        shapes = [*shapes, shapes[0]]
+    rng = np.random.default_rng(0)
+    items = []
+    for n_prompt, choice_sizes in shapes:
+        prompt = rng.choice(words, n_prompt).tolist()
+        choices = [rng.choice(words, size).tolist() for size in choice_sizes]
+        for choice in choices[1:]:
+            # Choices of real items often begin alike.
+            n_common = len(choice) // 2
+            choice[:n_common] = choices[0][:n_common]
+        items.append(Tokens("trial", prompt, choices, places=[], truncated=False))
+    return items
