@@ -61,6 +61,9 @@ def test_the_folder_has_the_texts_the_plan_the_page_and_the_gate(audited, tmp_pa
     page = result.page.read_text("utf-8")
     assert "no longer decides by" in page
     assert "After the repair." in page
+    # A success leads on, although its verdict is green.
+    assert "Use the repaired model" in page
+    assert f"--after {audited[2]}" in page
     assert rightreasons.gate(tmp_path / "out", ["repair.repaired < 1"]).passed
     assert not rightreasons.gate(tmp_path / "out", ["repair.decided_before > 0.5"]).passed
 

@@ -164,8 +164,6 @@ def action(item: str) -> Action:
     link = _LINK.fullmatch(item)
     if link:
         return Action(link[1], link=link[2])
-    if not item.endswith("`"):
-        return Action(item)
     # A name within the text is no command.
     if not item.endswith("`"):
         return Action(item)

@@ -145,5 +145,6 @@ def write_debias_page(m: DebiasResult) -> None:
         outcomes=[outcome],
         made=say.pairs("made"),
         subject=name,
+        is_correction=True,
     )
     write_proof(m.out, page, record)

@@ -152,6 +152,7 @@ def write_loop_page(
         outcomes=[outcome],
         made=say.pairs("made"),
         subject=loop.subject,
+        is_correction=True,
     )
     return write_proof(folder, page, make_record(loop, outcome, settings, created))
 

@@ -271,6 +271,7 @@ def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
         outcomes=[outcome],
         made=say.pairs("made"),
         subject=name,
+        is_correction=True,
     )
     write_proof(m.out, page, make_record(m, outcome, created))
 

@@ -85,7 +85,7 @@ def get_finding(result: SectionResult) -> Finding:
 
 
 def compose_first_screen(
-    outcomes: Sequence[Outcome], subject: str, heading: str
+    outcomes: Sequence[Outcome], subject: str, heading: str, *, is_correction: bool = False
 ) -> dict[str, Any] | None:
     """Gather what a reader sees first.
 
@@ -94,6 +94,7 @@ def compose_first_screen(
         subject: What the finding begins with, such as the name of the model; "" for a page about
             several models, which keeps its order and its heading.
         heading: Heading of a page without a subject.
+        is_correction: Whether the page is about a correction, whose success is to be used.
 
     Returns:
         `claim`, the finding in one sentence; `rows`, the answered questions with their answers, the
@@ -115,9 +116,11 @@ def compose_first_screen(
     plot = None
     if finding.contrast is None:
         plot = find_plot(rows[0][1])
+    # Several models have no verdict, and a correction that succeeded leads on.
+    is_about_model = bool(subject) and not is_correction
     actions = {}
     for outcome, result in rows:
-        actions[outcome.question] = _select_actions(result, is_about_model=bool(subject))
+        actions[outcome.question] = _select_actions(result, is_about_model=is_about_model)
     return {"claim": claim, "rows": rows, "plot": plot, "actions": actions}
 
 

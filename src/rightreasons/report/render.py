@@ -112,6 +112,7 @@ class Page:
             many answers are correct, if no section says it; and the `server`. None for another
             model.
         rows: What the checks of the rows found; None if they were not checked.
+        is_correction: Whether the page is about a correction, whose success is to be used.
     """
 
     title: str
@@ -127,11 +128,14 @@ class Page:
     files: Sequence[tuple[str, str]] = ()
     prompt: Mapping[str, Any] | None = None
     rows: AuditedRows | None = None
+    is_correction: bool = False
 
 
 def render_page(page: Page) -> str:
     """Render a page as HTML."""
-    first_screen = compose_first_screen(page.outcomes, page.subject, page.heading)
+    first_screen = compose_first_screen(
+        page.outcomes, page.subject, page.heading, is_correction=page.is_correction
+    )
     answered = list_answered(page.outcomes)
     heading = page.heading
     if first_screen is not None:
