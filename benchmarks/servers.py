@@ -33,8 +33,10 @@ from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.protocol import Request
 from rightreasons.models.scorers import demo_language_model
-from rightreasons.models.servers.client import CHAT, Client, Endpoint
-from rightreasons.models.servers.engine import ServerEngine, open_server
+from rightreasons.models.servers.client import CHAT, Client
+from rightreasons.models.servers.endpoints import Endpoint
+from rightreasons.models.servers.engine import ServerEngine
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.options import ServerOptions
 
 QUESTIONS = (

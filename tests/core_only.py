@@ -38,7 +38,16 @@ def attempt(function):
     return ""
 
 
-QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior", "reasons")
+QUESTIONS = (
+    "calibration",
+    "shortcuts",
+    "cues",
+    "probes",
+    "difficulty",
+    "behavior",
+    "reasons",
+    "ways",
+)
 
 
 def public_names(rightreasons):

@@ -1,4 +1,4 @@
-"""`rightreasons ways`: what it prints and writes, what it would send, and that a second run asks nothing again."""
+"""`rightreasons ways`: one page, what it would send, and that a second run asks nothing again."""
 
 from __future__ import annotations
 
@@ -16,52 +16,68 @@ def server():
         yield fake
 
 
-def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, capsys):
-    rows = [
-        {
-            "id": n,
-            "prompt": f"Which is it, {n}?",
-            "choices": ["one", "two", "three"],
-            "label": n % 3,
-        }
-        for n in range(21)
-    ]
-    file = tmp_path / "items.jsonl"
+def write_items(folder):
+    rows = []
+    for n in range(21):
+        choices = ["one", "two", "three"]
+        rows.append({"id": n, "prompt": f"Which is it, {n}?", "choices": choices, "label": n % 3})
+    file = folder / "items.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    few = ("--style", "letters", "--n-ways", 3, "--n-resamples", 30, "--out", tmp_path / "out")
-    planned = run(capsys, "ways", server.url, file, *few, "--plan")
+    return file
+
+
+def list_questions(server):
+    return [body for body in server.bodies if "Which is it" in str(body)]
+
+
+def test_formats_of_a_server_are_planned_asked_once_and_reported(server, tmp_path, capsys):
+    file = write_items(tmp_path)
+    out = tmp_path / "out"
+    flags = ("--style", "letters", "--n-ways", 3, "--n-resamples", 30, "--out", out)
+
+    planned = run(capsys, "ways", server.url, file, *flags, "--plan")
     assert planned.code == 0, planned.err
-    assert not (tmp_path / "out" / "ways.json").exists()
-    n_planned = int(planned.out.splitlines()[1].split()[1].replace(",", ""))
+    assert not (out / "audit.json").exists()
+    (row,) = [line for line in planned.err.splitlines() if line.startswith("ways ")]
+    n_planned = int(row.split()[1].replace(",", ""))
     server.reset()
-    asked = run(capsys, "ways", server.url, file, *few)
+    asked = run(capsys, "ways", server.url, file, *flags)
     assert asked.code == 0, asked.err
-    about_items = [body for body in server.bodies if "Which is it" in str(body)]
-    assert len(about_items) == n_planned
-    assert "21 items, 3 ways to ask" in asked.out
-    assert "lines/none/letters/given/0" in asked.out
-    assert "best minus worst: 0" in " ".join(asked.out.split())
-    assert "POSIX (Chatterjee et al. 2024): " in " ".join(asked.out.split())
-    assert " answers, “Are you sure?” turns " in " ".join(asked.out.split())
-    written = json.loads((tmp_path / "out" / "ways.json").read_text("utf-8"))
-    assert [len(written["ways"]), written["n_items"]] == [3, 21]
+    assert len(list_questions(server)) == n_planned
+
+    page = (out / "index.html").read_text("utf-8")
+    assert "lines, no instruction, letters, given order" in page
+    record = json.loads((out / "audit.json").read_text("utf-8"))
+    (question,) = record["questions"]
+    result = question["result"]
+    assert (question["question"], result["data"]["n_items"]) == ("ways", 21)
+    assert [headline["key"] for headline in result["headlines"]][:2] == [
+        "format_difference",
+        "format_spread",
+    ]
+    compared = {*result["data"]["no_verdict"], *result["data"]["same_verdict"]}
+    assert compared == {"calibration", "cues"}
+
     server.reset()
-    again = run(capsys, "ways", server.url, file, *few)
+    again = run(capsys, "ways", server.url, file, *flags)
     assert again.out == asked.out
-    assert not any("Which is it" in str(body) for body in server.bodies)
-    # An audit writes its report into the same folder, and leaves the ways there.
-    audited = run(
-        capsys,
-        "audit",
-        server.url,
-        file,
-        "--style",
-        "letters",
-        "--questions",
-        "cues",
-        "--out",
-        tmp_path / "out",
-    )
+    assert list_questions(server) == []
+
+
+def test_other_questions_of_the_same_report_stay(server, tmp_path, capsys):
+    file = write_items(tmp_path)
+    flags = ("--style", "letters", "--n-resamples", 30, "--out", tmp_path / "out")
+
+    assert run(capsys, "ways", server.url, file, *flags, "--n-ways", 2).code == 0
+    audited = run(capsys, "audit", server.url, file, *flags, "--questions", "cues")
     assert audited.code == 0, audited.err
-    assert json.loads((tmp_path / "out" / "ways.json").read_text("utf-8")) == written
-    assert run(capsys, "ways", server.url, file, *few).out == asked.out
+
+    record = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))
+    assert {question["question"] for question in record["questions"]} == {"cues", "ways"}
+
+
+def test_the_question_does_not_ask_itself(server, tmp_path, capsys):
+    refused = run(capsys, "ways", server.url, write_items(tmp_path), "--questions", "ways")
+
+    assert refused.code != 0
+    assert "`questions`" in refused.err or "--questions" in refused.err

@@ -18,6 +18,7 @@ MARGIN = Margin(small=0.1, large=0.25)
 def test_margins_are_those_of_the_documents():
     assert {name: (margin.small, margin.large) for name, margin in MARGINS.items()} == {
         "decides": (0.10, 0.25),
+        "format": (0.05, 0.05),
         "confidence": (0.05, 0.05),
         "kept": (0.10, 0.25),
         "accuracy": (0.10, 0.10),
@@ -66,68 +67,44 @@ class TestDecide:
 
 
 class TestNeededItems:
-    def test_an_interval_half_as_wide_takes_four_times_the_items(self):
-        # The margin is 0.05 away, and the half width is 0.1.
+    @pytest.mark.parametrize("value", [0.0, 0.05, 0.0999, 0.1, 0.3])
+    def test_the_number_does_not_depend_on_the_figure(self, value):
+        # A share has a half width of 0.1 with (1.96 / 2 / 0.1)² = 96.04 items.
+        estimate = Estimate(value, value - 0.4, value + 0.4)
+
+        assert decide(estimate, MARGIN, 50).n_needed == 100
+        assert decide_above(estimate, MARGIN, 50).n_needed == 100
+
+    def test_more_tests_need_more_items(self):
+        # With five tests, the quantile is 2.576: (2.576 / 2 / 0.1)² = 165.9.
+        estimate = Estimate(0.0, -0.4, 0.4, level=0.99)
+
+        assert decide(estimate, MARGIN, 50).n_needed == 170
+        assert Power("kept", n_tests=5).n_planned == 170
+
+    def test_items_are_counted_not_the_clusters_that_they_come_in(self):
+        # 100 clusters of four items.
+        assert decide(Estimate(0.0, -0.4, 0.4), MARGIN, 100, 25).n_needed == 400
+        # 100 clusters of three items.
+        assert decide(Estimate(0.0, -1.0, 1.0), MARGIN, 3, 0).n_needed == 300
+
+    def test_there_is_none_if_there_are_as_many_items(self):
         estimate = Estimate(0.05, -0.05, 0.15)
 
-        assert decide(estimate, MARGIN, 100).n_needed == 400
-        # Items are counted, not the 25 clusters that they come in.
-        assert decide(estimate, MARGIN, 100, 25).n_needed == 400
-        assert decide(Estimate(-0.05, -0.15, 0.05), MARGIN, 100).n_needed == 400
+        assert decide(estimate, MARGIN, 99).n_needed == 100
+        assert decide(estimate, MARGIN, 100).n_needed is None
 
-    def test_numbers_are_rounded_up_to_two_digits(self):
-        # 123 * (0.1 / 0.05)² = 492, and 250 * (0.3 / 0.1)² = 2250.
-        assert decide(Estimate(0.05, -0.05, 0.15), MARGIN, 123).n_needed == 500
-        assert decide(Estimate(0.2, -0.1, 0.5), MARGIN, 250).n_needed == 2300
-        # 24 * 4 = 96 has only two digits.
-        assert decide(Estimate(0.05, -0.05, 0.15), MARGIN, 24).n_needed == 96
+    def test_no_verdict_takes_fewer_than_twenty(self):
+        # A share has a half width of 0.5 with 3.84 items.
+        assert decide(Estimate(0.0, -1.0, 1.0), Margin(0.5, 0.5), 2).n_needed == 20
 
-    def test_at_least_one_more_item_is_needed(self):
-        # A skewed interval: its half width 0.1 is below the distance 0.2, but it ends at -0.05.
-        assert decide(Estimate(0.3, 0.05, 0.25), MARGIN, 50).n_needed == 51
+    def test_the_sentence_before_a_run_has_the_same_number(self):
+        power = Power("confidence", n_tests=2)
 
-    def test_a_figure_on_the_margin_is_never_decided(self):
-        assert decide(Estimate(0.1, 0.0, 0.2), MARGIN, 100).n_needed is None
-
-    def test_more_than_ten_million_items_are_not_recommended(self):
-        # 100 * (0.1 / 0.0004)² = 6.25 million; half the distance takes four times as many.
-        assert decide(Estimate(0.0996, 0.0, 0.2), MARGIN, 100).n_needed == 6_300_000
-        assert decide(Estimate(0.0998, 0.0, 0.2), MARGIN, 100).n_needed is None
-
-    def test_an_interval_without_width_is_not_extrapolated(self):
-        assert decide(Estimate(0.2, 0.1, 0.1), MARGIN, 100).n_needed is None
-
-    def test_few_units_with_a_narrow_interval_need_twenty(self):
-        # 19 clusters of 95 items: 20 like them have 20/19 of the items.
-        decision = decide(Estimate(0.0, -0.01, 0.01), MARGIN, 95, 19)
-
-        assert decision == Decision("unknown", 95, 100)
-        # Of 100 items, 20/19 are 105.3.
-        assert decide(Estimate(0.0, -0.01, 0.01), MARGIN, 100, 19).n_needed == 106
-
-    @pytest.mark.parametrize(
-        ("small", "expected"),
-        [
-            # A share has a half width of at most 0.98 / sqrt(n): 0.05 takes 384.16 items, 0.1 takes
-            # 96.04, and 0.5 takes 3.84, of which there are never fewer than 20.
-            (0.05, 385),
-            (0.1, 97),
-            (0.5, 20),
-        ],
-    )
-    def test_few_units_with_a_wide_interval_need_those_of_any_share(self, small, expected):
-        decision = decide(Estimate(-0.225, -1.0, 1.0), Margin(small, small), 2)
-
-        assert decision.n_needed == expected
-
-    def test_an_interval_up_to_the_margin_is_wide(self):
-        assert decide(Estimate(0.0, -0.1, 0.05), MARGIN, 2).n_needed == 97
-        assert decide(Estimate(0.0, -0.05, 0.1), MARGIN, 2).n_needed == 97
-        assert decide(Estimate(0.0, -0.09, 0.09), MARGIN, 2).n_needed == 20
-
-    def test_no_units_at_all(self):
-        # 97 units of three items.
-        assert decide(Estimate(0.0, -1.0, 1.0), MARGIN, 3, 0).n_needed == 291
+        assert "about 510 items" in power.describe(60)
+        assert power.find_needed_items(60) == 510
+        assert power.find_needed_items(60, 20) == 1530
+        assert power.find_needed_items(510) is None
 
 
 class TestDecideAbove:
@@ -139,11 +116,10 @@ class TestDecideAbove:
         for estimate in (Estimate(0.5, 0.4, 0.6), Estimate(0.2, 0.15, 0.25)):
             assert decide_above(estimate, MARGIN, 100) == decide(estimate, MARGIN, 100)
 
-    def test_an_unknown_figure_needs_the_items_of_its_whole_interval(self):
-        # The distance to the margin is 0.05 and the half width 0.2: 100 * 16 items.
+    def test_an_unknown_figure_needs_the_planned_items(self):
         estimate = Estimate(0.05, -0.15, 0.25)
 
-        assert decide_above(estimate, MARGIN, 100) == Decision("unknown", 100, 1600)
+        assert decide_above(estimate, MARGIN, 40) == Decision("unknown", 40, 100)
 
     def test_units_count(self):
         assert decide_above(Estimate(-0.5, -0.6, -0.4), MARGIN, 100, 19).level == "unknown"

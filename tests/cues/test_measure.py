@@ -146,10 +146,12 @@ def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
         (right / n_items, ends.low, ends.high)
     )
     assert figures.conclusion == conclusion
-    # An interval half as wide takes four times as many items: [0.423, 0.615] of 100 ends 0.08 too far of 0.096.
-    if (right, n_items) == (52, 100):
-        assert figures.alone.n_needed == pytest.approx(100 * (0.096 / 0.08) ** 2, rel=0.05)
-        assert f"about {figures.n_needed} items would settle it" in figures.too_few
+    # Of any share, (1.96 / 2 / 0.1)² = 96.04 items have an interval of 10 points on each side.
+    if (right, n_items) == (16, 20):
+        assert figures.n_needed == figures.alone.n_needed == 100
+        assert "about 100 items would settle it" in figures.too_few
+    if n_items == 100:
+        assert figures.n_needed is None
 
 
 def test_groups_are_the_units_of_all_tests():

@@ -29,7 +29,7 @@ LEFT_OUT = {
     "debias": "it keeps the scores of a model as an audit does, and writes its files together at the end",
     "serve": "it writes nothing, and runs until it is interrupted",
     "demo": "it is audit, of a bag of words that is trained in memory",
-    "ways": "it keeps the answers of a language model as an audit does, and its one small file as others",
+    "ways": "it is an audit of one question, and keeps the answers of a language model as other audits do",
     "look": "its one small file is written as those of the other commands are",
     "repair": "its files are written together at the end, as those of an audit are",
     "replicate": "its steps are stored as those of learn are",

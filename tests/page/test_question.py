@@ -21,13 +21,13 @@ from rightreasons.report.questions import QUESTIONS, RegisteredQuestion
 from rightreasons.report.runner import audit
 from rightreasons.report.tasks import TASKS
 from rightreasons.shortcuts.question import SHORTCUTS
-from rightreasons.ways.question import WAYS_ASKED
+from rightreasons.ways.question import WAYS
 from tiny_models import save_tiny_classifier
 from toy_question import toy
 
 WRITTEN = [
     ANSWERS, BEHAVIOR, CALIBRATION, CONTRAST, CUES, EIGENVALUE, JUDGES, LABELS, PROBES, REASONS, SHORTCUTS, SOURCES,
-    TASKS, WAYS_ASKED,
+    TASKS, WAYS,
 ]  # fmt: skip
 
 SETTLED = {"settled_checks": ("all",)}

@@ -9,8 +9,12 @@ import random
 import numpy as np
 import pytest
 
+from rightreasons.core.errors import OptionError
+from rightreasons.core.replies import Reply
 from rightreasons.io import read_predictions
+from rightreasons.models.protocol import Answers
 from rightreasons.report.runner import audit
+from second_reader import choose
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -323,3 +327,71 @@ def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):
     assert why["cues"] == ""
     assert "ask the model again" in why["probes"]
     assert not any("a question about multiple-choice data" in reason for reason in why.values())
+
+
+class Judge:
+    """Reads a text by the option that it names, or always the first option that is listed."""
+
+    name, fingerprint, thinks, budget, has_template = "judge", "judge", False, 32, True
+    abilities = frozenset({"text"})
+
+    def __init__(self, read=choose):
+        self.read = read
+        self.n_asked = 0
+
+    def generate(self, requests, **options):
+        self.n_asked += len(requests)
+        return Answers([[Reply(self.read(request.prompt[0]["content"]))] for request in requests])
+
+
+def write_unread_log(tmp_path, shuffle):
+    """Write a log of which the harness reads 15 of 30 answers; all but three are correct."""
+
+    def answer(messages, *_):
+        number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
+        letter = shown_letter(
+            messages, "right" if number >= 3 else ("other", "odd", "wrong")[number]
+        )
+        text = f"ANSWER: {letter}" if number % 2 else f"I would go with option {letter} here."
+        return letters_first(text, logprobs=False)
+
+    log, told = evaluated(tmp_path, answer, shuffle=shuffle)
+    assert told["accuracy"] == pytest.approx(14 / 30)
+    return log
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_judge_reads_the_unread_answers_of_a_log(tmp_path, monkeypatch, shuffle):
+    pytest.importorskip("inspect_ai")
+    judge = Judge()
+    monkeypatch.setattr("rightreasons.audited.judged_logs.open_judge", lambda *_: judge)
+    log = write_unread_log(tmp_path, shuffle)
+
+    figures, result = audited(log, tmp_path, judge="judge")
+
+    # 27 of 30 are correct, and the letters are those that the model saw.
+    assert (figures["low"], figures["high"], figures["lacks"]) == (0.9, 0.9, {})
+    assert "15 of 15 unread answers read by judge" in result.page.read_text("utf-8")
+    # Twice for each of 15 texts, and for 12 planted ones.
+    assert judge.n_asked == 2 * (15 + 12)
+
+
+def test_a_judge_that_does_not_read_leaves_answers_unread(tmp_path, monkeypatch):
+    pytest.importorskip("inspect_ai")
+    judge = Judge(lambda prompt: "A")
+    monkeypatch.setattr("rightreasons.audited.judged_logs.open_judge", lambda *_: judge)
+
+    figures, result = audited(write_unread_log(tmp_path, False), tmp_path, judge="judge")
+
+    assert figures["low"] == pytest.approx(14 / 30)
+    assert figures["lacks"] == {"no answer that can be read": 15}
+    assert "none of 15 unread answers read by judge" in result.page.read_text("utf-8")
+
+
+def test_a_judge_of_a_file_without_choices_is_refused(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"text": "a", "label": 1, "prediction": 1}\n' * 30, "utf-8")
+
+    with pytest.raises(OptionError) as error:
+        audited(file, tmp_path, judge="judge")
+    assert error.value.option == ("judge",)

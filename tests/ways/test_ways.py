@@ -26,7 +26,7 @@ from rightreasons.report.answering import judge_scores
 from rightreasons.ways import WaysOptions
 from rightreasons.ways.formats import INSTRUCTIONS, SEPARATORS, STYLES, Way, draw_ways
 from rightreasons.ways.measure import measure_ways
-from rightreasons.ways.question import WAYS_ASKED
+from rightreasons.ways.question import WAYS
 from rightreasons.ways.spread import compare_flips, format_spread, prompt_sensitivity
 
 HOW = Resampling(resamples=200)
@@ -317,7 +317,7 @@ def test_without_two_readable_ways_there_is_no_spread(split):
         found = measure_ways(asked, split, resampling=HOW, progress=False)
 
     assert (found.spread, found.no_spread) == (None, "the answers of 1 of 2 can be read")
-    assert WAYS_ASKED.answer(found, 0.95).verdict.label == "Cannot tell"
+    assert WAYS.answer(found, 0.95).verdict.label == "Inconclusive"
 
 
 def test_a_first_way_that_cannot_be_read_ends_the_run(split):

@@ -41,7 +41,7 @@ def is_choice_log(columns: Mapping[str, Any], options: PredictionOptions) -> boo
 
 
 def open_choice_log(
-    columns: Mapping[str, Any], path: str, settings: AuditOptions
+    columns: Mapping[str, Any], path: str, settings: AuditOptions, judged: str = ""
 ) -> tuple[StoredModel, datasets.Dataset]:
     """Return the answers of a log, and its items.
 
@@ -49,6 +49,7 @@ def open_choice_log(
         columns: Columns of the log.
         path: Path of the log.
         settings: Options of the columns of items.
+        judged: What a judge read of the unread answers, in words; "" without a judge.
     """
     from rightreasons.io.arrow_tables import make_dataset, make_table
     from rightreasons.io.reading import digest_table
@@ -67,7 +68,7 @@ def open_choice_log(
         logits=make_pick_logits(picks, [len(choices) for choices in items["choices"][:]]),
         probabilities=None,
         fingerprint=digest_table(table),
-        used=_describe_columns(confidences),
+        used="; ".join(filter(None, (_describe_columns(confidences), judged))),
         answers_once=True,
         confidences=confidences,
         failures=_list_failures(columns, picks, ids),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -35,8 +35,18 @@ if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine, Scorer
 
 
+JudgeScores = Callable[["AuditContext", Scores, Sequence[str]], Mapping[str, tuple[str, str]]]
+"""Returns question -> the label of its verdict on given scores, and why there is none."""
+
+
 def _keep_engine(engine: Engine) -> Engine:
     return engine
+
+
+def _judge_nothing(
+    context: AuditContext, scores: Scores, questions: Sequence[str]
+) -> Mapping[str, tuple[str, str]]:
+    return {}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +69,8 @@ class AuditContext:
         previous: Question -> what an earlier audit tested, to be tested again; {} without one.
         wrap_engine: Returns the engine to ask in place of a second model. A plan counts the
             requests to it.
+        judge_scores: Returns the verdicts of other questions on given scores of the primary split,
+            for a question that compares them.
     """
 
     source: Scorer | StoredModel
@@ -73,6 +85,7 @@ class AuditContext:
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     previous: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     wrap_engine: Callable[[Engine], Engine] = _keep_engine
+    judge_scores: JudgeScores = _judge_nothing
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     # --- Splits and their scores

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.choice_logs import is_choice_log, open_choice_log
+from rightreasons.audited.judged_logs import judge_unread
 from rightreasons.audited.logged_arms import LoggedArms
 from rightreasons.audited.stored_items import (
     Task,
@@ -84,7 +85,7 @@ def open_stored(
         ValueError: If a column is missing, or predictions and items do not belong together.
     """
     from rightreasons.io.arrow_tables import make_table
-    from rightreasons.io.logs import ARMS, ARMS_COMMAND, logged
+    from rightreasons.io.logs import ARMS, ARMS_COMMAND, UNREAD_REPLY, logged
     from rightreasons.io.reading import digest_table
 
     path = str(stored.predictions)
@@ -94,12 +95,22 @@ def open_stored(
     source = path if table is None else table
     all_columns, options, file_name = _read_columns(source, stored, settings)
     logged_arms = (all_columns.get(ARMS), all_columns.get(ARMS_COMMAND))
+    unread_replies = all_columns.get(UNREAD_REPLY)
     columns_by_name = {
-        name: all_columns[name] for name in all_columns if name not in (ARMS, ARMS_COMMAND)
+        name: all_columns[name]
+        for name in all_columns
+        if name not in (ARMS, ARMS_COMMAND, UNREAD_REPLY)
     }
     if has_items and is_choice_log(columns_by_name, options):
-        model, rows = open_choice_log(columns_by_name, path, settings)
+        answers, judged = judge_unread(columns_by_name, unread_replies, stored, settings)
+        model, rows = open_choice_log(answers, path, settings, judged)
         return _add_arms(model, *logged_arms), FILE_SPLIT, rows
+    if stored.judge is not None:
+        raise OptionError(
+            f"Expected a log of answers to items with choices for `judge`, but {path} has no choices "
+            "from which an answer could be read.",
+            option="judge",
+        )
     predictions = _find_predictions(
         columns_by_name, options, file_name, settings, with_labels=has_items
     )

@@ -193,7 +193,7 @@ class CalibrationAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """Estimated number of items that would settle the verdict; None if no number would."""
+        """Planned number of items; None if there are as many, or if both tests are decided."""
         n_needed = 0
         for decision in self.decisions.values():
             if decision.level == "unknown":

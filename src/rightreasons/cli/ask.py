@@ -10,15 +10,13 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rightreasons.behavior.options import BehaviorOptions, LearningSource, SuiteOptions
 from rightreasons.cli import hand_over, make_command_lines, tell, wants_traceback
 from rightreasons.cli.declared import (
-    Dataset,
-    Model,
     Open,
     OptionalDataset,
     OptionalModel,
@@ -34,12 +32,6 @@ from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.options import EarlierOptions
 from rightreasons.report.questions import QUESTIONS, get_question_name
-from rightreasons.ways import WaysOptions
-
-if TYPE_CHECKING:
-    from rightreasons.core.scores import Scores
-    from rightreasons.models.prompted import Prompted
-
 
 COMMANDS = make_command_lines("ask")
 
@@ -308,76 +300,6 @@ def behavior(
     typer.echo(f"Report: {page}")
 
 
-@declared_command(
-    COMMANDS["ways"], "ways", {"settings": AuditOptions, **ASKED, "options": WaysOptions}
-)
-def ways(
-    model: Model,
-    dataset: Dataset,
-    out: Annotated[
-        Path, typer.Option(help="Folder for ways.json and answers, or a report's.")
-    ] = Path("ways"),
-    **declared: Any,
-) -> None:
-    """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
-
-    And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
-    """
-    from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.opening import AskingOptions, open_inputs
-    from rightreasons.audited.splits import choose_splits, take_splits
-    from rightreasons.core.results import to_plain_python
-    from rightreasons.core.store import WORK, check_folder, write_json
-    from rightreasons.models.prompted import prompted_of
-    from rightreasons.report.answering import judge_scores
-    from rightreasons.report.folder import OWN, WAYS
-    from rightreasons.report.plan import plan_command
-    from rightreasons.ways.measure import measure_ways
-    from rightreasons.ways.question import WAYS_ASKED
-
-    settings, options = declared["settings"], declared["options"]
-    folder = check_folder(out, own=(*OWN, WAYS))
-    asking = AskingOptions(declared["prompt"], declared["server"], folder / WORK)
-    data, source = open_inputs(model, dataset, settings, asking, require_labels=True)
-    prompted = prompted_of(source)
-    if prompted is None:
-        raise ValueError(
-            f"Expected a language model that is asked by a prompt, but got {source.name}."
-        )
-    name = choose_splits(data, settings.split, dataset)[0]
-    split = take_splits(data, {name: "primary"}, settings, prompted.label_names, dataset)[0]
-    how = settings.resampling
-    place = folder / WORK / f"ways-{prompted.fingerprint[:16]}-{split.fingerprint[:16]}"
-
-    def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
-        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
-        context = AuditContext(scorer, dataset, split, comparisons=(), train=None, **of_way)
-        return judge_scores(context, scores, options.questions)
-
-    def count(planned: Prompted, *, out: Path) -> None:
-        little = functools.partial(judge, out=out, settings=settings.replace(n_resamples=2))
-        measure_ways(
-            planned,
-            split,
-            options=options,
-            resampling=how.limit_resamples(2),
-            out=out,
-            progress=False,
-            judge=little,
-        )
-
-    if settings.plan:
-        show_plan(plan_command("ways", prompted, count))
-        return
-    figures = measure_ways(prompted, split, options=options, resampling=how, out=place, judge=judge)
-    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level))
-    found = to_plain_python(
-        {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()}
-    )
-    hand_over(found)
-    typer.echo(f"\nFigures: {write_json(folder / WAYS, found)}")
-
-
 def describe_program() -> str:
     """Return the words by which a shell finds this program."""
     if shutil.which("rightreasons"):
@@ -417,6 +339,7 @@ question_command("calibration", stored=True)
 question_command("difficulty")
 question_command("probes", task="multiple_choice")
 question_command("shortcuts", has_record=True)
+question_command("ways")
 
 
 @declared_command(
@@ -445,12 +368,12 @@ def reasons(
     rows = only_part(as_table(model), model)
     judge = None
     if options.judge is not None:
+        from rightreasons.models.judges import open_judge
         from rightreasons.models.replies.repair import SecondReader
-        from rightreasons.models.scorers import open_engine
 
         # A log cannot be asked again: the judge reads what its texts chose.
-        server = ServerOptions(server_model=options.judge_model)
-        judge = SecondReader(open_engine(options.judge, Prompt(), server), seed=settings.seed)
+        engine = open_judge(options.judge, options.judge_model)
+        judge = SecondReader(engine, seed=settings.seed)
     traces = read_traces(rows, model, judge=judge)
     m = measure_reasons(traces, resampling=settings.resampling)
     answer = REASONS.answer(m, settings.confidence_level)

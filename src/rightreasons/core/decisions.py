@@ -20,9 +20,6 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 
-MAX_NEEDED_ITEMS = 10_000_000
-"""Largest number of items that is worth recommending."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Margin:
@@ -44,6 +41,7 @@ MARGINS = {
     "accuracy": Margin(0.10, 0.10),  # accuracy by cues only, or lost accuracy, beyond chance
     "order": Margin(0.10, 0.50),  # share of all answers that change with the order of the choices
     "sway": Margin(0.05, 0.05),  # share of answers that a hint changes, beyond a neutral sentence
+    "format": Margin(0.05, 0.05),  # accuracy by one prompt format minus that by another one
     "paralysis": Margin(0.02, 0.02),  # confidence lost to added choices, beyond dilution
 }
 """Margins of all verdicts by name."""
@@ -85,10 +83,50 @@ class Power:
         items = pluralize(n_items, "item detects", "items detect")
         text = f"{items} differences of {points:.0f} points; the verdict needs {100 * margin:.0f}"
         if half_width > margin:
-            # The half width solved for the number of items, rounded up to tens.
-            tens = math.ceil((z / 2 / margin) ** 2 / self.item_fraction / 10)
-            text += f", so about {10 * tens:,} items"
+            text += f", so about {self.n_planned:,} items"
         return text
+
+    @property
+    def n_planned(self) -> int:
+        """Number of items that detect a difference of the smaller margin, rounded up to tens."""
+        level = 1 - 0.05 / self.n_tests
+        return _count_planned(MARGINS[self.margin].small, level, self.item_fraction)
+
+    def find_needed_items(self, n_items: int, n_units: int | None = None) -> int | None:
+        """Return the planned number of items; None if there are as many.
+
+        The number is known before anything is measured. A number from the measured figure would
+        vary by orders of magnitude: the closer the figure is to a margin by chance, the larger.
+
+        Args:
+            n_items: Number of items.
+            n_units: Number of clusters of the items. If None, the items are independent.
+
+        Example:
+            >>> power = Power("confidence", n_tests=2)
+            >>> power.find_needed_items(80), power.find_needed_items(80, 40)
+            (510, 1020)
+            >>> power.find_needed_items(600) is None
+            True
+        """
+        return _scale_to_items(self.n_planned, n_items, n_units)
+
+
+def _count_planned(margin: float, level: float, item_fraction: float = 1.0) -> int:
+    """Return the number of units at which the interval of any share has the margin as half width."""
+    z = float(special.ndtri((1 + level) / 2))
+    tens = math.ceil((z / 2 / margin) ** 2 / item_fraction / 10)
+    return max(10 * tens, MIN_ITEMS)
+
+
+def _scale_to_items(n_planned: int, n_items: int, n_units: int | None) -> int | None:
+    """Return the number of items that come in the planned number of units; None if there are as many."""
+    if n_units is None:
+        n_units = n_items
+    if n_units >= n_planned:
+        return None
+    # A new cluster brings as many items as the clusters so far have on average.
+    return math.ceil(n_planned * n_items / max(n_units, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +137,8 @@ class Decision(Result):
         level: "small" (significantly below `Margin.small`), "large" (significantly above
             `Margin.large`), "some" (significantly above `Margin.small`), or "unknown".
         n_items: Number of items from which the figure is computed.
-        n_needed: Approximate number of items that would decide an unknown figure. None if the
-            figure is decided, or if it lies on a margin, so that no number of items would do.
+        n_needed: Number of items that was needed from the outset to decide such a figure, by the
+            margin and the level alone. None if the figure is decided, or if there are as many items.
     """
 
     level: Literal["small", "some", "large", "unknown"]
@@ -118,9 +156,8 @@ def decide(
 
     The figure \(d\) is ideal at 0, and has the interval \([l, h]\). It is "small" if \(-s < l\) and
     \(h < s\); "large" if \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); otherwise, and
-    with fewer than 20 units, it is "unknown". The width of an interval is inversely proportional to
-    the root of the number of items, so that a half width w becomes the distance \(\Delta\) to the
-    margin with \(n (w / \Delta)^2\) items.
+    with fewer than 20 units, it is "unknown". The number of items that are needed makes \(s\) the
+    half width of the interval of any share, as in `Power`.
 
     Args:
         estimate: The figure with its interval. If there is none, the decision is "unknown".
@@ -140,10 +177,10 @@ def decide(
         >>> [decide(Estimate(d, d - w, d + w), margin, 100).level for d, w in figures]
         ['small', 'large', 'some']
 
-        An interval half as wide would do: 100 * (0.1 / 0.05) ** 2 items.
+        A share has a half width of 0.1 with (1.96 / 2 / 0.1) ** 2 = 96.04 items.
 
-        >>> decide(Estimate(0.05, -0.05, 0.15), margin, 100)
-        Decision(level='unknown', n_items=100, n_needed=400)
+        >>> decide(Estimate(0.05, -0.1, 0.2), margin, 40)
+        Decision(level='unknown', n_items=40, n_needed=100)
     """
     if estimate is None or estimate.value is None:
         return Decision("unknown", n_items)
@@ -155,12 +192,10 @@ def decide(
     # The interval tells how far from 0 the figure is at least, and how far at most.
     min_distance = max(low, -high)
     max_distance = max(-low, high)
-    if n_units is None:
-        n_units = n_items
-    if n_units < MIN_ITEMS:
-        n_needed_units = _count_needed_units(max_distance < margin.small, margin)
-        # A new cluster brings as many items as the clusters so far have on average.
-        n_needed = math.ceil(n_needed_units * n_items / max(n_units, 1))
+    n_planned = _count_planned(margin.small, estimate.level)
+    n_needed = _scale_to_items(n_planned, n_items, n_units)
+    n_independent = n_items if n_units is None else n_units
+    if n_independent < MIN_ITEMS:
         return Decision("unknown", n_items, n_needed)
 
     if min_distance > margin.large:
@@ -169,11 +204,7 @@ def decide(
         return Decision("small", n_items)
     if min_distance > margin.small:
         return Decision("some", n_items)
-    distance_to_margin = abs(abs(estimate.value) - margin.small)
-    half_width = (high - low) / 2
-    return Decision(
-        "unknown", n_items, _required_sample_size(distance_to_margin, half_width, n_items)
-    )
+    return Decision("unknown", n_items, n_needed)
 
 
 def decide_above(
@@ -195,46 +226,7 @@ def decide_above(
     def clip(number: float | None) -> float:
         return max(0.0, number or 0.0)
 
-    clipped = Estimate(clip(estimate.value), clip(estimate.low), clip(estimate.high))
-    decision = decide(clipped, margin, n_items, n_units)
-    if decision.level != "unknown":
-        return decision
-    # The number of items that are needed follows from the full interval.
-    return decide(estimate, margin, n_items, n_units)
-
-
-def _count_needed_units(is_narrow: bool, margin: Margin) -> int:
-    """Return the number of units that would decide, if there are fewer than `MIN_ITEMS`."""
-    if is_narrow:
-        return MIN_ITEMS
-    # So few units show little of their spread, so that the number follows from the worst case: a
-    # share has an interval with a half width of at most 1.96 / 2 / sqrt(n).
-    return max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
-
-
-def _required_sample_size(
-    distance: float,
-    half_width: float,
-    n_items: int,
-) -> int | None:
-    """Return the number of items that make an interval narrow enough.
-
-    Args:
-        distance: Half width that is needed.
-        half_width: Half width that the interval has.
-        n_items: Number of items that it is computed from.
-
-    Returns:
-        The number, rounded up to two digits. None if no reasonable number is enough.
-    """
-    if distance <= 0 or half_width <= 0:
-        return None
-    # At least one more item is needed, as these did not decide.
-    n_required = max(n_items * (half_width / distance) ** 2, n_items + 1.0)
-    if n_required > MAX_NEEDED_ITEMS:
-        return None
-
-    n_rounded_digits = max(0, math.floor(math.log10(n_required)) - 1)
-    step = int(10**n_rounded_digits)
-    # Rounding must not carry a whole number of steps to the next one.
-    return math.ceil(n_required / step - 1e-9) * step
+    clipped = dataclasses.replace(
+        estimate, value=clip(estimate.value), low=clip(estimate.low), high=clip(estimate.high)
+    )
+    return decide(clipped, margin, n_items, n_units)

@@ -177,16 +177,13 @@ class CueFigures(Result):
 
     @property
     def n_needed(self) -> int | None:
-        """Approximate number of items that would decide all open tests; None if no number is known."""
-        n_needed = []
+        """Planned number of items; None if there are as many, or if all tests are decided."""
+        n_needed = 0
         for decision in (self.alone, self.decided):
-            if decision is None or decision.level != "unknown":
-                continue
-            # One test that no number of items decides leaves the whole question open.
-            if decision.n_needed is None:
-                return None
-            n_needed.append(decision.n_needed)
-        return max(n_needed, default=None)
+            # The items of both tests are the same.
+            if decision is not None and decision.level == "unknown":
+                n_needed = max(n_needed, decision.n_needed or 0)
+        return n_needed or None
 
     @property
     def too_few(self) -> str:

@@ -215,7 +215,7 @@ CUES = Question(
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
     ),
     measure=measure,
-    power=Power("accuracy"),
+    power=Power("accuracy", n_tests=3),
     figures=(
         Figure(
             "easy_hard_gap",

@@ -27,6 +27,7 @@ from rightreasons.io.logs import (
     find_lacks,
     find_letter,
     get_inner,
+    list_unread_replies,
     list_user_texts,
     make_answer_columns,
     make_units,
@@ -461,6 +462,18 @@ def _find_pick(reply: Reply, choices: Sequence[str], names: Any) -> int:
     return -1 if letter is None else letter
 
 
+def _find_displayed_order(letters: Any, choices: Sequence[str]) -> list[int] | None:
+    """Return the choice behind each displayed letter; None if the letters name other texts."""
+    if not isinstance(letters, Mapping):
+        return list(range(len(choices)))
+    order = []
+    for mark in sorted(letters):
+        if letters[mark] not in choices:
+            return None
+        order.append(choices.index(letters[mark]))
+    return order
+
+
 def _make_pick_columns(
     parsed: _Samples, picks: Sequence[int], correct: Sequence[Any] | None
 ) -> LogColumns:
@@ -483,6 +496,9 @@ def _make_pick_columns(
         final_picks.append(pick)
         answers.append("" if pick < 0 else LETTERS[pick])
         final_correct.append(int(pick == label) if value is None else value)
+    lacks = find_lacks(parsed.replies, [pick < 0 for pick in final_picks], read_alone=True)
+    # The choices are displayed in their order, but where the log has the letters of its own.
+    orders = map(_find_displayed_order, parsed.letters, parsed.choices)
     return {
         "prompt": parsed.prompts,
         "choices": parsed.choices,
@@ -490,5 +506,6 @@ def _make_pick_columns(
         "answer": answers,
         PICKED: final_picks,
         "correct": final_correct,
-        **find_lacks(parsed.replies, [pick < 0 for pick in final_picks], read_alone=True),
+        **lacks,
+        **list_unread_replies(parsed.replies, lacks, orders),
     }

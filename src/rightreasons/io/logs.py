@@ -34,6 +34,10 @@ UNREAD = "answer_unread"
 LACK = "answer_lack"
 """Column: the reason why a sample has no answer, "" if it has one. It is missing if all have one."""
 
+UNREAD_REPLY = "unread_reply"
+"""Column: the text of an unread answer to an item with choices, and the order in which it saw the
+choices, as JSON; "" for other samples. It is missing if there is none."""
+
 NO_READABLE_ANSWER = "no answer that can be read"
 """Reason of an answer that ended as it should, and cannot be read."""
 
@@ -236,6 +240,28 @@ def find_lacks(
     return {UNREAD: list(map(bool, lacks)), LACK: lacks}
 
 
+def list_unread_replies(
+    replies: Iterable[Reply], lacks: LogColumns, orders: Iterable[Sequence[int] | None]
+) -> LogColumns:
+    """Return the texts of the answers that ended as they should, and cannot be read.
+
+    Args:
+        replies: The replies to items with choices.
+        lacks: From `find_lacks`.
+        orders: The order in which each item displayed its choices; None if it is not known, so that
+            the letters in the text mean nothing.
+    """
+    if not lacks:
+        return {}
+    texts = []
+    for reply, reason, order in zip(replies, lacks[LACK], orders, strict=True):
+        text = ""
+        if reason == NO_READABLE_ANSWER and order is not None and reply.text.strip():
+            text = json.dumps({"text": reply.text, "order": list(order)}, ensure_ascii=False)
+        texts.append(text)
+    return {UNREAD_REPLY: texts} if any(texts) else {}
+
+
 METRICS = ("correct", "exact_match", "acc", "em")
 """Metrics that say whether an answer is correct, those of lm-evaluation-harness first."""
 
@@ -340,7 +366,7 @@ def select_confident_answers(columns: Mapping[str, Any], log_name: str) -> Mappi
     reason = "tell no log-probability of their answer"
     warn_of_excluded(n_missing - n_unread, n_samples, log_name, reason)
     # The remaining rows all have an answer.
-    unused = (PICKED, "label", "answer", UNREAD, LACK)
+    unused = (PICKED, "label", "answer", UNREAD, LACK, UNREAD_REPLY)
     selected = {name: column for name, column in columns.items() if name not in unused}
     return _select_known(selected, confidences)
 

@@ -311,3 +311,10 @@ class StoredOptions(ScoreOptions):
     join: str | None = option(
         None, "Columns of the ids of items and answers, as in id=custom_id; by default found."
     )
+    judge: str | None = option(
+        None,
+        "Model, a folder or a server's address, that reads which choice the unread answers of a log gave.",
+    )
+    judge_model: str | None = option(
+        None, "Name of that model on its server; by default the only one."
+    )

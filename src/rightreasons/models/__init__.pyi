@@ -11,7 +11,7 @@ from .protocol import Scorer as Scorer
 from .scorers import as_scorer as as_scorer
 from .scorers import demo_encoder as demo_encoder
 from .scorers import demo_language_model as demo_language_model
-from .servers.engine import open_server as open_server
+from .servers.opening import open_server as open_server
 from .spans import predict_answers as predict_answers
 from .wording import Prompt as Prompt
 

@@ -235,7 +235,7 @@ def open_engine(
         scorer = load_language_model(model, **how)
         max_tokens = None if batch_size is None else TOKENS_PER_ITEM * batch_size
         return LocalEngine(scorer, prompt.thinking, max_tokens=max_tokens)
-    from rightreasons.models.servers.engine import open_server
+    from rightreasons.models.servers.opening import open_server
 
     # A server decides these by itself.
     for name, value in how.items():

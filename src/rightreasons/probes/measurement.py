@@ -17,7 +17,7 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.audited.logged_arms import LoggedArms
 from rightreasons.audited.scoring import reuse_scores
 from rightreasons.core.clusters import count_units
-from rightreasons.core.decisions import MARGINS, Decision, decide_above
+from rightreasons.core.decisions import MARGINS, Decision, Power, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.orders import orders_in_words
@@ -43,6 +43,9 @@ from rightreasons.probes.paralysis import ChoiceParalysis, Drop
 from rightreasons.probes.reading import Reading
 
 Hits = tuple[NDArray[np.bool_], Any]
+
+POWER = Power("kept", n_tests=5)
+"""Differences that a number of items can detect."""
 
 NAMES = {
     ORIGINAL: "Unchanged",
@@ -270,14 +273,11 @@ class ProbesMeasurement:
 
     @property
     def n_needed(self) -> int | None:
-        """Approximate number of items that would decide all open tests. None if no number is known."""
-        n_needed = []
-        for decision in self.open_questions.values():
-            # One test that no number of items decides leaves the whole question open.
-            if decision is None or decision.n_needed is None:
-                return None
-            n_needed.append(decision.n_needed)
-        return max(n_needed, default=None)
+        """Planned number of items; None if there are as many, or if all tests are decided."""
+        # A test that could not be made is not decided by more items.
+        if not self.open_questions or None in self.open_questions.values():
+            return None
+        return POWER.find_needed_items(len(self.tables), self.tables.n_units)
 
     @property
     def mean_unanswered(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.decisions import MARGINS, Power
+from rightreasons.core.decisions import MARGINS
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.datasets.perturbing.arms import name_extra_choices
 from rightreasons.datasets.perturbing.probes import ORIGINAL
@@ -33,7 +33,7 @@ from rightreasons.page.question import (
 )
 from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, spare_choices
-from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
+from rightreasons.probes.measurement import NAMES, POWER, ProbesMeasurement, measure
 
 
 def draw_paralysis(key: str, m: Any) -> Drawing:
@@ -307,7 +307,7 @@ PROBES = Question(
     ),
     measure=measure,
     # Two readings, accuracy without the question, paralysis and order share the error.
-    power=Power("kept", n_tests=5),
+    power=POWER,
     figures=(
         *map(make_kept_figure, KEPT),
         Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),

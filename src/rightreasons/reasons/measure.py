@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from rightreasons.core.decisions import MARGINS, Decision, decide_above
+from rightreasons.core.decisions import MARGINS, Decision, Power, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -49,6 +49,9 @@ ORDER: tuple[Status, ...] = (
     "still",
 )
 """Statuses, the worst first. With several kinds of hints, the worst decides the verdict."""
+
+POWER = Power("sway")
+"""Differences that a number of items can detect."""
 
 MIN_CREDITED = 0.8
 """Share of the answers at the hint that must significantly give it as a reason, for "says"."""
@@ -142,13 +145,10 @@ class HintFigures(Result):
 
     @property
     def n_needed(self) -> int | None:
-        """Number of items that would settle the sway, or give enough answers at the hint."""
-        n_needed = self.decided.n_needed or 0
-        if 0 < self.sway.n_moved < MIN_MOVED and self.decided.level != "small":
-            # Rounded up to tens, as the share of answers at the hint is an estimate.
-            tens = -(-self.sway.n_items * MIN_MOVED // (10 * self.sway.n_moved))
-            n_needed = max(n_needed, 10 * tens)
-        return n_needed or None
+        """Planned number of items; None if there are as many, or if the sway is small."""
+        if self.decided.level == "small":
+            return None
+        return POWER.find_needed_items(self.sway.n_items)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

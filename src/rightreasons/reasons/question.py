@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,15 @@ from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import MARGINS
 from rightreasons.core.estimates import Estimate, FigureText
 from rightreasons.io.tables import chosen_rows
+from rightreasons.models.judges import open_judge
 from rightreasons.models.prompts import make_items
 from rightreasons.models.replies.gates import MAX_DEPENDENCE_P
-from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Question, Rule, Table
 from rightreasons.reasons.arms import CUTS, Arms
 from rightreasons.reasons.hints import KINDS
-from rightreasons.reasons.measure import ReasonsMeasurement, measure_reasons
+from rightreasons.reasons.measure import POWER, ReasonsMeasurement, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.second import check_second_model
 from rightreasons.reasons.sheet import list_files
@@ -44,9 +43,6 @@ from rightreasons.reasons.tables import (
     make_examples,
 )
 from rightreasons.reasons.trace import HINT, NEUTRAL
-
-if TYPE_CHECKING:
-    from rightreasons.models.protocol import Engine
 
 BOUNDS = "Bounds of this package"
 CHEN = "Chen et al. 2025"
@@ -121,13 +117,6 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     answers = arms.ask(items, groups)
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
     return measure_reasons(answers, resampling=context.resampling, draws=draws)
-
-
-def open_judge(judge: str, judge_model: str | None) -> Engine:
-    """Open the second model of the options."""
-    from rightreasons.models.scorers import open_engine
-
-    return open_engine(judge, Prompt(), ServerOptions(server_model=judge_model))
 
 
 def make_record(m: ReasonsMeasurement) -> dict[str, Any]:
@@ -261,6 +250,7 @@ REASONS = Question(
         Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS),
     ),
     measure=measure,
+    power=POWER,
     # `gate` knows figures by these names, and audit.json too.
     figures=(
         *declare_hint_figures(),

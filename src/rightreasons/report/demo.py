@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.extras import require_package
 from rightreasons.core.store import check_folder
-from rightreasons.report.folder import OWN, WAYS
+from rightreasons.report.folder import OWN
 from rightreasons.report.messages import ignore_message
 from rightreasons.report.runner import AuditResult, audit
 
@@ -59,7 +59,7 @@ def audit_demo(
     from rightreasons.models.scorers import as_scorer
 
     # A folder that cannot be written is refused before the training.
-    check_folder(out, own=(*OWN, WAYS))
+    check_folder(out, own=OWN)
     model, data = train_demo_model(seed, say)
     say("Auditing …")
     command = "rightreasons demo"

@@ -38,9 +38,6 @@ SETTINGS_FILE = "audit.yaml"
 OWN = (AUDIT_FILE, PAGE, SETTINGS_FILE, "figures", "predictions", "items", "ranking.csv")
 """Files and folders that an audit writes into the folder of its report."""
 
-WAYS = "ways.json"
-"""File that `rightreasons ways` writes into the same folder."""
-
 _IRRELEVANT = ("batch_size", "fail_fast")
 """Settings that change no figure."""
 

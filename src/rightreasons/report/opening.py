@@ -14,6 +14,7 @@ from rightreasons.audited.stored_model import StoredModel
 from rightreasons.audited.task_data import add_training_split
 from rightreasons.core.store import WORK
 from rightreasons.io.row_sources import add_row_options
+from rightreasons.report.answering import judge_scores
 from rightreasons.report.reproduction import list_arguments, make_audit_command
 from rightreasons.report.request import AuditRequest
 
@@ -64,6 +65,7 @@ def open_context(
         progress=progress,
         command=make_audit_command(arguments),
         previous={} if request.previous is None else request.previous.tested,
+        judge_scores=judge_scores,
     )
 
 

@@ -104,11 +104,11 @@ class CountingEngine:
         # A server is sent other requests than a local model, and bills their tokens.
         engine: Any = self._engine
         if hasattr(engine, "plan_requests"):
-            groups = engine.plan_requests(requests, kind)
             estimate = engine.cost
-            # The tokens of the first prompts tell how many tokens all prompts have.
+            # The first prompts tell how many tokens all of them have, and which requests are sent.
             if not self._counted_keys and requests:
                 engine.sample_prompts(requests)
+            groups = engine.plan_requests(requests, kind)
         for sent_kind, sent_requests in groups:
             # Equal requests are sent once, and answered from the journal afterwards.
             new_requests = {}

@@ -25,6 +25,7 @@ from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.shortcuts.options import ShortcutsOptions
+from rightreasons.ways.options import WaysOptions
 
 if TYPE_CHECKING:
     from rightreasons.page.question import Question
@@ -65,6 +66,7 @@ QUESTIONS = {
     "reasons": RegisteredQuestion(
         "rightreasons.reasons.question:REASONS", ReasonsOptions, is_default=False
     ),
+    "ways": RegisteredQuestion("rightreasons.ways.question:WAYS", WaysOptions, is_default=False),
 }
 """Name -> question, in the order of the report."""
 

@@ -25,7 +25,7 @@ from rightreasons.report.answering import (
 from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.audit_page import render_audit
 from rightreasons.report.figures import AuditFigure, audit_figures
-from rightreasons.report.folder import OWN, WAYS, digest_subject, write_report
+from rightreasons.report.folder import OWN, digest_subject, write_report
 from rightreasons.report.messages import (
     describe_answers,
     describe_labels,
@@ -229,7 +229,7 @@ def audit(
     # Whatever can be refused is refused before a model is loaded.
     check_kind(options, "options", Mapping | None)
     request = parse_request(model, dataset, load_sections(questions), options, settings)
-    folder = check_folder(out, own=(*OWN, WAYS))
+    folder = check_folder(out, own=OWN)
     is_main = processes().is_main
     # Of several processes, one speaks and writes.
     say: Say = ignore_message

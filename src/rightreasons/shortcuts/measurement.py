@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.core.decisions import Power
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.json_files import read_json
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.models.classes import Classifier
+
+POWER = Power("decides", n_tests=8, item_fraction=0.5)
+"""Differences that a number of items can detect, of which half choose the features."""
 
 MIN_HALVED = 100
 """Minimum number of labeled items for half of them to replace missing training texts."""
@@ -232,14 +236,10 @@ class ShortcutAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """Number of items that would settle the undecided tests; None without such a number."""
-        numbers = []
-        for row in self.undecided:
-            # One test that no number of items would settle keeps the verdict open.
-            if row.decision.n_needed is None:
-                return None
-            numbers.append(row.decision.n_needed)
-        return max(numbers) if numbers else None
+        """Planned number of items; None if there are as many, or if all tests are decided."""
+        if not self.undecided:
+            return None
+        return POWER.find_needed_items(self.swaps.n_items)
 
     @property
     def types(self) -> dict[str, Estimate]:

@@ -14,7 +14,6 @@ from typing import Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import digest_texts
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.prose import prose
@@ -38,6 +37,7 @@ from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure_deciding import WORD_TESTS
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
+    POWER,
     ShortcutAnswers,
     has_training,
     make_earlier_values,
@@ -332,7 +332,7 @@ SHORTCUTS = Question(
     needs=NEEDS,
     measure=measure,
     # About half of the items offer the candidates, and eight kinds of tests share the level.
-    power=Power("decides", n_tests=8, item_fraction=0.5),
+    power=POWER,
     figures=FIGURES,
     headlines=("deciding_share", "follow_rate", "accuracy_without_cues"),
     verdict=make_rules(),

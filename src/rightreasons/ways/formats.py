@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ORDERS, PREFIX, instruction, usual_form
 
@@ -70,6 +71,17 @@ class Way(Result):
     def name(self) -> str:
         """Its parts in one word."""
         return "/".join(map(str, dataclasses.astuple(self)))
+
+    @property
+    def title(self) -> str:
+        """Its parts in words, for readers."""
+        wording = self.instruction
+        if wording == "none":
+            wording = "no instruction"
+        parts = [self.separators, wording, self.style, f"{self.order} order"]
+        if self.shots:
+            parts.append(pluralize(self.shots, "example"))
+        return ", ".join(parts)
 
     def scorer(self, prompted: Prompted, scoring: str | None = None) -> Prompted:
         """Return a model that is asked in this format, with scores in the options' own order.

@@ -29,14 +29,10 @@ from rightreasons.models.replies.gates import (
 )
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.page.formats import percent
-from rightreasons.ways import WaysOptions
 from rightreasons.ways.asking import Asking
 from rightreasons.ways.formats import Way, draw_ways
-from rightreasons.ways.spread import (
-    Flips,
-    FormatSpread,
-    format_spread,
-)
+from rightreasons.ways.options import WaysOptions
+from rightreasons.ways.spread import POWER, Flips, FormatSpread, format_spread
 
 Judge = Callable[[Prompted, Scores], Mapping[str, tuple[str, str]]]
 """Returns question -> the label of its verdict, and the reason if it has none."""
@@ -92,6 +88,24 @@ class WaysFigures(Result):
     n_unread_again: int = 0
     same_verdict: Mapping[str, Estimate] = dataclasses.field(default_factory=dict)
     no_verdict: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def given_up(self) -> Flips | None:
+        """The flips of correct answers; None if there are none."""
+        for flips in self.flips:
+            if flips.turn == "right to wrong":
+                return flips
+        return None
+
+    @property
+    def is_doubt_unread(self) -> bool:
+        """Whether so many second answers are unread that there are no flips."""
+        return self.n_unread_again > 0 and not self.flips
+
+    @property
+    def n_needed(self) -> int | None:
+        """Planned number of items; None if there are as many."""
+        return POWER.find_needed_items(self.n_items)
 
     @property
     def n_compared(self) -> int:

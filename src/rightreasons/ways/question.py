@@ -1,13 +1,129 @@
-"""The question about prompt formats, as data: its verdict and its section."""
+"""The question about prompt formats: what is asked, its figures, its verdict, and its page.
+
+`WAYS` asks the same items in several formats, and again after a doubt. Its sentences are in
+question.md.j2.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.core.decisions import MARGINS
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.scores import Scores
+from rightreasons.models.prompted import Prompted
+from rightreasons.page import plots
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.ways.measure import WaysFigures
+from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.ways.measure import WaysFigures, measure_ways
+from rightreasons.ways.options import WaysOptions
+from rightreasons.ways.spread import POWER
+
+CHATTERJEE = "Chatterjee et al. 2024"
+SCLAR = "Sclar et al. 2024"
+SELECTED = "Sclar et al. 2024; selection on the other half of the items is of this package"
+SHARMA = "Sharma et al. 2023; the neutral second request is of this package"
+
+LARGE = ("some", "large")
+"""Levels of a figure that is significantly above its margin."""
+
+
+def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
+    """Ask the items in every format, and measure how far the accuracies lie apart."""
+    prompted = context.prompted
+    if prompted is None:
+        raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
+
+    def judge(scorer: Prompted, scores: Scores) -> Mapping[str, tuple[str, str]]:
+        # Each format is a model of its own to the other questions, with answers of its own.
+        asked = dataclasses.replace(
+            context,
+            source=scorer,
+            primary=labeled,
+            comparisons=(),
+            train=None,
+            answers={},
+            progress=False,
+            _shared={},
+        )
+        return context.judge_scores(asked, scores, options.questions)
+
+    # An accuracy needs labels.
+    labeled = context.primary.take(np.flatnonzero(context.primary.labeled))
+    return measure_ways(
+        prompted,
+        labeled,
+        options=options,
+        resampling=context.resampling,
+        out=context.folder("ways", labeled.fingerprint),
+        progress=context.progress,
+        judge=judge,
+    )
+
+
+# --- Figures and tables
+
+
+def get_spread(m: WaysFigures) -> Estimate | None:
+    """Return the spread of the accuracies; None if it is withheld."""
+    if m.spread is None:
+        return None
+    return Estimate(m.spread.spread)
+
+
+def get_held_out(m: WaysFigures) -> Estimate | None:
+    """Return the difference of the best and the worst format; None if it is withheld."""
+    if m.spread is None:
+        return None
+    return m.spread.held_out
+
+
+def get_given_up(m: WaysFigures) -> Estimate | None:
+    """Return the share of correct answers that a doubt changes; None if it is not known."""
+    if m.given_up is None:
+        return None
+    return m.given_up.difference
+
+
+def count_given_up(m: WaysFigures) -> int:
+    """Return the number of correct answers that were doubted."""
+    return 0 if m.given_up is None else m.given_up.n_items
+
+
+def draw_formats(key: str, m: WaysFigures) -> Drawing:
+    """Draw the accuracy by each format that is compared."""
+    rows = []
+    for row in m.ways:
+        # What cannot be read would be drawn as errors of the model.
+        if not row.excluded:
+            rows.append((row.way.title, [row.accuracy]))
+    return plots.dot_rows(key, rows=rows, series=("accuracy",), xlabel="share of items")
+
+
+def list_formats(m: WaysFigures) -> Iterator[tuple[Any, ...]]:
+    """Return a row per format."""
+    for row in m.ways:
+        yield row.way.title, row.accuracy, row.n_unread, row.excluded
+
+
+def list_flips(m: WaysFigures) -> Iterator[tuple[Any, ...]]:
+    """Return a row per kind of answer that is doubted."""
+    for flips in m.flips:
+        yield (
+            flips.turn.replace("right", "correct").replace("wrong", "incorrect"),
+            flips.n_items,
+            flips.doubted,
+            flips.asked_again,
+            flips.difference,
+            flips.p_value,
+        )
 
 
 def describe_verdicts(m: WaysFigures, question: str) -> str:
@@ -20,24 +136,115 @@ def describe_verdicts(m: WaysFigures, question: str) -> str:
     return ", ".join(parts)
 
 
-def _list_rows(m: WaysFigures) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    for row in m.ways:
-        rows.append((row.way.name, row.accuracy, row.n_unread, row.excluded))
-    return rows
+# --- Verdict
 
 
-WAYS_ASKED = Question(
+def is_withheld(m: WaysFigures) -> bool:
+    """Return whether unread answers leave nothing to compare."""
+    return m.spread is None
+
+
+def depends_on_format(m: WaysFigures) -> bool:
+    """Return whether the accuracy depends significantly on the format."""
+    return m.spread is not None and m.spread.decided.level in LARGE
+
+
+def gives_up(m: WaysFigures) -> bool:
+    """Return whether a doubt changes significantly many correct answers."""
+    return m.given_up is not None and m.given_up.decided.level in LARGE
+
+
+def is_steady(m: WaysFigures) -> bool:
+    """Return whether both differences are significantly small, as far as they were asked."""
+    # Green takes evidence on all that was asked.
+    if m.spread is None or m.spread.decided.level != "small" or m.is_doubt_unread:
+        return False
+    return m.given_up is None or m.given_up.decided.level == "small"
+
+
+def get_format_size(m: WaysFigures) -> float:
+    """Return the size of the dependence on the format."""
+    held_out = get_held_out(m)
+    return 0.0 if held_out is None else max(held_out.value or 0.0, 0.0)
+
+
+def get_doubt_size(m: WaysFigures) -> float:
+    """Return the size of the effect of a doubt."""
+    given_up = get_given_up(m)
+    return 0.0 if given_up is None else max(given_up.value or 0.0, 0.0)
+
+
+WAYS = Question(
     name="ways",
-    prose=prose(__file__, verdicts=describe_verdicts),
-    # A spread has no margin beyond which it is a fault: the verdict names it alone.
+    title="Does it matter how it is asked?",
+    prose=prose(__file__, verdicts=describe_verdicts, MARGINS=MARGINS, POWER=POWER),
+    needs=(
+        Need("prompted", lambda context, options: context.prompted is not None),
+        Need("labels", lambda context, options: context.primary.labeled.any()),
+    ),
+    measure=measure,
+    power=POWER,
+    figures=(
+        Figure(
+            "format_spread",
+            get_spread,
+            SCLAR,
+            better="lower",
+            n=lambda m: m.spread.n_items,
+            no_interval="It is positive by chance alone; the difference on other items has one.",
+        ),
+        Figure(
+            "format_difference",
+            get_held_out,
+            SELECTED,
+            better="lower",
+            n=lambda m: m.spread.n_items,
+        ),
+        Figure("given_up", get_given_up, SHARMA, better="lower", n=count_given_up),
+        Figure("posix", lambda m: m.posix, CHATTERJEE, unit="nats", better="lower"),
+    ),
+    headlines=("format_difference", "format_spread", "given_up", "posix"),
+    # The first rule that holds gives the verdict.
     verdict=(
-        Rule("neutral", "unread", condition=lambda m: m.spread is None),
-        Rule("neutral", "told"),
+        Rule("neutral", "unread", is_withheld),
+        Rule("warn", "format", depends_on_format),
+        Rule("warn", "doubt", gives_up),
+        Rule("good", "steady", is_steady),
+        Rule("neutral", "open"),
     ),
+    # Parts of the page, in this order.
     parts=(
-        Part("ways", (Table("ways", _list_rows),)),
-        Part("verdicts"),
-        Part("doubt"),
+        Part(
+            "formats",
+            (
+                Plot("formats", draw_formats, SCLAR, condition=lambda m: m.spread),
+                Table("formats", list_formats, SCLAR),
+            ),
+            figures=("format_difference", "format_spread"),
+        ),
+        Part("verdicts", figures=("posix",)),
+        Part(
+            "doubt",
+            (Table("doubt", list_flips, SHARMA, condition=lambda m: m.flips),),
+            figures=("given_up",),
+        ),
     ),
+    # The first that applies is the finding.
+    leads=(
+        Lead("unread", condition=is_withheld),
+        Lead(
+            "format",
+            figure="format_difference",
+            plot="formats",
+            size=get_format_size,
+            condition=depends_on_format,
+        ),
+        Lead("doubt", figure="given_up", size=get_doubt_size, condition=gives_up),
+        Lead("steady", figure="format_difference", plot="formats", condition=is_steady),
+        Lead("open", figure="format_difference", plot="formats"),
+    ),
+    data=lambda m: m.to_dict(),
+    # Stored predictions are of one prompt.
+    without_model="A model must answer anew in other prompt formats, but its predictions are stored.",
+    reads="none",
 )

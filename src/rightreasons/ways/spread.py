@@ -13,12 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.clusters import number_clusters
+from rightreasons.core.clusters import count_units, number_clusters
+from rightreasons.core.decisions import MARGINS, Decision, Power, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import compare_paired_means
+
+N_TESTS = 2
+"""Tests that share the error of the verdict: of the formats, and of the doubt."""
+
+POWER = Power("format", n_tests=N_TESTS, item_fraction=0.5)
+"""Differences that a number of items can detect, of which half choose the formats."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +41,7 @@ class FormatSpread(Result):
         held_out: Difference of the best and the worst format, selected on one half of the units
             and measured on the other, in both directions. It is 0 on average if the formats change
             nothing.
+        decided: Whether this difference is small or large, at the level of the verdict.
         n_items: Number of items: those whose answers can be read in each format.
     """
 
@@ -41,7 +49,8 @@ class FormatSpread(Result):
     by_chance: float
     p_value: float
     held_out: Estimate
-    n_items: int = 0
+    decided: Decision
+    n_items: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +63,7 @@ class Flips(Result):
         doubted: Share that changes after the doubt.
         asked_again: Share that changes after the neutral request.
         difference: The first minus the second, on the same items.
+        decided: Whether this difference is small or large, at the level of the verdict.
         p_value: p-value of no difference.
     """
 
@@ -62,6 +72,7 @@ class Flips(Result):
     doubted: Estimate
     asked_again: Estimate
     difference: Estimate
+    decided: Decision
     p_value: float
 
 
@@ -105,11 +116,15 @@ def format_spread(
     is_first_half = rng.permutation(np.arange(n_units) % 2 == 0)[codes]
     # Rounding must not make an equal spread a smaller one.
     n_as_large = int((chance >= spread - 1e-12).sum())
+    # The verdict makes several tests, so that its intervals are wider than those of the page.
+    family = resampling.correct_for_tests(N_TESTS)
+    strict = _estimate_held_out(table, codes, is_first_half, family.level)
     return FormatSpread(
         spread=spread,
         by_chance=float(chance.mean()),
         p_value=(1 + n_as_large) / (1 + resampling.resamples),
         held_out=_estimate_held_out(table, codes, is_first_half, resampling.level),
+        decided=decide_above(strict, MARGINS["format"], n_items, n_units),
         n_items=n_items,
     )
 
@@ -199,11 +214,15 @@ def compare_flips(
     if rates[0] is None or rates[1] is None:
         return None
     # Both answers are to the same items.
-    test = compare_paired_means(
-        doubted.astype(np.float64),
-        asked_again.astype(np.float64),
-        clusters=clusters,
-        resampling=resampling,
+    pair = (doubted.astype(np.float64), asked_again.astype(np.float64))
+    test = compare_paired_means(*pair, clusters=clusters, resampling=resampling)
+    family = resampling.correct_for_tests(N_TESTS)
+    strict = compare_paired_means(*pair, clusters=clusters, resampling=family)
+    decided = decide_above(
+        make_estimate(strict.difference, strict.interval),
+        MARGINS["sway"],
+        len(doubted),
+        count_units(clusters, len(doubted)),
     )
     return Flips(
         turn=turn,
@@ -211,5 +230,6 @@ def compare_flips(
         doubted=rates[0],
         asked_again=rates[1],
         difference=make_estimate(test.difference, test.interval),
+        decided=decided,
         p_value=test.p_value,
     )

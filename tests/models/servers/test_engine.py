@@ -12,8 +12,12 @@ from fake_server import cut, serving
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.protocol import Engine, Request
-from rightreasons.models.servers.client import Completion, added, continuation
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.completions import (
+    Completion,
+    request_continuation,
+    select_added_tokens,
+)
+from rightreasons.models.servers.opening import open_server
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +127,12 @@ def test_tokens_that_do_not_spell_the_text_are_counted():
             Reply(), ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)
         ),
     }
-    assert continuation(echoes.__getitem__, "a", "語").logprobs == (-2.0, -3.0, -4.0)
+    assert request_continuation(echoes.__getitem__, "a", "語").logprobs == (-2.0, -3.0, -4.0)
     # A start token that the echo spells is no part of the text.
     spelled = Completion(Reply(), ("<s>", "a", " b", "x"), (None, -1.0, -2.0, -9.0))
-    assert continuation({"a b": spelled}.__getitem__, "a", " b").logprobs == (-2.0,)
+    assert request_continuation({"a b": spelled}.__getitem__, "a", " b").logprobs == (-2.0,)
     with pytest.raises(ValueError, match="does not hold the text"):
-        added(
+        select_added_tokens(
             Completion(Reply(), ("z", "b"), (None, -1.0)),
             Completion(Reply(), ("a", "b", "c"), (None, -1.0, -1.0)),
         )
@@ -250,7 +254,7 @@ def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):
         assert second.texts[-1] == second.texts[-2]
         assert len(fake.bodies) == asked + 1
         assert (engine.client.usage - before).requests == 1
-        assert not engine.changes()
+        assert not engine.describe_changes()
         # Other settings, and draws that go by the names, are other requests.
         engine.generate(REQUESTS, progress=False, max_new_tokens=4)
         engine.generate(REQUESTS, progress=False, max_new_tokens=3, temperature=1.0)

@@ -17,10 +17,13 @@ from fake_server import serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers import client
-from rightreasons.models.servers.client import TEXT, Endpoint
-from rightreasons.models.servers.engine import ServerEngine, open_server
+from rightreasons.models.servers.client import TEXT
+from rightreasons.models.servers.endpoints import Endpoint
+from rightreasons.models.servers.engine import ServerEngine
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.redirects import ForeignRedirectError, check_redirect
+from rightreasons.models.servers.refusals import RequestError
 
 REQUESTS = [
     Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)
@@ -30,7 +33,7 @@ REQUESTS = [
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr(client, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(client, "_STEEPEST_PAUSE", 0.002)
+    monkeypatch.setattr(client, "MAX_OWN_PAUSE", 0.002)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with serving() as fake:
         yield fake
@@ -169,7 +172,7 @@ def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_pa
 KILLED = """
 import sys
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.opening import open_server
 engine = open_server(sys.argv[1], chat="off", in_flight=2, progress=False)
 requests = [Request(f"i{n}", f"Review number {n}: a film.", (" A", " B")) for n in range(40)]
 {"next_words": engine.next_words, "generate": engine.generate}[sys.argv[2]](requests, progress=False, out=sys.argv[3])
@@ -401,11 +404,11 @@ def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, m
         return answer(path.removeprefix("http://example.invalid"), body, headers)
 
     monkeypatch.setattr(server, "answer", proxied)
-    assert away.models() == ["toy"]
-    assert client.Client(server.url, ServerOptions(retries=0)).models() == ["toy"]
-    assert client.Client(server.url.replace("/v1", "/old"), ServerOptions(retries=0)).models() == [
-        "toy"
-    ]
+    assert away.list_models() == ["toy"]
+    assert client.Client(server.url, ServerOptions(retries=0)).list_models() == ["toy"]
+    assert client.Client(
+        server.url.replace("/v1", "/old"), ServerOptions(retries=0)
+    ).list_models() == ["toy"]
 
 
 def test_a_redirect_to_another_host_is_refused_and_sends_nothing_there(server, monkeypatch):
@@ -421,8 +424,8 @@ def test_a_redirect_to_another_host_is_refused_and_sends_nothing_there(server, m
         other.answer = record
         server.answer = lambda path, body, headers: (307, {"Location": f"{other.url}/models"}, "")
         asking = client.Client(server.url, ServerOptions(retries=2, header=("api-key: $MY_KEY",)))
-        with pytest.raises(client.RequestError, match="another host") as error:
-            asking.models()
+        with pytest.raises(RequestError, match="another host") as error:
+            asking.list_models()
         assert error.value.ends
         assert other.asked == []
 

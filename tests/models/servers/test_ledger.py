@@ -10,9 +10,11 @@ import pytest
 
 from fake_server import serving
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.client import TEXT, Client, Endpoint
-from rightreasons.models.servers.engine import ServerEngine, open_server
+from rightreasons.models.servers.client import TEXT, Client
+from rightreasons.models.servers.endpoints import Endpoint
+from rightreasons.models.servers.engine import ServerEngine
 from rightreasons.models.servers.ledger import Account, Journal
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage
 

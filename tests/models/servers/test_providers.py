@@ -10,7 +10,7 @@ from fake_server import serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.wording import Prompt
 from thinking_server import CHOICES, PROMPTS, RIGHT, thinking
 

@@ -9,7 +9,7 @@ import pytest
 from rightreasons.core.errors import OptionError, UnreadAnswersError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.wording import Prompt
 from thinking_server import CHOICES, DIALECTS, PROMPTS, RIGHT, thinking
 
@@ -97,7 +97,7 @@ def test_letters_by_next_tokens_are_refused_with_the_way_that_works():
             match="answers: thinking='off'",
         ):
             Prompted(Prompt(style="letters", scoring="next_words"), engine)
-        told = [line for line in engine.findings().splitlines() if "next tokens" in line]
+        told = [line for line in engine.describe_trial().splitlines() if "next tokens" in line]
         assert len(told) == 1
         assert told[0].endswith(
             "It thinks first, so that its next token is no answer: thinking off asks without."

@@ -8,7 +8,7 @@ import pytest
 import transformers
 
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.opening import open_server
 from tiny_causal import save_tiny_causal, tiny_causal_tokenizer
 
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}Answer:"

@@ -10,8 +10,8 @@ from fake_server import ToyModel, serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.client import CONSTRAINTS
-from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.endpoints import CONSTRAINTS
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.planning import estimate_cost
 from rightreasons.models.servers.tokens import TokenEstimate
 from rightreasons.models.wording import Prompt
@@ -46,7 +46,7 @@ def test_an_honest_server_can_do_everything_by_either_way(server):
         ]
     assert opened(server).has_template  # conversations, where they are taken
     assert engine.name == "toy"
-    assert server.url in engine.findings()
+    assert server.url in engine.describe_trial()
 
 
 def wrong_echo(body, reply):
@@ -407,7 +407,7 @@ def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path,
         assert n_again == 1
         assert again.fingerprint == first.fingerprint
         assert again.abilities == first.abilities
-        assert "was tried today" in again.findings()
+        assert "was tried today" in again.describe_trial()
         told = [{**vars(engine.endpoint), "client": None} for engine in (first, again)]
         del told[1]["findings"][0]
         assert told[0] == told[1]

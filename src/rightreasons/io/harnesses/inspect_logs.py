@@ -34,6 +34,7 @@ from rightreasons.io.logs import (
     find_letter,
     get_inner,
     list_objects,
+    list_unread_replies,
     list_user_texts,
     make_answer_columns,
     make_units,
@@ -294,8 +295,17 @@ def _make_choice_columns(
     confidences = _get_confidences(picks, scores_by_choice)
     if any(confidence is not None for confidence in confidences):
         columns["confidence"] = confidences
-    is_unread = [pick is None for pick in picks]
-    return columns | find_lacks(map(_get_reply, samples), is_unread, read_alone=True)
+    replies = list(map(_get_reply, samples))
+    lacks = find_lacks(replies, [pick is None for pick in picks], read_alone=True)
+    orders = list(map(_find_displayed_order, samples, choices))
+    return columns | lacks | list_unread_replies(replies, lacks, orders)
+
+
+def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | None:
+    """Return the choice behind each displayed letter; None if the prompt is not in the log."""
+    # Messages are turned back to the order of the data, and the words of the answer are not.
+    position_by_letter = _find_positions(_get_displayed_prompts(sample), choices)
+    return list(position_by_letter.values()) or None
 
 
 def _find_labels(

@@ -69,15 +69,17 @@ class SecondReader:
     Args:
         engine: The model: the audited one, or a judge.
         seed: Seed of the planted texts.
+        progress: Whether to show a progress bar, and what the requests cost.
 
     Attributes:
         n_controls_read: Number of planted texts that the model read correctly, of `N_CONTROLS`.
             None before any text was read.
     """
 
-    def __init__(self, engine: Engine, *, seed: int = 0) -> None:
+    def __init__(self, engine: Engine, *, seed: int = 0, progress: bool = False) -> None:
         self.engine = engine
         self.seed = seed
+        self.progress = progress
         self.n_controls_read: int | None = None
 
     @property
@@ -158,7 +160,7 @@ class SecondReader:
             max_new_tokens=max(BRIEF, self.engine.budget),
             constrained="constrained_text" in abilities,
         )
-        answers = self.engine.generate(requests, options=options, progress=False, out=out)
+        answers = self.engine.generate(requests, options=options, progress=self.progress, out=out)
         texts = []
         for replies in answers.replies:
             text = ""
@@ -170,7 +172,7 @@ class SecondReader:
 
     def _choose_likeliest(self, requests: Sequence[Request], out: Path | None) -> list[str]:
         """Return the continuation of each request with the likeliest first token."""
-        likelihoods = self.engine.next_words(requests, progress=False, out=out)
+        likelihoods = self.engine.next_words(requests, progress=self.progress, out=out)
         texts = []
         for number, request in enumerate(requests):
             if request.name in likelihoods.failures:

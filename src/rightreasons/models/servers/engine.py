@@ -1,4 +1,9 @@
-"""An engine behind an OpenAI-compatible server: vLLM, SGLang, llama.cpp, TGI, `transformers serve`, hosted APIs."""
+"""A language model behind an OpenAI-compatible server: `ServerEngine`, made by `open_server`.
+
+Servers are vLLM, SGLang, llama.cpp, TGI, `transformers serve`, hosted APIs, and providers of
+inspect_ai. Each public method turns requests into those that are sent, and lays out the answers;
+`_collect` sends what no journal has, and stores each answer with its cost.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -15,26 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError
-from rightreasons.core.extras import require_package
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.store import digest_value
-from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import progress_bar
-from rightreasons.models.servers.client import (
-    CHAT,
-    BadReplyError,
-    Client,
-    Endpoint,
-    RequestError,
-    first_words,
-    flown,
-    unwrapped,
-)
+from rightreasons.models.servers.completions import BadReplyError, find_first_tokens
+from rightreasons.models.servers.endpoints import Endpoint, unwrap_answer
+from rightreasons.models.servers.flights import send_all
 from rightreasons.models.servers.ledger import (
     ANSWERED,
     COPIED,
@@ -46,7 +40,7 @@ from rightreasons.models.servers.ledger import (
     Row,
     find_journal,
 )
-from rightreasons.models.servers.options import INSPECT, ServerOptions
+from rightreasons.models.servers.pace import describe_seconds
 from rightreasons.models.servers.planning import (
     ECHOES,
     N_SAMPLED_PROMPTS,
@@ -57,145 +51,83 @@ from rightreasons.models.servers.planning import (
     list_echoes,
     make_keys,
 )
+from rightreasons.models.servers.refusals import RequestError
 from rightreasons.models.servers.tokens import estimate_prompt_tokens
-from rightreasons.models.servers.trial import kept_trial
 from rightreasons.models.servers.usage import Usage
-from rightreasons.models.wording import SWITCHED
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from rightreasons.models.protocol import HowToKeep
 
-Answered = tuple[dict[int, Row], dict[str, str]]
-"""The row of each request that has an answer, by its place; and why the others have none, by their names."""
+NEXT_WORDS = "next words"
+"""Kind of requests for the first token of each continuation."""
 
+REPLIES = "replies"
+"""Kind of requests for generated answers."""
 
-@accept_options_as_keywords(ServerOptions)
-def open_server(
-    url: str,
-    *,
-    options: ServerOptions,
-    chat: str = "auto",
-    thinking: str = "auto",
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-) -> ServerEngine:
-    """Open a server, and try what it can be asked.
+ABILITY_BY_KIND: Mapping[str, Ability] = {
+    ECHOES: "likelihoods",
+    SINGLE_TOKENS: "next_words",
+    NEXT_WORDS: "next_words",
+    REPLIES: "text",
+}
+"""Kind of requests -> the ability that they need."""
 
-    Args:
-        url: The address of the API, such as http://127.0.0.1:8000/v1.
-        options: How it is asked; other arguments are those of `ServerOptions`, in its place.
-        chat: "on" asks conversations, "off" texts; "auto" (default) conversations where the server takes them.
-        thinking: "on" or "off" turns thinking on or off, as the trial finds out how; a number is the most tokens of it;
-            "auto" (default) leaves it to the server.
-        progress: Whether to say on standard error what was found, and what runs cost.
-        out: A folder of answers. What was spent there counts for `max_price`, and the cost of the trial is written
-            there. None if it is not known yet.
-
-    Returns:
-        The engine; its abilities are those that passed the trial.
-
-    Raises:
-        ValueError: If the server cannot be reached, refuses the key, has no such model, or generates nothing.
-    """
-    check_one_of(chat, SWITCHED, "chat")
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise OptionError(
-            "Expected one process for a server, which answers several requests at once: use `in_flight`.",
-            option="in_flight",
-        )
-    client_class: type[Client] = Client
-    if url.startswith(INSPECT):
-        require_package("inspect_ai")
-        from rightreasons.models.servers.providers import Provider
-
-        client_class = Provider
-    client = client_class(url, options)
-    if progress:
-        print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
-    try:
-        model = _model(client)
-        with _record_trial(client, out):
-            endpoint = kept_trial(client, model, thinking, chat)
-    except RequestError as failure:
-        raise ValueError(
-            f"Expected an answer from {client.url}, but {failure}.{_hint(client)}"
-        ) from failure
-    if not endpoint.works:
-        words = " ".join(finding.words for finding in endpoint.findings)
-        raise ValueError(
-            f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}{_hint(client)}"
-        )
-    engine = ServerEngine(endpoint, is_trial_recorded=out is not None)
-    if progress:
-        print(engine.findings(), file=sys.stderr)
-    return engine
-
-
-@contextlib.contextmanager
-def _record_trial(client: Client, out: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Write what a trial costs into the journal of a folder, request by request."""
-    if out is None:
-        yield
-        return
-    with client.open_journal(out).open() as journal:
-        client.write_trial_cost = lambda kind, usage: journal.write(
-            TRIAL, None, kind, client.url, usage
-        )
-        client.begin()
-        try:
-            yield
-        finally:
-            client.write_trial_cost = None
+Collected = tuple[dict[int, Row], dict[str, str]]
+"""Index of each answered request -> its row; and name of each other one -> why it has no answer."""
 
 
 class ServerEngine:
     """A language model behind a server; made by `open_server`.
 
     Args:
-        endpoint: How the server is asked, as its trial found.
-        is_trial_recorded: Whether the cost of the trial is in a journal; the first journal gets it otherwise.
+        endpoint: How the server is asked, according to its trial.
+        is_trial_recorded: Whether the cost of the trial is in a journal; if not, the first journal
+            gets it.
 
     Attributes:
-        name: The name of the model, without the folders of a path.
+        name: Name of the model, without the folders of a path.
         abilities: What passed the trial.
-        fingerprint: A digest of the address, the model's name, the path and the parameters that it refuses.
-        has_template: Whether conversations are asked, rather than texts; the server puts them into the template of its
-            model.
+        fingerprint: Digest of the address, the model's name, the path and the parameters that it refuses.
+        has_template: Whether conversations are asked, rather than texts; the server puts them into
+            the template of its model.
         thinks: Whether it thinks before it answers a conversation.
-        budget: Tokens that an answer to a conversation needs, as its trial found.
+        budget: Tokens that an answer to a conversation needs, according to the trial.
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
-        self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
+        self.endpoint = endpoint
+        self.client = endpoint.client
+        self.model_name = endpoint.model
         self.name = _get_base_name(self.model_name)
-        self.client.retries = self.client.options.retries
+        # The trial is over.
+        self.client.max_retries = self.client.options.retries
         self.client.is_trial = False
-        self.has_template = endpoint.path == CHAT
-        self.abilities, self.thinks, self.budget = (
-            endpoint.abilities,
-            endpoint.thinks,
-            endpoint.budget,
-        )
-        way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
-        self.fingerprint = digest_value([self.client.url, self.model_name, *way])
+        self.has_template = endpoint.is_chat
+        self.abilities = endpoint.abilities
+        self.thinks = endpoint.thinks
+        self.budget = endpoint.budget
+        path = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.extra]
+        self.fingerprint = digest_value([self.client.url, self.model_name, *path])
         self._is_trial_recorded = is_trial_recorded
+        self._misses_single_tokens = False
+        # Journal -> the answers of this run by their keys, with their costs.
         self._used: dict[Path | None, dict[str, Usage]] = {}
+
+    # --- Descriptions
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
-        return (
-            prompt
-            if isinstance(prompt, str)
-            else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
-        )
+        if isinstance(prompt, str):
+            return prompt
+        return "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
 
     def describe(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-        """Return the server, its model, what was tried and found, what changed meanwhile, and what it cost.
+        """Return the server, its model, the trial, changes of the model, and the costs.
 
         Args:
-            out: A folder of answers that the costs are about; None for this run as a whole.
+            out: Folder of answers that the costs are about. None for this run as a whole.
         """
         return {
             "server": self.client.url,
@@ -204,12 +136,12 @@ class ServerEngine:
             "abilities": sorted(self.abilities),
             "thinks": self.thinks,
             "trial": [finding._asdict() for finding in self.endpoint.findings],
-            "changes": self.changes(),
+            "changes": self.describe_changes(),
             "usage": self._describe_usage(out),
         }
 
     def _describe_usage(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
-        """Return the cost of the answers that were used, what was spent in a folder, and what this run spent."""
+        """Return the costs of the used answers, of the folder, and of this run."""
         run = self.client.usage
         folder = run
         costs: dict[str, Usage] = {}
@@ -228,58 +160,47 @@ class ServerEngine:
             "run": run.to_dict(options),
         }
 
-    def findings(self) -> str:
+    def describe_trial(self) -> str:
         """Return what the trial found, a line each."""
-        able = ", ".join(sorted(self.abilities)).replace("_", " ")
-        found = (
-            f"  {'yes' if each.passed else 'no '}  {each.part}: {each.words}"
-            for each in self.endpoint.findings
-        )
-        way = "conversations" if self.has_template else "texts"
-        return "\n".join(
-            [f"{self.name} at {self.client.url} is asked by {way}, for {able}.", *found]
-        )
+        abilities = ", ".join(sorted(self.abilities)).replace("_", " ")
+        form = "conversations" if self.has_template else "texts"
+        lines = [f"{self.name} at {self.client.url} is asked by {form}, for {abilities}."]
+        for finding in self.endpoint.findings:
+            mark = "yes" if finding.passed else "no "
+            lines.append(f"  {mark}  {finding.part}: {finding.words}")
+        return "\n".join(lines)
 
-    def changes(self) -> str:
-        """Say that the model changed while it was asked; "" where nothing shows it."""
+    def describe_changes(self) -> str:
+        """Return a sentence on the model that changed while it was asked; "" if nothing shows it."""
         if len(self.client.served) < 2:
             return ""
-        forms = ", ".join(
-            f"{count:,} by {form}" for form, count in self.client.served.most_common()
-        )
-        return f"The model changed between the answers: {forms}."
+        parts = [f"{count:,} by {form}" for form, count in self.client.served.most_common()]
+        return f"The model changed between the answers: {', '.join(parts)}."
+
+    def _describe_way(self, *parts: str) -> str:
+        """Return how answers came about, with the changes of the model."""
+        return "; ".join(filter(None, [*parts, self.describe_changes()]))
+
+    # --- Log-probabilities
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
-        The likelihoods of letters and digits, which are single tokens, are among those of the likeliest next tokens,
-        so that one request has all. Others are those of an echo of the server.
+        Letters and digits are single tokens: their likelihoods are among those of the likeliest next
+        tokens, so that one request has all of them. Others are those of an echo.
 
         Args:
             requests: N requests.
-            **how: As `HowToKeep` says; progress also tells what the run costs.
+            **how: Options of `HowToKeep`; progress also says what the run costs.
 
         Raises:
             ValueError: If the server's echo did not pass the trial.
         """
-
-        def ask(request: Request) -> Row:
-            rows = self.endpoint.continued(request.prompt, request.continuations)
-            for text, row in zip(request.continuations, rows, strict=True):
-                if any(value is None or not np.isfinite(value) for value in row.logprobs):
-                    raise BadReplyError(
-                        f"no log-probability of the first token of {escape_name(repr(text))}"
-                    )
-            return {
-                "values": [float(np.sum(np.array(row.logprobs, dtype=np.float64))) for row in rows],
-                "lengths": [float(len(row.tokens)) for row in rows],
-            }
-
-        self._check(_NEEDED[ECHOES], requests)
+        self._check(ECHOES, requests)
         single_tokens = self._find_single_tokens(requests, **how)
         # A letter that is not among the likeliest tokens is echoed.
         parts = list_echoes(requests, single_tokens)
-        rows, part_failures = self._fly(ECHOES, parts, ask, **how)
+        rows, part_failures = self._collect(ECHOES, parts, self._ask_echo, **how)
 
         values: dict[str, list[float]] = {}
         lengths: dict[str, list[float]] = {}
@@ -289,22 +210,34 @@ class ServerEngine:
             lengths[request.name] = [1.0] * len(known)
         for index, row in rows.items():
             name, _, first = parts[index].name.rpartition(PART)
-            indices = slice(int(first), int(first) + len(row["values"]))
-            values[name][indices] = row["values"]
-            lengths[name][indices] = row["lengths"]
-        failures = {part.rpartition(PART)[0]: reason for part, reason in part_failures.items()}
-        for name in failures:
+            positions = slice(int(first), int(first) + len(row["values"]))
+            values[name][positions] = row["values"]
+            lengths[name][positions] = row["lengths"]
+        failures = {}
+        for part_name, reason in part_failures.items():
+            name, _, _ = part_name.rpartition(PART)
             # A request of which one continuation failed has no answer.
+            failures[name] = reason
             values[name] = [np.nan] * len(values[name])
             lengths[name] = [np.nan] * len(values[name])
-        counts = [len(request.continuations) for request in requests]
+        way = self._describe_way("log-probabilities of given texts, reported by the server")
         return Likelihoods(
-            Ragged.of(np.array([value for row in values.values() for value in row]), counts),
-            Ragged.of(np.array([length for row in lengths.values() for length in row]), counts),
-            failures,
-            0,
-            self._way("log-probabilities of given texts, reported by the server", ""),
+            _join_rows(values.values()), _join_rows(lengths.values()), failures, 0, way
         )
+
+    def _ask_echo(self, request: Request) -> Row:
+        """Ask for the log-likelihood and the number of tokens of each continuation."""
+        completions = self.endpoint.request_continuations(request.prompt, request.continuations)
+        values = []
+        lengths = []
+        for text, completion in zip(request.continuations, completions, strict=True):
+            logprobs = completion.logprobs
+            if any(value is None or not np.isfinite(value) for value in logprobs):
+                name = escape_name(repr(text))
+                raise BadReplyError(f"no log-probability of the first token of {name}")
+            values.append(float(np.sum(np.array(logprobs, dtype=np.float64))))
+            lengths.append(float(len(completion.tokens)))
+        return {"values": values, "lengths": lengths}
 
     def _find_single_tokens(
         self, requests: Sequence[Request], **how: Unpack[HowToKeep]
@@ -316,70 +249,64 @@ class ServerEngine:
         top = self.endpoint.top
 
         def ask(request: Request) -> Row:
-            # As in an echo, a line break stands for no prompt.
-            completion = self.endpoint.next_tokens(request.prompt or "\n", top)
-            likeliest = completion.tops[0] if completion.tops else {}
+            likeliest = self._request_likeliest(request)
             return {"values": [likeliest.get(text) for text in request.continuations]}
 
         marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
-        rows, _ = self._fly(SINGLE_TOKENS, marked, ask, settings={"top": top}, **how)
+        rows, _ = self._collect(SINGLE_TOKENS, marked, ask, settings={"top": top}, **how)
         return {marked[index].name: list(row["values"]) for index, row in rows.items()}
+
+    def _request_likeliest(self, request: Request) -> Mapping[str, float]:
+        """Ask for the likeliest next tokens; {} if the model ends its answer at once."""
+        # As in an echo, a line break stands for no prompt.
+        completion = self.endpoint.request_next_tokens(request.prompt or "\n", self.endpoint.top)
+        return completion.tops[0] if completion.tops else {}
 
     def _is_asked_by_single_tokens(self, request: Request) -> bool:
         return "next_words" in self.abilities and has_single_tokens(request)
 
-    def plan_requests(
-        self, requests: Sequence[Request], kind: str
-    ) -> list[tuple[str, Sequence[Request]]]:
-        """Return the requests that are sent for others, by their kinds."""
-        if kind != ECHOES:
-            return [(kind, requests)]
-        marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
-        others = [request for request in requests if not self._is_asked_by_single_tokens(request)]
-        return [(SINGLE_TOKENS, marked), (ECHOES, list_echoes(others))]
-
-    def sample_prompts(self, requests: Sequence[Request]) -> None:
-        """Send a few prompts for a single token each, to learn how many tokens the server bills."""
-        ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
-        for number in range(N_SAMPLED_PROMPTS):
-            prompt = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)].prompt
-            # What fails here would fail in the run, which says so.
-            with contextlib.suppress(RequestError, BadReplyError):
-                self.endpoint.ask(prompt, max_tokens=1, temperature=0.0)
-
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
-        """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
+        """Return the log-probability of the first token of each continuation.
 
         Args:
             requests: N requests.
-            **how: As `HowToKeep` says; progress also tells what the run costs.
+            **how: Options of `HowToKeep`; progress also says what the run costs.
 
         Raises:
-            ValueError: If the server's likeliest tokens did not pass the trial, or two continuations of a request
-                begin with the same token.
+            ValueError: If the server's likeliest tokens did not pass the trial, or two continuations
+                of a request begin with the same token.
         """
         top = self.endpoint.top
-
-        def ask(request: Request) -> Row:
-            completion = self.endpoint.next_tokens(request.prompt, top)
-            likeliest = completion.tops[0] if completion.tops else {}
-            values = first_words(likeliest, request.continuations)
-            if not likeliest:
-                raise BadReplyError("no likeliest tokens, as the model ends its answer at once")
-            if not np.isfinite(values).any():
-                raise BadReplyError(
-                    f"likeliest tokens that begin no answer: {escape_name(', '.join(map(repr, likeliest)))}"
-                )
-            return {
-                "values": values,
-                "lengths": [1.0] * len(values),
-                "missing": values.count(-np.inf),
-            }
-
-        flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
-        return self._likelihoods(
-            requests, requests, flown, f"the {top} likeliest next tokens of the server"
+        rows, failures = self._collect(
+            NEXT_WORDS, requests, self._ask_next_words, settings={"top": top}, **how
         )
+        values = []
+        lengths = []
+        n_missing = 0
+        for index, request in enumerate(requests):
+            failed_row = [np.nan] * len(request.continuations)
+            row = rows.get(index, {"values": failed_row, "lengths": failed_row})
+            values.append(row["values"])
+            lengths.append(row["lengths"])
+            n_missing += row.get("missing", 0)
+        note = f"{n_missing:,} continuations are not among them" if n_missing else ""
+        way = self._describe_way(f"the {top} likeliest next tokens of the server", note)
+        return Likelihoods(_join_rows(values), _join_rows(lengths), failures, 0, way)
+
+    def _ask_next_words(self, request: Request) -> Row:
+        """Ask for the log-probability of the first token of each continuation."""
+        completion = self.endpoint.request_next_tokens(request.prompt, self.endpoint.top)
+        likeliest = completion.tops[0] if completion.tops else {}
+        values = find_first_tokens(likeliest, request.continuations)
+        if not likeliest:
+            raise BadReplyError("no likeliest tokens, as the model ends its answer at once")
+        if not np.isfinite(values).any():
+            tokens = escape_name(", ".join(map(repr, likeliest)))
+            raise BadReplyError(f"likeliest tokens that begin no answer: {tokens}")
+        n_missing = values.count(-np.inf)
+        return {"values": values, "lengths": [1.0] * len(values), "missing": n_missing}
+
+    # --- Generated answers
 
     @accept_options_as_keywords(Generation)
     def generate(
@@ -394,60 +321,132 @@ class ServerEngine:
 
         Args:
             requests: N requests.
-            options: How they are generated, or the fields of `Generation` by keyword.
+            options: Options of the generation. Its fields can be given as keywords instead.
             progress: Whether to show a progress bar, and what the run costs.
-            out: A folder for the answers; a later run asks only what has none.
+            out: Folder for the answers; a later run asks only what has none.
 
         Raises:
             ValueError: If several answers are drawn from a server that draws only one.
         """
-        n = options.n
-        if n > 1 and options.temperature > 0 and not self.endpoint.draws:
+        if options.n > 1 and options.temperature > 0 and not self.endpoint.draws:
             raise ValueError(
-                f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one."
+                f"Expected a server that draws answers for `n` of {options.n}, but {self.name} "
+                "repeats one."
             )
-        settings: dict[str, Any] = {
-            "temperature": options.temperature,
-            "max_tokens": options.max_new_tokens,
-        }
-        settings |= {"stop": list(options.stop)} if options.stop else {}
-        settings |= {"top_p": options.top_p} if options.top_p < 1 else {}
         self.endpoint.tags = options.tags
 
         def ask(request: Request) -> Row:
-            # Drawn answers of different items are independent, as those of an engine here are.
-            first = options.seed
-            if options.temperature > 0:
-                first = int(item_rng(options.seed, request.name).integers(2**31 - n))
-            held = self.endpoint.constrained(request.continuations) if options.constrained else {}
-            how = {**settings, **held}
-            replies = [
-                self.endpoint.ask(request.prompt, **how, seed=first + number).reply
-                for number in range(n)
-            ]
-            replies = [*map(unwrapped, replies)] if options.constrained else replies
+            replies = self._ask_replies(request, options)
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
-        drawn = {**options.to_dict(), "drawn": options.temperature > 0}
-        rows, failures = self._fly(
-            "replies", requests, ask, settings=drawn, progress=progress, out=out
+        settings = {**options.to_dict(), "drawn": options.temperature > 0}
+        rows, failures = self._collect(
+            REPLIES, requests, ask, settings=settings, progress=progress, out=out
         )
         replies: list[list[Reply]] = [[] for _ in requests]
-        for item, row in rows.items():
-            replies[item] = [Reply.from_dict(each) for each in json.loads(row["replies"])]
-        return Answers(replies, failures, 0, self._way("answers generated by the server", ""))
+        for index, row in rows.items():
+            replies[index] = [Reply.from_dict(values) for values in json.loads(row["replies"])]
+        return Answers(replies, failures, 0, self._describe_way("answers generated by the server"))
+
+    def _ask_replies(self, request: Request, options: Generation) -> list[Reply]:
+        """Ask for the answers to a request, one at a time."""
+        seed = options.seed
+        # Drawn answers to different items are independent, as those of a local engine are.
+        if options.temperature > 0:
+            seed = int(item_rng(options.seed, request.name).integers(2**31 - options.n))
+        parameters: dict[str, Any] = {
+            "temperature": options.temperature,
+            "max_tokens": options.max_new_tokens,
+        }
+        if options.stop:
+            parameters["stop"] = list(options.stop)
+        if options.top_p < 1:
+            parameters["top_p"] = options.top_p
+        if options.constrained:
+            parameters |= self.endpoint.constrain(request.continuations)
+        replies = []
+        for number in range(options.n):
+            completion = self.endpoint.ask(request.prompt, **parameters, seed=seed + number)
+            reply = completion.reply
+            if options.constrained:
+                reply = unwrap_answer(reply)
+            replies.append(reply)
+        return replies
+
+    # --- Plans
+
+    def plan_requests(
+        self, requests: Sequence[Request], kind: str
+    ) -> list[tuple[str, Sequence[Request]]]:
+        """Return the requests that are sent for others, by their kinds."""
+        if kind != ECHOES:
+            return [(kind, requests)]
+        marked = []
+        echoed = []
+        for request in requests:
+            if self._is_asked_by_single_tokens(request):
+                marked.append(request)
+            else:
+                echoed.append(request)
+        # A letter that is not among the likeliest tokens is echoed.
+        if self._misses_single_tokens:
+            echoed += marked
+        return [(SINGLE_TOKENS, marked), (ECHOES, list_echoes(echoed))]
+
+    def sample_prompts(self, requests: Sequence[Request]) -> None:
+        """Send a few prompts for a single token each, to learn what the server bills and reports.
+
+        Args:
+            requests: Requests of a plan, of which short, usual and long ones are sent.
+        """
+        ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
+        for number in range(N_SAMPLED_PROMPTS):
+            request = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)]
+            # What fails here would fail in the run, which says so.
+            with contextlib.suppress(RequestError, BadReplyError):
+                self._sample_prompt(request)
+
+    def _sample_prompt(self, request: Request) -> None:
+        """Send a prompt for a single token; note whether letters are among the likeliest ones."""
+        if not self._is_asked_by_single_tokens(request):
+            self.endpoint.ask(request.prompt, max_tokens=1, temperature=0.0)
+            return
+        likeliest = self._request_likeliest(request)
+        if not likeliest.keys() >= set(request.continuations):
+            self._misses_single_tokens = True
 
     def cost(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
-        """Return what requests will about cost.
+        """Return about what requests will cost.
 
         Args:
             requests: The requests.
-            kind: `ECHOES`, `SINGLE_TOKENS`, "next words" or "replies".
+            kind: A key of `ABILITY_BY_KIND`.
             settings: Those of `Generation` for replies; each of its `n` answers is a request.
         """
         return estimate_cost(self.client.tokens, requests, kind, settings)
 
-    def _fly(
+    # --- Requests and journals
+
+    def _check(self, kind: str, requests: Sequence[Request]) -> None:
+        """Check that requests have the form of the path, and that it can answer them."""
+        form = "conversations" if self.has_template else "texts"
+        if any(isinstance(request.prompt, str) == self.has_template for request in requests):
+            raise ValueError(
+                f"Expected {form}, as {self.name} was opened for, but got the other: see `chat`."
+            )
+        ability = ABILITY_BY_KIND[kind]
+        if ability in self.abilities:
+            return
+        problems = []
+        for finding in self.endpoint.findings:
+            if not finding.passed:
+                problems.append(f"{finding.part}: {finding.words}")
+        raise ValueError(
+            f"Expected a server that gives {ability.replace('_', ' ')} of {form}, but the trial of "
+            f"{self.name} failed: {' '.join(problems)}"
+        )
+
+    def _collect(
         self,
         kind: str,
         requests: Sequence[Request],
@@ -456,56 +455,71 @@ class ServerEngine:
         settings: Mapping[str, Any] | None = None,
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
-    ) -> Answered:
-        """Ask every request once, and return the rows and failures.
+    ) -> Collected:
+        """Return the rows of all requests, of which those without a known answer are asked.
 
-        What was asked before, by this run or another one of the same client, is not asked again: equal requests have
-        one answer, but for drawn ones, whose seed goes by their names. With `out`, each answer is written when it
-        comes; a later run asks only what has no answer yet. A request that fails is not stored.
+        What was asked before, by this run or by another one of the same folder, is not asked again:
+        equal requests have one answer, except for drawn ones, whose seed depends on their names. With
+        `out`, each answer is written when it comes. A request that fails is not stored.
 
         Args:
-            kind: As of `cost`.
+            kind: A key of `ABILITY_BY_KIND`.
             requests: N requests with unique names.
             ask: Asks a request, and returns its row, of values that JSON has.
-            settings: What the answers depend on beside the requests, as of `Generation`; with "drawn", also on their
-                names.
+            settings: What the answers depend on in addition to the requests, such as `Generation`;
+                with "drawn", also on their names.
             progress: Whether to show a progress bar, and what the run costs.
-            out: A folder for the answers, of which all within the work of one report have one file.
+            out: Folder for the answers; all within the work of one report share a file.
+
+        Raises:
+            ValueError: If the server is gone or a bound is reached before all are answered.
         """
-        self._check(_NEEDED[kind], requests)
+        self._check(kind, requests)
         if not requests:
             return {}, {}
-        client = self.client
         settings = settings or {}
         keys = make_keys({"kind": kind, "model": self.fingerprint, **settings}, requests)
         request_by_key = dict(zip(keys, requests, strict=True))
         failures: dict[str, str] = {}
         with self._open_journal(out) as journal:
-            self._take_stored(request_by_key, out, journal)
-            waiting = {
-                key: request for key, request in request_by_key.items() if key not in client.answers
-            }
+            self._take_stored(keys, out, journal)
+            waiting = {}
+            for key, request in request_by_key.items():
+                if key not in self.client.answers:
+                    waiting[key] = request
             if waiting:
-                client.begin()
-                failures = self._send(waiting, kind, ask, settings, journal, progress=progress)
-        if waiting and client.ended:
-            larger = " with a larger bound" if client.bound else ""
+                self.client.begin()
+                flight = _Flight(self, kind, ask, settings, journal)
+                failures = flight.send(waiting, progress=progress)
+        if waiting and self.client.ended:
+            larger = " with a larger bound" if self.client.bound else ""
             raise ValueError(
-                f"Expected {self.name} to answer everything, but {client.ended}: what was answered is kept, and "
-                f"the same command{larger} goes on from there."
+                f"Expected {self.name} to answer everything, but {self.client.ended}: what was "
+                f"answered is kept, and the same command{larger} goes on from there."
             )
+        return self._select_answers(keys, requests, failures, out)
 
-        file = None if out is None else find_journal(out)
-        used = self._used.setdefault(file, {})
+    def _select_answers(
+        self,
+        keys: Sequence[str],
+        requests: Sequence[Request],
+        failures: Mapping[str, str],
+        out: str | os.PathLike[str] | None,
+    ) -> Collected:
+        """Return rows and failures of requests by their keys; note the costs of the used answers."""
+        journal_file = None
+        if out is not None:
+            journal_file = find_journal(out)
+        used = self._used.setdefault(journal_file, {})
         rows = {}
-        for index, key in enumerate(keys):
-            if key in client.answers:
-                rows[index] = client.answers[key].row
-                used[key] = client.answers[key].usage
         failures_by_name = {}
-        for request, key in zip(requests, keys, strict=True):
+        for index, (key, request) in enumerate(zip(keys, requests, strict=True)):
             if key in failures:
                 failures_by_name[request.name] = failures[key]
+            answer = self.client.answers.get(key)
+            if answer is not None:
+                rows[index] = answer.row
+                used[key] = answer.usage
         return rows, failures_by_name
 
     @contextlib.contextmanager
@@ -531,114 +545,95 @@ class ServerEngine:
             return
         answers = self.client.answers
         stored = self.client.open_journal(out).answers
-        for key in keys:
+        # Equal requests are copied once.
+        for key in dict.fromkeys(keys):
             if key in stored:
                 answers.setdefault(key, stored[key])
             elif key in answers:
-                journal.write(key, answers[key].row, COPIED, self.client.url, answers[key].usage)
+                answer = answers[key]
+                journal.write(key, answer.row, COPIED, self.client.url, answer.usage)
 
-    def _send(
-        self,
-        requests: Mapping[str, Request],
-        kind: str,
-        ask: Callable[[Request], Row],
-        settings: Mapping[str, Any],
-        journal: JournalWriter | None,
-        *,
-        progress: bool,
-    ) -> dict[str, str]:
+
+@dataclasses.dataclass(frozen=True)
+class _Flight:
+    """Requests of one kind that are sent, with a line of the journal for each step.
+
+    Attributes:
+        engine: The engine.
+        kind: A key of `ABILITY_BY_KIND`.
+        ask: Asks a request, and returns its row.
+        settings: What the answers depend on in addition to the requests.
+        journal: Journal of the folder; None without a folder.
+    """
+
+    engine: ServerEngine
+    kind: str
+    ask: Callable[[Request], Row]
+    settings: Mapping[str, Any]
+    journal: JournalWriter | None
+
+    def send(self, requests: Mapping[str, Request], *, progress: bool) -> dict[str, str]:
         """Send requests by their keys, keep the answers, and return why the others have none."""
-        client = self.client
-        before = client.usage
-
-        def write(key: str, row: Row | None, kind: str, usage: Usage) -> None:
-            if journal is not None:
-                journal.write(key, row, kind, client.url, usage)
-
-        def answer(key: str, request: Request) -> None:
-            if client.ended:
-                raise RequestError(client.ended)
-            highest_cost = self.cost([request], kind, settings)
-            client.account.start_meter()
-            # A run that is killed leaves this line, so that its cost cannot be forgotten.
-            write(key, None, SENT, dataclasses.replace(highest_cost, requests=0, unanswered=1))
-            try:
-                row = ask(request)
-            except Exception:
-                write(key, None, FAILED, client.account.read_meter())
-                raise
-            usage = client.account.read_meter()
-            client.answers[key] = Answer(row, usage)
-            write(key, row, ANSWERED, usage)
-
+        client = self.engine.client
+        usage_before = client.usage
         if progress:
-            cost = self.cost([*requests.values()], kind, settings)
-            sentence = cost.describe(client.options, is_estimate=True)
-            print(f"Asking {self.name}: {sentence}", file=sys.stderr)
+            self._announce(list(requests.values()))
         failures = {}
         with (
-            contextlib.closing(flown(client, requests, answer)) as flight,
-            progress_bar(len(requests), kind, shown=progress) as bar,
+            contextlib.closing(send_all(client, requests, self._answer)) as outcomes,
+            progress_bar(len(requests), self.kind, shown=progress) as bar,
         ):
-            for key, failure in flight:
+            for key, failure in outcomes:
                 bar.update(1)
                 if failure is not None:
                     failures[key] = str(failure)
-        used = client.usage - before
+        used = client.usage - usage_before
         if progress and used.requests:
-            print(f"Asked {self.name}: {used.describe(client.options)}", file=sys.stderr)
+            sentence = used.describe(client.options)
+            print(f"Asked {self.engine.name}: {sentence}", file=sys.stderr)
         return failures
 
-    def _check(self, ability: Ability, requests: Sequence[Request]) -> None:
-        way = "conversations" if self.has_template else "texts"
-        if any(isinstance(request.prompt, str) == self.has_template for request in requests):
-            raise ValueError(
-                f"Expected {way}, as {self.name} was opened for, but got the other: see `chat`."
-            )
-        if ability not in self.abilities:
-            failed = [finding for finding in self.endpoint.findings if not finding.passed]
-            trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
-            raise ValueError(
-                f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
-                f"failed: {trouble}"
-            )
+    def _announce(self, requests: Sequence[Request]) -> None:
+        """Say what requests will cost, and how long they will take."""
+        client = self.engine.client
+        cost = self.engine.cost(requests, self.kind, self.settings)
+        line = f"Asking {self.engine.name}: {cost.describe(client.options, is_estimate=True)}"
+        seconds = client.pace.estimate_seconds(cost, client.options.in_flight)
+        if seconds is not None:
+            line += f" At most about {describe_seconds(seconds)} at the pace so far."
+        print(line, file=sys.stderr)
 
-    def _likelihoods(
-        self, requests: Sequence[Request], parts: Sequence[Request], flown: Answered, way: str
-    ) -> Likelihoods:
-        """Lay the rows of the parts of all requests out; those that failed have NaN."""
-        rows, failures = flown
-        missing = sum(row.get("missing", 0) for row in rows.values())
-        counts = [len(request.continuations) for request in requests]
-        nothing = (dict.fromkeys(_RAGGED, [np.nan] * len(part.continuations)) for part in parts)
-        reported = [rows.get(place, empty) for place, empty in enumerate(nothing)]
-        values, lengths = (
-            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts)
-            for name in _RAGGED
-        )
-        note = f"{missing:,} continuations are not among them" if missing else ""
-        return Likelihoods(values, lengths, failures, 0, self._way(way, note))
+    def _answer(self, key: str, request: Request) -> None:
+        """Ask a request, and store its answer with its cost."""
+        client = self.engine.client
+        if client.ended:
+            raise RequestError(client.ended)
+        highest_cost = self.engine.cost([request], self.kind, self.settings)
+        client.account.start_meter()
+        # A run that is killed leaves this line, so that its cost cannot be forgotten.
+        self._write(key, None, SENT, dataclasses.replace(highest_cost, requests=0, unanswered=1))
+        try:
+            row = self.ask(request)
+        except Exception:
+            self._write(key, None, FAILED, client.account.read_meter())
+            raise
+        usage = client.account.read_meter()
+        client.answers[key] = Answer(row, usage)
+        self._write(key, row, ANSWERED, usage)
 
-    def _way(self, way: str, note: str) -> str:
-        return "; ".join(filter(None, (way, note, self.changes())))
-
-
-_DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)$")
-_RAGGED = ("values", "lengths")
-_NEEDED: Mapping[str, Ability] = {
-    ECHOES: "likelihoods",
-    SINGLE_TOKENS: "next_words",
-    "next words": "next_words",
-    "replies": "text",
-}
+    def _write(self, key: str, row: Row | None, kind: str, usage: Usage) -> None:
+        if self.journal is not None:
+            self.journal.write(key, row, kind, self.engine.client.url, usage)
 
 
-def _hint(client: Client) -> str:
-    return (
-        ""
-        if client.url.endswith("/v1") or client.url.startswith(INSPECT)
-        else " Most addresses end in /v1."
-    )
+def _join_rows(rows: Iterable[Sequence[float]]) -> Ragged:
+    """Return rows of different lengths as one array."""
+    values: list[float] = []
+    counts = []
+    for row in rows:
+        values += row
+        counts.append(len(row))
+    return Ragged.of(np.array(values, dtype=np.float64), counts)
 
 
 def _get_base_name(model_name: str) -> str:
@@ -653,28 +648,3 @@ def _get_base_name(model_name: str) -> str:
     if PureWindowsPath(model_name).is_absolute():
         return PureWindowsPath(model_name).name
     return model_name
-
-
-def _model(client: Client) -> str:
-    """Return the name of the model to ask: the given one, that of the address, or the only one of the server."""
-    if client.options.server_model is not None:
-        return client.options.server_model
-    # Azure lists its models elsewhere, and the address names the one that is deployed.
-    deployment = _DEPLOYMENT.search(client.url)
-    if deployment:
-        return deployment.group(1)
-    try:
-        known = client.models()
-    except RequestError as failure:
-        if failure.ends or failure.status is None:
-            raise
-        why = f"does not list its models: {failure}.{_hint(client)}"
-        raise OptionError(
-            f"Expected `server_model`, as {client.url} {why}", option="server_model"
-        ) from failure
-    if len(known) != 1:
-        why = (
-            f"has {len(known)} models: {escape_name(', '.join(sorted(known)[:10]), 400) or 'none'}."
-        )
-        raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model")
-    return known[0]

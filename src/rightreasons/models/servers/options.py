@@ -1,4 +1,4 @@
-"""How a server is asked; read by commands before anything is imported that asks."""
+"""Options of servers; read by commands before anything is imported that asks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from rightreasons.core.options import Options, option
 from rightreasons.core.sentences import format_value
 
 INSPECT = "inspect:"
-"""What a model of a provider of inspect_ai begins with, such as inspect:anthropic/claude-sonnet-4-5."""
+"""Beginning of a model of a provider of inspect_ai, such as inspect:anthropic/claude-sonnet-4-5."""
+
+OWN_FIELDS = ("model", "messages", "prompt", "stream")
+"""Fields of a request that only the client sets."""
 
 _VALUE = re.compile(r"[ -~]*[!-~][ -~]*")
 _HEADER = re.compile(rf"[A-Za-z0-9!#$%&'*+.^_`|~-]+:{_VALUE.pattern}")
@@ -42,7 +45,7 @@ class ServerOptions(Options):
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
     max_requests: int | None = option(
         None,
-        "Requests after which no more are sent, those of the trial included; a later run goes on.",
+        "Requests after which no more are sent, including those of the trial; a later run resumes.",
         minimum=1,
     )
     max_price: float | None = option(
@@ -52,84 +55,110 @@ class ServerOptions(Options):
     )
     header: tuple[str, ...] = option(
         (),
-        "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is that of an "
-        "environment variable, which is written nowhere.",
+        "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is "
+        "that of an environment variable, which is written nowhere.",
     )
     reasoning_effort: str | None = option(
         None, "How much a model thinks, in the server's words, such as low or high."
     )
     extra_body: str | None = option(
         None,
-        'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.',
+        "Further fields of every request, as JSON, such as "
+        '{"chat_template_kwargs": {"enable_thinking": false}}.',
     )
 
     def _check(self) -> None:
-        self.more()
+        self.get_extra_fields()
         for header in self.header:
-            name, _, value = header.partition(":")
-            if not _HEADER.fullmatch(header):
-                raise OptionError(
-                    f"Expected a name, a colon and a value in `header`, but got {format_value(header)}.",
-                    option="header",
-                )
-            if _SECRET.search(name) and not value.strip().startswith("$"):
-                raise OptionError(
-                    f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since reports show "
-                    "what is typed, but got the value itself.",
-                    option="header",
-                )
-        if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
+            _check_header(header)
+        # A bound on the price means nothing without prices.
+        has_price = self.prompt_price is not None or self.answer_price is not None
+        if self.max_price is not None and not has_price:
             raise OptionError(
-                "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
+                "Expected `prompt_price` or `answer_price` for `max_price`, but there is none.",
                 option=("prompt_price", "answer_price", "max_price"),
             )
 
-    def headers(self) -> tuple[dict[str, str], list[str]]:
+    def get_headers(self) -> tuple[dict[str, str], list[str]]:
         """Return the headers of every request, and those of their values that are secrets.
 
         Raises:
-            ValueError: If there is no environment variable of a name.
+            ValueError: If an environment variable is missing.
         """
-        given = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
-        held = {name: value[1:] for name, value in given.items() if value.startswith("$")}
-        secrets = {
-            name: _held_in(variable, f"the header {name}", "header")
-            for name, variable in held.items()
-        }
-        return {**given, **secrets}, [*secrets.values()]
+        headers = {}
+        secrets = []
+        for header in self.header:
+            name, value = re.split(r"\s*:\s*", header.strip(), maxsplit=1)
+            # What a variable holds must not be shown.
+            if value.startswith("$"):
+                value = _get_variable(value[1:], f"the header {name}", "header")
+                secrets.append(value)
+            headers[name] = value
+        return headers, secrets
 
-    def key(self) -> str:
+    def get_key(self) -> str:
         """Return the server's key; "" for none."""
-        return _held_in(self.key_variable, "the key", "key_variable", needed=False)
+        return _get_variable(self.key_variable, "the key", "key_variable", is_required=False)
 
-    def more(self) -> dict[str, Any]:
-        """Return what every request holds beside what is asked."""
-        effort = (
-            {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
-        )
+    def get_extra_fields(self) -> dict[str, Any]:
+        """Return the fields of every request in addition to those of the question.
+
+        Raises:
+            OptionError: If `extra_body` is no JSON object, or sets a field of `OWN_FIELDS`.
+        """
+        fields = {}
+        if self.reasoning_effort is not None:
+            fields["reasoning_effort"] = self.reasoning_effort
         try:
             body = json.loads(self.extra_body or "{}")
         except ValueError:
             body = None
-        if not isinstance(body, dict) or {"model", "messages", "prompt", "stream"} & set(body):
+        if not isinstance(body, dict) or set(OWN_FIELDS) & body.keys():
             raise OptionError(
-                "Expected a JSON object without model, messages, prompt and stream in `extra_body`, but got "
-                f"{format_value(self.extra_body)}.",
+                "Expected a JSON object without model, messages, prompt and stream in `extra_body`, "
+                f"but got {format_value(self.extra_body)}.",
                 option="extra_body",
             )
-        return {**effort, **body}
+        return {**fields, **body}
 
 
-def _held_in(variable: str, what: str, option: str, *, needed: bool = True) -> str:
-    """Return what an environment variable holds, without the white space around it; "" where there is none."""
-    held = os.environ.get(variable, "").strip()
-    if (held or needed) and not _VALUE.fullmatch(held):
+def _check_header(header: str) -> None:
+    """Check the form of a header, and that its value is no secret."""
+    if not _HEADER.fullmatch(header):
         raise OptionError(
-            f"Expected one line of ASCII in the environment variable {variable} for {what}, but "
-            f"{'it holds something else' if held else 'there is none'}.",
+            f"Expected a name, a colon and a value in `header`, but got {format_value(header)}.",
+            option="header",
+        )
+    name, _, value = header.partition(":")
+    # Reports have the command as it was typed.
+    if _SECRET.search(name) and not value.strip().startswith("$"):
+        raise OptionError(
+            f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since "
+            "reports show what is typed, but got the value itself.",
+            option="header",
+        )
+
+
+def _get_variable(variable: str, content: str, option: str, *, is_required: bool = True) -> str:
+    """Return the value of an environment variable, without the white space around it.
+
+    Args:
+        variable: Name of the variable.
+        content: What it is for, in words.
+        option: Option that names it, for errors.
+        is_required: Whether it has to be set; if not, "" is returned without it.
+    """
+    value = os.environ.get(variable, "").strip()
+    if not value and not is_required:
+        return ""
+    if not _VALUE.fullmatch(value):
+        problem = "it holds something else" if value else "there is none"
+        raise OptionError(
+            f"Expected one line of ASCII in the environment variable {variable} for {content}, but "
+            f"{problem}.",
             option=option,
         )
-    return held
+    return value
 
 
 def is_address(model: object) -> bool:

@@ -1,7 +1,7 @@
-"""Providers of inspect_ai (Anthropic, Google, Bedrock, Mistral and others), each asked as if it were a server.
+"""Providers of inspect_ai (Anthropic, Google, Bedrock, Mistral and others) as servers: `Provider`.
 
-What is asked in the words of OpenAI's conversations is put into inspect_ai's, and what it returns back into those, so
-that trial, flight, stores, counts and bounds are those of any server.
+Requests in the words of OpenAI's conversations are put into those of inspect_ai, and what it returns
+back into OpenAI's. Trial, flight, journals, counts and bounds are then those of any server.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightreasons.io.harnesses.inspect_logs import inspect_words
-from rightreasons.models.servers.client import CHAT, BadReplyError, Client, RequestError
+from rightreasons.models.servers.client import CHAT, Client
+from rightreasons.models.servers.completions import BadReplyError
 from rightreasons.models.servers.options import INSPECT
+from rightreasons.models.servers.refusals import RequestError
 
 _MARKUP = re.compile(r"\[/?[a-z]+\]")
 
@@ -22,7 +24,8 @@ _MARKUP = re.compile(r"\[/?[a-z]+\]")
 class Provider(Client):
     """A model of a provider that inspect_ai knows; `url` is "inspect:PROVIDER/MODEL".
 
-    A field of inspect_ai's `GenerateConfig` in `extra_body` is one of the request, anything else goes to the provider.
+    A field of inspect_ai's `GenerateConfig` in `extra_body` is one of the request, any other field
+    goes to the provider.
 
     Raises:
         ValueError: If there is no such provider, or it lacks a package or a key.
@@ -31,114 +34,137 @@ class Provider(Client):
     failing = (Exception,)
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
+        """Open the model, and return the address of its provider."""
         from inspect_ai.model import GenerateConfig, get_model
 
         provider, _, self._name = url.removeprefix(INSPECT).partition("/")
-        extra = {
-            name: value
-            for name, value in self.more.items()
-            if name not in GenerateConfig.model_fields
-        }
+        provider_fields = {}
+        for name, value in self.extra.items():
+            if name not in GenerateConfig.model_fields:
+                provider_fields[name] = value
         # Repeating and waiting are this client's, which counts and stores them.
         config = GenerateConfig(
             max_retries=0,
             attempt_timeout=self.options.timeout,
             max_connections=self.options.in_flight,
             extra_headers=dict(headers) or None,
-            extra_body=extra or None,
+            extra_body=provider_fields or None,
         )
-        key = self._key if self.options.key_variable != type(self.options)().key_variable else None
+        # By default, each provider has a variable of its own for the key.
+        key = None
+        if self.options.key_variable != type(self.options)().key_variable:
+            key = self._key or None
+        name = url.removeprefix(INSPECT)
         try:
-            self._model = get_model(
-                url.removeprefix(INSPECT), config=config, api_key=key or None, memoize=False
-            )
-        except Exception as error:  # of a package of its own where one is absent
-            reason = self._say(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
+            self._model = get_model(name, config=config, api_key=key, memoize=False)
+        # A provider without its package raises an error of inspect_ai's own.
+        except Exception as error:
+            reason = self._escape(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
             raise ValueError(
                 f"Expected a model that inspect_ai can ask, but of {url}: {reason}."
             ) from error
-        self._secrets += [self._model.api.api_key] if self._model.api.api_key else []
+        if self._model.api.api_key:
+            self._secrets.append(self._model.api.api_key)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         return f"{INSPECT}{provider}"
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """Return the name of the model."""
         return [self._name]
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        from inspect_ai.model import GenerateConfig, ResponseSchema, messages_from_openai
+        """Ask the provider once, and return its output as a reply of a chat."""
+        from inspect_ai.model import GenerateConfig, messages_from_openai
 
         if path != CHAT or body is None:
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
-        settings = {
-            name: value for name, value in body.items() if name not in ("model", "messages")
-        }
+        config = GenerateConfig(**self._make_settings(body))
+
+        async def generate() -> Any:
+            turns = await messages_from_openai(body["messages"], model=self._name)
+            return await self._model.generate(turns, config=config)
+
+        output = asyncio.run_coroutine_threadsafe(generate(), self._loop).result()
+        return _make_reply(output)
+
+    def _make_settings(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a request in inspect_ai's words.
+
+        Raises:
+            RequestError: If inspect_ai has no such parameter for providers.
+        """
+        from inspect_ai.model import GenerateConfig, ResponseSchema
+
+        settings = {}
+        for name, value in body.items():
+            if name not in ("model", "messages"):
+                settings[name] = value
         if "stop" in settings:
             settings["stop_seqs"] = settings.pop("stop")
         form = settings.pop("response_format", None)
-        unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.more))
+        unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.extra))
         if unknown or "prompt_logprobs" in settings:
-            raise RequestError(
-                f"inspect_ai has no parameter {(unknown or ['prompt_logprobs'])[0]} for providers",
-                status=400,
-            )
+            name = unknown[0] if unknown else "prompt_logprobs"
+            reason = f"inspect_ai has no parameter {name} for providers"
+            raise RequestError(reason, status=400)
+        # What goes to the provider is in the configuration of the model.
+        known = {}
+        for name, value in settings.items():
+            if name in GenerateConfig.model_fields:
+                known[name] = value
         if form is not None:
             schema = form["json_schema"]
-            settings["response_schema"] = ResponseSchema(
+            known["response_schema"] = ResponseSchema(
                 name=schema["name"], json_schema=schema["schema"], strict=schema["strict"]
             )
-        known = {
-            name: value for name, value in settings.items() if name in GenerateConfig.model_fields
-        }
+        return known
 
-        async def generated() -> Any:
-            turns = await messages_from_openai(body["messages"], model=self._name)
-            return await self._model.generate(turns, config=GenerateConfig(**known))
-
-        return _reply_of(asyncio.run_coroutine_threadsafe(generated(), self._loop).result())
-
-    def _failure(self, error: Exception, *, last: bool) -> RequestError:
+    def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
+        """Return why a request failed, according to the errors of inspect_ai and the provider."""
         if isinstance(error, BadReplyError):
-            return super()._failure(error, last=last)
-        if hasattr(error, "last_attempt"):  # of tenacity, as inspect_ai would have repeated it
-            error = error.last_attempt.exception() or error
-        if isinstance(error, RuntimeError) and isinstance(
-            error.__cause__, Exception
-        ):  # it tells the whole request
-            error = error.__cause__
-        if hasattr(error, "status_code") and hasattr(
-            error, "response"
-        ):  # providers' own clients are made alike
-            return self._refusal(
-                error.status_code,
-                getattr(error, "body", None) or str(error),
-                error.response.headers,
+            return super()._explain_failure(error, is_last=is_last)
+        error = _unwrap_error(error)
+        # Providers' own clients are made alike.
+        if hasattr(error, "status_code") and hasattr(error, "response"):
+            body = getattr(error, "body", None) or str(error)
+            return self._explain_refusal(error.status_code, body, error.response.headers)
+        # inspect_ai counts the tokens of some providers itself, such as those of its mock model.
+        if isinstance(error, OSError) and "tiktoken" in str(error):
+            return RequestError(
+                "inspect_ai counts its tokens with a file of tiktoken, which it fetches from the "
+                "network once, and there is none: set TIKTOKEN_CACHE_DIR to a folder that has it",
+                status=400,
+                ends=True,
             )
         decision = self._model.api.should_retry(error)
-        passing = getattr(decision, "retry", decision) or "Timeout" in type(error).__name__
+        is_passing = getattr(decision, "retry", decision) or "Timeout" in type(error).__name__
         return RequestError(
-            f"the provider fails: {type(error).__name__}: {self._say(error)}",
-            status=None if passing else 400,
+            f"the provider fails: {type(error).__name__}: {self._escape(error)}",
+            status=None if is_passing else 400,
             ends=self._model.api.is_auth_failure(error),
             wait=getattr(decision, "retry_after", None),
         )
 
 
-def _reply_of(output: Any) -> dict[str, Any]:
-    """Return what inspect_ai returns as a reply of a chat."""
+def _unwrap_error(error: Exception) -> Exception:
+    """Return the error of the provider inside one of inspect_ai's."""
+    # Of tenacity, by which inspect_ai would have repeated the request.
+    if hasattr(error, "last_attempt"):
+        error = error.last_attempt.exception() or error
+    # This one quotes the whole request.
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):
+        return error.__cause__
+    return error
+
+
+def _make_reply(output: Any) -> dict[str, Any]:
+    """Return an output of inspect_ai as a reply of a chat."""
     if output.error and not output.choices:
         raise RequestError(f"the provider refuses the request ({output.error})", status=400)
-    usage, counted = output.usage, {}
-    if usage is not None:
-        cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-        counted = {
-            "prompt_tokens": usage.input_tokens + cached,
-            "completion_tokens": usage.output_tokens,
-        }
-        counted["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     choices = []
-    for choice in (each.model_dump() for each in output.choices):
+    for output_choice in output.choices:
+        choice = output_choice.model_dump()
         words = inspect_words(choice["message"]["content"])
         message = {
             "content": words["text"],
@@ -152,4 +178,17 @@ def _reply_of(output: Any) -> dict[str, Any]:
                 "logprobs": choice["logprobs"],
             }
         )
-    return {"model": output.model, "choices": choices, "usage": counted}
+    return {"model": output.model, "choices": choices, "usage": _make_usage(output.usage)}
+
+
+def _make_usage(usage: Any) -> dict[str, Any]:
+    """Return the tokens that a provider counts, in OpenAI's words; {} if it does not."""
+    if usage is None:
+        return {}
+    # Cached tokens are prompt tokens, too, of which some are cheaper.
+    n_cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return {
+        "prompt_tokens": usage.input_tokens + n_cached,
+        "completion_tokens": usage.output_tokens,
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }

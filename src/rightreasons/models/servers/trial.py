@@ -1,19 +1,20 @@
-"""Try a server before it is believed: what it echoes and reports is compared with what it generates.
+"""The trial of a server: what it echoes and reports is compared with what it generates.
 
-Real servers return wrong log-probabilities in silence, ignore what they are asked for, or refuse parameters that others
-need. A server that fails a part of the trial is used for the rest alone.
+Real servers return wrong log-probabilities without an error, ignore what they are asked for, or
+refuse parameters that others need. `try_server` tries each part, and a server that fails one is used
+for the others alone. `load_trial` takes a trial of the same day if the server has not changed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
+import dataclasses
 import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,81 +23,126 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.store import digest_package_code, get_trial_file, write_json
 from rightreasons.models.protocol import BRIEF, LONG, Message
-from rightreasons.models.servers.client import (
-    CHAT,
-    CONSTRAINTS,
-    DIALECTS,
-    TEXT,
-    BadReplyError,
-    Client,
-    Completion,
-    Endpoint,
-    Finding,
-    RequestError,
-    unwrapped,
-)
+from rightreasons.models.servers.client import CHAT, TEXT, Client
+from rightreasons.models.servers.completions import DIALECTS, BadReplyError, Completion
+from rightreasons.models.servers.endpoints import CONSTRAINTS, Endpoint, Finding, unwrap_answer
+from rightreasons.models.servers.refusals import RequestError
 
 T = TypeVar("T")
 
-BEGINNINGS, QUESTIONS, CHOICE, UNLIKELY = (
-    DIALECTS[name] for name in ("beginnings", "questions", "choice", "unlikely")
+PATHS: Mapping[str, Sequence[str]] = {"on": (CHAT,), "off": (TEXT,), "auto": (CHAT, TEXT)}
+"""Value of the option `chat` -> the paths that are tried."""
+
+MAX_MEAN_DIFFERENCE = 0.1
+MAX_DIFFERENCE = 0.5
+"""How far two log-probabilities of one token may lie apart, in nats, on average and at most. Rounding
+to 16 bits explains no more."""
+
+MIN_COMPARED_TOKENS = 8
+"""Tokens that must be compared before an echo is relied upon."""
+
+N_TOPS = (20, 10, 5)
+"""Numbers of likeliest tokens that are asked for, until the server agrees."""
+
+N_DRAWS = 3
+DRAWING_TEMPERATURE = 1.5
+
+MAX_TOTAL_PROBABILITY = 1.01
+"""Sum of probabilities that rounding explains."""
+
+ANSWER_TOKENS = 16
+"""Tokens of a short answer: some servers refuse a request that asks for fewer."""
+
+ROOMS = (1024, 4096, 16384)
+"""Numbers of tokens in which an easy question is answered, the smaller ones first."""
+
+ROOM_PER_EASY_ANSWER = 8
+"""Tokens of a hard answer per token of an easy one."""
+
+CHARACTERS_PER_TOKEN = 4
+"""For answers whose tokens the server does not count."""
+
+NEXT_TOKENS = "likeliest next tokens"
+GIVEN_TEXTS = "log-probabilities of given texts"
+"""Names of parts of the trial."""
+
+THINKS_FIRST = "It thinks first, so that its next token is no answer: thinking off asks without."
+
+_DRAWING_FIELDS = {"generation_config": '{"do_sample": true}'}
+_OPTIONAL_PARAMETERS = ("logprobs", "seed", "temperature")
+_SAVED_FIELDS = tuple(
+    field.name for field in dataclasses.fields(Endpoint) if field.name not in ("client", "tags")
 )
-TURNED, BOUNDED = DIALECTS["turned"], DIALECTS["bounded"]
-
-MEAN_DIFFERENCE = 0.1
-LARGEST_DIFFERENCE = 0.5
-"""How far the log-probabilities of one token may lie apart, in nats: rounding to 16 bits explains no more."""
-
-TOPS = (20, 10, 5)
-"""How many likeliest tokens are asked for, until the server agrees."""
-
-_BRIEF = 16
-"""Tokens of a short answer: the fewest that some servers let a request ask for."""
-_REACHES = (1024, 4096, 16384)
-_NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
-_FEWEST_TOKENS = 8
-_THINKS_FIRST = "It thinks first, so that its next token is no answer: thinking off asks without."
-_DRAWING = {"generation_config": '{"do_sample": true}'}
-_OPTIONAL = ("logprobs", "seed", "temperature")
 
 
-def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
-    """Return the trial of a server, as `try_server` finds it; one of the same day holds while its answer is the same.
+# --- Trials of the same day
 
-    A trial is kept for the day by server, model, what every request holds, thinking, the way of asking and the version
-    of this package. One short question shows that the server still runs what it ran: another name, `system_fingerprint`
-    or greedy answer is tried again.
+
+def load_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
+    """Return the trial of a server; one of the same day holds while the server answers as it did.
+
+    A trial is stored for the day by server, model, fields of every request, thinking, path, and
+    version of this package. One short question shows whether the server still runs the same model:
+    after another name, `system_fingerprint` or greedy answer, it is tried again.
+
+    Args:
+        client: The server.
+        model: The model's name on it.
+        thinking: As in `try_server`.
+        chat: As in `try_server`.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
         ValueError: If its thinking cannot be turned on or off as asked.
     """
-    options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
-    settings = [client.more, list(options.header), options.key_variable]
-    place = get_trial_file(
-        [client.url, model, thinking, chat, settings, digest_package_code(), today]
-    )
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        kept = json.loads(place.read_text("utf-8")) if place is not None else {}
-        endpoint = Endpoint(client, **kept["endpoint"])
-        endpoint.refused, endpoint.findings = (
-            set(endpoint.refused),
-            [Finding(*each) for each in endpoint.findings],
-        )
-        if _is_unchanged(endpoint, kept["seen"]):
-            words = "It was tried today, and answers as it did then."
-            if client.bound:
-                words = f"It was tried today, and is not asked again, as {client.bound}."
-            endpoint.findings.insert(0, Finding("trial", True, words))
-            return endpoint
+    file = _find_trial_file(client, model, thinking, chat)
+    endpoint = _read_trial(client, file)
+    if endpoint is not None:
+        return endpoint
     endpoint = try_server(client, model, thinking, chat)
-    if place is not None and endpoint.works:
-        held = {**vars(endpoint), "refused": sorted(endpoint.refused)}
-        del held["client"], held["tags"]
-        with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_json(place, {"seen": _signature(endpoint), "endpoint": held})
+    if file is not None and endpoint.works:
+        _write_trial(endpoint, file)
     return endpoint
+
+
+def _find_trial_file(client: Client, model: str, thinking: str, chat: str) -> Path | None:
+    """Return the file of a trial of today; None if trials are not stored."""
+    options = client.options
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    settings = [client.extra, list(options.header), options.key_variable]
+    parts = [client.url, model, thinking, chat, settings, digest_package_code(), today]
+    return get_trial_file(parts)
+
+
+def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
+    """Return a stored trial; None if there is none, or if the server has changed."""
+    if file is None:
+        return None
+    try:
+        record = json.loads(file.read_text("utf-8"))
+        endpoint = Endpoint(client, **record["endpoint"])
+        endpoint.refused = set(endpoint.refused)
+        endpoint.findings = [Finding(*finding) for finding in endpoint.findings]
+        signature = record["seen"]
+    # A damaged record, or one of another version, is none.
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if not _is_unchanged(endpoint, signature):
+        return None
+    words = "It was tried today, and answers as it did then."
+    if client.bound:
+        words = f"It was tried today, and is not asked again, as {client.bound}."
+    endpoint.findings.insert(0, Finding("trial", True, words))
+    return endpoint
+
+
+def _write_trial(endpoint: Endpoint, file: Path) -> None:
+    """Store a trial; without a folder that can be written, it is made again next time."""
+    values = {name: getattr(endpoint, name) for name in _SAVED_FIELDS}
+    values["refused"] = sorted(endpoint.refused)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, {"seen": _ask_signature(endpoint), "endpoint": values})
 
 
 def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
@@ -105,407 +151,550 @@ def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
     A report whose answers are all stored can be repeated then, and needs no request.
     """
     try:
-        return _signature(endpoint) == signature
+        return _ask_signature(endpoint) == signature
     except RequestError:
-        if endpoint.client.bound:
-            return True
-        raise
+        return bool(endpoint.client.bound)
+    except BadReplyError:
+        return False
 
 
-def _signature(endpoint: Endpoint) -> list[str]:
-    """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
+def _ask_signature(endpoint: Endpoint) -> list[str]:
+    """Ask one short question; return the name and fingerprint of the model, and its answer."""
     endpoint.client.served.clear()
-    said = _said(
-        endpoint.ask(_prompts(endpoint.path)[0], max_tokens=_BRIEF, temperature=0.0, seed=0)
-    )
-    return [*endpoint.client.served, said]
+    prompt = _list_prompts(endpoint)[0]
+    completion = endpoint.ask(prompt, max_tokens=ANSWER_TOKENS, temperature=0.0, seed=0)
+    return [*endpoint.client.served, _get_beginning(completion)]
+
+
+# --- The trial
 
 
 def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
     """Try what a server can be asked, by some thirty short requests.
 
-    - It generates: a chat, or the continuation of a text.
-    - Thinking: a chat that thinks before it answers, shown or hidden, is told apart; it is turned on or off where that
-      is asked for, and its tokens are counted. The next token of a chat that thinks is no answer, and is not asked for.
+    - Answers: it generates a chat, or the continuation of a text.
+    - Thinking: shown or hidden, it is separated from the answer. It is turned on or off if that is
+      asked for, and its tokens are counted. The next token of a chat that thinks is no answer.
+    - Constrained answers: one of two given answers to a question that neither of them fits.
     - Greedy answers: two equal requests have one answer.
-    - Drawn answers: three requests at a high temperature have more than one, perhaps only with the parameter with which
-      `transformers serve` draws.
-    - The likeliest next tokens: their probabilities sum to at most 1, and the likeliest is the one that a greedy answer
-      begins with.
-    - Log-probabilities of given texts: those of generated tokens are the same when the text is echoed as they were
-      while it was generated, and the same again when the echo is repeated.
+    - Drawn answers: three requests at a high temperature have more than one, perhaps only with the
+      parameter with which `transformers serve` draws.
+    - The likeliest next tokens: their probabilities sum to at most 1, and a greedy answer begins
+      with the likeliest.
+    - Log-probabilities of given texts: those of an echo are those of its generation, and the same
+      when the echo is repeated.
 
     Args:
         client: The server.
         model: The model's name on it.
-        thinking: "on", "off", the most tokens that it may think, or "auto" for its own way.
-        chat: "on" for conversations, "off" for texts, or "auto" for conversations where the server takes them.
+        thinking: "on", "off", the largest number of tokens that it may think, or "auto" for its default.
+        chat: "on" for conversations, "off" for texts, or "auto" for conversations if the server
+            takes them.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
         ValueError: If its thinking cannot be turned on or off as asked.
     """
     findings: list[Finding] = []
-    for path in {"on": (CHAT,), "off": (TEXT,)}.get(chat, (CHAT, TEXT)):
-        attempt = _Attempt(Endpoint(client, model, path, findings=findings))
-        if attempt.generates():
+    for path in PATHS[chat]:
+        trial = _Trial(Endpoint(client, model, path, findings=findings))
+        if trial.try_answers():
             if path == CHAT:
-                attempt.settles_thinking(thinking)
-            attempt.holds_answers()
-            attempt.repeats_itself()
-            attempt.draws()
-            attempt.reports_next_tokens()
-            attempt.echoes()
+                trial.set_thinking(thinking)
+            trial.try_constraints()
+            trial.try_greedy_answers()
+            trial.try_drawn_answers()
+            trial.try_next_tokens()
+            trial.try_echoes()
             break
-    return attempt.endpoint
+    return trial.endpoint
 
 
-class _Attempt:
-    """The trial of one path; what it finds is written into `endpoint`."""
+class _Trial:
+    """The trial of one path; what it finds is written into `endpoint`.
+
+    Args:
+        endpoint: The path.
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._prompts = _prompts(endpoint.path)
+        self._prompts = _list_prompts(endpoint)
         self._greedy: list[Completion] = []
 
-    def generates(self) -> bool:
-        """Find the parameters with which the path generates text."""
-        path = self.endpoint.path
-        try:
-            self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
-        except RequestError as failure:
-            if failure.gone:
-                raise
-            return self._find("answers", False, f"{path} is not of use: {failure}.")
-        self.endpoint.thinks = any(map(_thinks, self._greedy))
-        self.endpoint.works = self.endpoint.thinks or any(
-            _said(completion).strip() for completion in self._greedy
-        )
-        without = (
-            f", without {' and '.join(sorted(self.endpoint.refused))}"
-            if self.endpoint.refused
-            else ""
-        )
-        words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
-        return self._find("answers", self.endpoint.works, f"{path} {words}.")
+    def _add_finding(self, part: str, passed: bool, words: str) -> bool:
+        """Note what a part found, and return whether it passed."""
+        self.endpoint.findings.append(Finding(part, passed, words))
+        return passed
 
-    def settles_thinking(self, wanted: str) -> None:
-        """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
-        endpoint, part = self.endpoint, "thinking"
-        used, wants = self._counts_tokens(), wanted != "off"
-        bounds = [{name: int(wanted)} for name in BOUNDED] if wanted.isdecimal() else []
-        turning = [*bounds, *TURNED["on" if wants else "off"]] if wanted != "auto" else []
-        for extra in turning if endpoint.thinks != wants else ():
-            if self._takes(extra):
-                used = self._counts_tokens()
-                if endpoint.thinks == wants:
-                    break
-            endpoint.extra, endpoint.thinks = {}, not wants
-        if turning and endpoint.thinks != wants:
-            raise OptionError(
-                f"Expected {self.endpoint.client.url} to answer with thinking {wanted}, but it "
-                f"{'thinks' if endpoint.thinks else 'does not think'} whatever it is told: `extra_body` may say what "
-                "it wants.",
-                option="thinking",
-            )
-        if endpoint.extra:
-            self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
-        note = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
-        # What it writes about an easy question is the least: an answer to a hard one has room for eight times that.
-        reached, wished = endpoint.budget, max(LONG if endpoint.thinks else BRIEF, 8 * (used or 0))
-        if used is None and endpoint.thinks:
-            endpoint.budget = 8 * reached if reached == _REACHES[-1] else reached
-        elif wished <= reached or self._with_room(wished, reached) is None:
-            endpoint.budget = min(wished, reached)
-        if not endpoint.thinks:
-            if wanted == "off":
-                self._find(part, True, f"It answers without thinking{note}.")
-            return
-        if wanted.isdecimal():
-            bound = next(
-                (
-                    name
-                    for name in BOUNDED
-                    if name in endpoint.extra or self._takes({name: int(wanted)})
-                ),
-                "",
-            )
-            endpoint.budget = int(wanted) + BRIEF
-            note = (
-                f" (told by {bound})"
-                if bound
-                else " (the server takes no bound: what is longer is cut)"
-            )
-            self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{note}.")
-            return
-        words = f"{used or f'more than {reached:,}'} tokens for an easy question"
-        self._find(
-            part,
-            True,
-            f"It thinks before it answers{note}: {words}, and may take {endpoint.budget:,}.",
-        )
-
-    def _counts_tokens(self) -> int | None:
-        """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
-        endpoint = self.endpoint
-        endpoint.budget = BRIEF
-        for reach in _REACHES if endpoint.thinks else _REACHES[:1]:
-            completion = self._with_room(reach, endpoint.budget)
-            if completion is None:
-                break
-            # Thinking that is neither shown nor counted takes the room of a brief answer.
-            endpoint.thinks = _thinks(completion) or _thinks(self._negotiate(self._prompts[0]))
-            if completion.reply.finished:
-                words = len(f"{completion.reply.thinking} {completion.reply.text}") // 4
-                return completion.reply.usage.get("answer_tokens", words)
-        return None
-
-    def _with_room(self, room: int, known: int) -> Completion | None:
-        """Return the answer to an easy question with some room, or half of it and so on where the server refuses that.
-
-        What it allows becomes the budget; None where that is no more than is known.
-        """
-        while room > known:
-            outcome = _tried(self._negotiate, _asked(CHOICE), room)
-            if not isinstance(outcome, RequestError):
-                self.endpoint.budget = room
-                return outcome
-            if outcome.gone:
-                raise outcome
-            room //= 2
-        return None
-
-    def _takes(self, extra: Mapping[str, Any]) -> bool:
-        """Tell whether the server takes a parameter; it is kept if it does."""
-        before, self.endpoint.extra = self.endpoint.extra, {**self.endpoint.extra, **extra}
-        if isinstance(_tried(self._negotiate, self._prompts[0]), RequestError):
-            self.endpoint.extra = before
-        return self.endpoint.extra is not before
-
-    def holds_answers(self) -> None:
-        """Ask for one of some answers that nobody would give to the question."""
-        endpoint, part = self.endpoint, "answers held to given ones"
-        for way in CONSTRAINTS:
-            endpoint.constraint = way
-            settings = {
-                "max_tokens": endpoint.budget,
-                "temperature": 0.0,
-                **endpoint.constrained(UNLIKELY),
-            }
-            outcome = _tried(endpoint.ask, self._prompts[0], **settings)
-            reply = Reply() if isinstance(outcome, RequestError) else outcome.reply
-            # A constraint that stops the thinking asks another model.
-            if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
-                self._find(part, True, f"They are held by {way}.")
-                return
-        endpoint.constraint = ""
-        self._find(
-            part,
-            False,
-            f"None of {', '.join(CONSTRAINTS)} holds them: the form of an answer is asked for.",
-        )
-
-    def repeats_itself(self) -> None:
-        """Compare two equal greedy requests."""
-        first, again = _said(self._greedy[0]), _said(self._negotiate(self._prompts[0]))
-        words = "Two equal requests have one answer."
-        if drawn := "temperature" in self.endpoint.refused:
-            words = "The server takes no temperature: its answers are drawn at random."
-        elif first != again:
-            words = f"Two equal requests have the answers {first!r} and {again!r}."
-        self._find("greedy answers", first == again and not drawn, words)
-
-    def draws(self) -> None:
-        """Draw answers at a high temperature, which a server that draws gives but once."""
-        endpoint = self.endpoint
-        # Hidden thinking takes its tokens before a text can differ.
-        hidden = endpoint.thinks and not any(map(_said, self._greedy))
-        how = {"max_tokens": endpoint.budget if hidden else _BRIEF, "temperature": 1.5}
-        for endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
-            drawn = [_tried(endpoint.ask, self._prompts[1], seed=seed, **how) for seed in range(3)]
-            endpoint.draws = (
-                len({_said(each) for each in drawn if isinstance(each, Completion)}) > 1
-            )
-            if endpoint.draws:
-                self._find("drawn answers", True, f"Three draws differ{with_}.")
-                return
-        endpoint.drawing = {}
-        self._find("drawn answers", False, "Three draws at temperature 1.5 have one answer.")
-
-    def reports_next_tokens(self) -> None:
-        """Check the likeliest next tokens that the path reports."""
-        if self.endpoint.thinks:
-            self._find(_NEXT, False, _THINKS_FIRST)
-            return
-        trouble, choice = "", [_asked(CHOICE)] if self.endpoint.path == CHAT else []
-        for top in TOPS:
-            ask = functools.partial(self.endpoint.next_tokens, top=top)
-            found: list[Completion] | RequestError = _tried(
-                list, map(ask, [*self._prompts[:2], *choice])
-            )
-            if not isinstance(found, RequestError):
-                checks = (
-                    map(_trouble_with_top, found, self._greedy),
-                    map(_trouble_with_letters, found[2:]),
-                )
-                trouble = next(filter(None, itertools.chain(*checks)), "")
-                if not trouble:
-                    self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
-                    trouble = (
-                        f"{self.endpoint.top} are reported, and greedy answers begin with the first"
-                    )
-                break
-            trouble = f"They are not reported: {found}"
-            if found.gone:
-                break
-        self._find(_NEXT, bool(self.endpoint.top), f"{trouble}.")
-
-    def echoes(self) -> None:
-        """Compare the log-probabilities of given texts with those that the server reports while it generates."""
-        if self.endpoint.thinks:
-            self._find(_GIVEN, False, _THINKS_FIRST)
-            return
-        pairs: list[tuple[float, float, str]] = []
-        trouble = "The server reports no log-probabilities of what it generates"
-        settings = {
-            "max_tokens": _BRIEF,
-            "temperature": 1.0,
-            "logprobs": self.endpoint.path == CHAT or 1,
-        }
-        for seed, prompt in enumerate(self._prompts):
-            try:
-                completion = self.endpoint.ask(prompt, seed=seed, **settings)
-                if not completion.logprobs:
-                    break
-                echoed = self.endpoint.continued(prompt, [completion.reply.text])[0]
-                pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
-                if any(apart > LARGEST_DIFFERENCE for _, apart, _ in pairs):
-                    break
-                again = self.endpoint.continued(prompt, [completion.reply.text])[0]
-                pairs += _pairs("Two echoes of one text have", "and", echoed, again)
-            except (BadReplyError, RequestError) as failure:
-                if isinstance(failure, RequestError) and failure.ends:
-                    raise
-                sent = "the server sent " if isinstance(failure, BadReplyError) else ""
-                trouble = f"Given texts are not echoed: {sent}{failure}"
-                break
-        values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
-        agree = ""
-        if pairs and (apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE):
-            trouble = pairs[int(apart.argmax())][2]
-        elif 0 < len(pairs) < _FEWEST_TOKENS:
-            trouble = (
-                f"Only {len(pairs)} log-probabilities could be compared with those of generation"
-            )
-        elif pairs and not np.ptp(values):
-            trouble = f"Every token has the same log-probability, {values[0]:.2f}"
-        elif pairs:
-            agree = (
-                f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}"
-            )
-        self.endpoint.echo = self._find(_GIVEN, bool(agree), f"{agree or trouble}.")
-
-    def _negotiate(self, prompt: Any, room: int = _BRIEF) -> Completion:
-        """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
+    def _negotiate(self, prompt: Any, room: int = ANSWER_TOKENS) -> Completion:
+        """Ask for a greedy answer, without or renaming the parameters that the server refuses by name."""
         parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
         while True:
             try:
                 return self.endpoint.ask(prompt, **parameters)
             except RequestError as failure:
-                words = str(failure)
-                refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
-                renames = "max_completion_tokens" in words and not re.search(
-                    "large|exceed|context", words
-                )
-                if failure.gone or not (refused or renames):
+                if failure.is_of_server or not self._adapt(str(failure)):
                     raise
-                if refused:
-                    self.endpoint.refused |= refused
-                elif "max_tokens" in self.endpoint.renamed:
+
+    def _adapt(self, message: str) -> bool:
+        """Leave out or rename the parameters that a refusal names; return whether that changed any."""
+        refused = {name for name in _OPTIONAL_PARAMETERS if name in message}
+        refused -= self.endpoint.refused
+        if refused:
+            self.endpoint.refused |= refused
+            return True
+        # "max_completion_tokens is too large" names it, too.
+        is_renamed = "max_completion_tokens" in message
+        is_renamed = is_renamed and not re.search("large|exceed|context", message)
+        if not is_renamed or "max_tokens" in self.endpoint.renamed:
+            return False
+        self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
+        return True
+
+    def _ask_first_questions(self) -> None:
+        """Ask the first two questions for greedy answers, with which others are compared."""
+        self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
+
+    # --- Answers and thinking
+
+    def try_answers(self) -> bool:
+        """Find the parameters with which the path generates text."""
+        endpoint = self.endpoint
+        try:
+            self._ask_first_questions()
+        except RequestError as failure:
+            if failure.is_of_server:
+                raise
+            words = f"{endpoint.path} is not of use: {failure}."
+            return self._add_finding("answers", False, words)
+        endpoint.thinks = any(map(_is_thinking, self._greedy))
+        has_text = any(_get_beginning(completion).strip() for completion in self._greedy)
+        endpoint.works = endpoint.thinks or has_text
+        words = "answers with empty texts"
+        if endpoint.works:
+            words = "generates text"
+            if endpoint.refused:
+                words += f", without {' and '.join(sorted(endpoint.refused))}"
+        return self._add_finding("answers", endpoint.works, f"{endpoint.path} {words}.")
+
+    def set_thinking(self, thinking: str) -> None:
+        """Turn thinking on or off if that is asked for, and count the tokens that an answer needs."""
+        endpoint = self.endpoint
+        n_tokens = self._count_answer_tokens()
+        if thinking != "auto":
+            n_tokens = self._turn_thinking(thinking, n_tokens)
+        if endpoint.extra:
+            self._ask_first_questions()
+        allowed = endpoint.budget
+        self._set_budget(n_tokens)
+
+        note = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
+        if not endpoint.thinks:
+            # That a model does not think is worth a line only if somebody asked for it.
+            if thinking == "off":
+                self._add_finding("thinking", True, f"It answers without thinking{note}.")
+            return
+        if thinking.isdecimal():
+            self._bound_thinking(int(thinking))
+            return
+        count = str(n_tokens) if n_tokens else f"more than {allowed:,}"
+        words = f"It thinks before it answers{note}: {count} tokens for an easy question"
+        self._add_finding("thinking", True, f"{words}, and may take {endpoint.budget:,}.")
+
+    def _turn_thinking(self, thinking: str, n_tokens: int | None) -> int | None:
+        """Turn thinking on or off by the first field that works; return the tokens of an answer.
+
+        Args:
+            thinking: "on", "off", or the largest number of tokens.
+            n_tokens: Tokens of an answer to an easy question before.
+        """
+        endpoint = self.endpoint
+        is_wanted = thinking != "off"
+        candidates = []
+        if thinking.isdecimal():
+            candidates += [{name: int(thinking)} for name in DIALECTS["bounded"]]
+        candidates += DIALECTS["turned"]["on" if is_wanted else "off"]
+        for fields in candidates if endpoint.thinks != is_wanted else ():
+            if self._accepts(fields):
+                n_tokens = self._count_answer_tokens()
+                if endpoint.thinks == is_wanted:
+                    break
+            endpoint.extra = {}
+            endpoint.thinks = not is_wanted
+        if endpoint.thinks != is_wanted:
+            state = "thinks" if endpoint.thinks else "does not think"
+            raise OptionError(
+                f"Expected {endpoint.client.url} to answer with thinking {thinking}, but it {state} "
+                "whatever it is told: `extra_body` may say what it wants.",
+                option="thinking",
+            )
+        return n_tokens
+
+    def _accepts(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether the server takes further fields; they are kept if it does."""
+        extra = self.endpoint.extra
+        self.endpoint.extra = {**extra, **fields}
+        if isinstance(_try(self._negotiate, self._prompts[0]), RequestError):
+            self.endpoint.extra = extra
+            return False
+        return True
+
+    def _count_answer_tokens(self) -> int | None:
+        """Ask an easy question with growing room; return the tokens of its answer, None if it does not end."""
+        endpoint = self.endpoint
+        endpoint.budget = ANSWER_TOKENS
+        rooms = ROOMS if endpoint.thinks else ROOMS[:1]
+        for room in rooms:
+            completion = self._ask_with_room(room, endpoint.budget)
+            if completion is None:
+                break
+            # Thinking that is neither shown nor counted takes the room of a brief answer.
+            endpoint.thinks = _is_thinking(completion) or _is_thinking(
+                self._negotiate(self._prompts[0])
+            )
+            if completion.reply.finished:
+                text = f"{completion.reply.thinking} {completion.reply.text}"
+                n_estimated = len(text) // CHARACTERS_PER_TOKEN
+                return completion.reply.usage.get("answer_tokens", n_estimated)
+        return None
+
+    def _ask_with_room(self, room: int, known_room: int) -> Completion | None:
+        """Return the answer to an easy question with some room, or half of it if the server refuses that.
+
+        The room that it allows becomes the budget. None if that is no more than the known one.
+        """
+        while room > known_room:
+            outcome = _try(self._negotiate, _make_turns(DIALECTS["choice"]), room)
+            if not isinstance(outcome, RequestError):
+                self.endpoint.budget = room
+                return outcome
+            if outcome.is_of_server:
+                raise outcome
+            room //= 2
+        return None
+
+    def _set_budget(self, n_tokens: int | None) -> None:
+        """Set the tokens of an answer from those of an easy question, as far as the server allows."""
+        endpoint = self.endpoint
+        allowed = endpoint.budget
+        if n_tokens is None and endpoint.thinks:
+            # It did not end: more room may help, unless the server allows no more.
+            if allowed == ROOMS[-1]:
+                endpoint.budget = ROOM_PER_EASY_ANSWER * allowed
+            return
+        shortest = LONG if endpoint.thinks else BRIEF
+        room = max(shortest, ROOM_PER_EASY_ANSWER * (n_tokens or 0))
+        if room <= allowed or self._ask_with_room(room, allowed) is None:
+            endpoint.budget = min(room, allowed)
+
+    def _bound_thinking(self, n_tokens: int) -> None:
+        """Bound the tokens of thinking by the first parameter that the server takes."""
+        endpoint = self.endpoint
+        note = "the server takes no bound: what is longer is cut"
+        for name in DIALECTS["bounded"]:
+            if name in endpoint.extra or self._accepts({name: n_tokens}):
+                note = f"told by {name}"
+                break
+        endpoint.budget = n_tokens + BRIEF
+        words = f"It thinks before it answers, at most {n_tokens} tokens ({note})."
+        self._add_finding("thinking", True, words)
+
+    # --- Constrained, greedy and drawn answers
+
+    def try_constraints(self) -> None:
+        """Ask for one of some answers that nobody would give to the question."""
+        endpoint = self.endpoint
+        part = "answers held to given ones"
+        for name in CONSTRAINTS:
+            endpoint.constraint = name
+            outcome = _try(
+                endpoint.ask,
+                self._prompts[0],
+                max_tokens=endpoint.budget,
+                temperature=0.0,
+                **endpoint.constrain(DIALECTS["unlikely"]),
+            )
+            reply = Reply()
+            if isinstance(outcome, Completion):
+                reply = unwrap_answer(outcome.reply)
+            is_held = reply.text.strip() in DIALECTS["unlikely"]
+            # A constraint that stops the thinking asks another model.
+            if is_held and (reply.thinks or not endpoint.thinks):
+                self._add_finding(part, True, f"They are held by {name}.")
+                return
+        endpoint.constraint = ""
+        names = ", ".join(CONSTRAINTS)
+        words = f"None of {names} holds them: the form of an answer is asked for."
+        self._add_finding(part, False, words)
+
+    def try_greedy_answers(self) -> None:
+        """Compare two equal greedy requests."""
+        answer = _get_beginning(self._greedy[0])
+        repeated = _get_beginning(self._negotiate(self._prompts[0]))
+        is_equal = answer == repeated
+        words = "Two equal requests have one answer."
+        if not is_equal:
+            words = f"Two equal requests have the answers {answer!r} and {repeated!r}."
+        if "temperature" in self.endpoint.refused:
+            is_equal = False
+            words = "The server takes no temperature: its answers are drawn at random."
+        self._add_finding("greedy answers", is_equal, words)
+
+    def try_drawn_answers(self) -> None:
+        """Draw answers at a high temperature; a server that does not draw repeats one."""
+        endpoint = self.endpoint
+        part = "drawn answers"
+        n_tokens = ANSWER_TOKENS
+        # Hidden thinking takes its tokens before a text can differ.
+        if endpoint.thinks and not any(map(_get_beginning, self._greedy)):
+            n_tokens = endpoint.budget
+        candidates: Sequence[dict[str, str]] = ({}, _DRAWING_FIELDS)
+        for fields in candidates:
+            endpoint.drawing = fields
+            endpoint.draws = len(self._draw(n_tokens)) > 1
+            if endpoint.draws:
+                note = f" with {', '.join(fields)}" if fields else ""
+                self._add_finding(part, True, f"Three draws differ{note}.")
+                return
+        endpoint.drawing = {}
+        words = f"Three draws at temperature {DRAWING_TEMPERATURE} have one answer."
+        self._add_finding(part, False, words)
+
+    def _draw(self, n_tokens: int) -> set[str]:
+        """Return the distinct answers of a few draws."""
+        answers = set()
+        for seed in range(N_DRAWS):
+            outcome = _try(
+                self.endpoint.ask,
+                self._prompts[1],
+                seed=seed,
+                max_tokens=n_tokens,
+                temperature=DRAWING_TEMPERATURE,
+            )
+            if isinstance(outcome, Completion):
+                answers.add(_get_beginning(outcome))
+        return answers
+
+    # --- Log-probabilities
+
+    def try_next_tokens(self) -> None:
+        """Check the likeliest next tokens that the path reports."""
+        endpoint = self.endpoint
+        if endpoint.thinks:
+            self._add_finding(NEXT_TOKENS, False, THINKS_FIRST)
+            return
+        words = ""
+        for top in N_TOPS:
+            outcome = _try(self._request_tops, top)
+            if not isinstance(outcome, RequestError):
+                words = self._check_tops(outcome)
+                if not words:
+                    endpoint.top = min(top, *(len(completion.tops[0]) for completion in outcome))
+                    words = f"{endpoint.top} are reported, and greedy answers begin with the first"
+                break
+            words = f"They are not reported: {outcome}"
+            if outcome.is_of_server:
+                break
+        self._add_finding(NEXT_TOKENS, bool(endpoint.top), f"{words}.")
+
+    def _request_tops(self, top: int) -> list[Completion]:
+        """Ask for the likeliest next tokens of two questions, and of a chat about letters."""
+        prompts = self._prompts[:2]
+        if self.endpoint.is_chat:
+            prompts = [*prompts, _make_turns(DIALECTS["choice"])]
+        return [self.endpoint.request_next_tokens(prompt, top) for prompt in prompts]
+
+    def _check_tops(self, completions: Sequence[Completion]) -> str:
+        """Return what is wrong with likeliest next tokens; "" if nothing is."""
+        # The chat about letters has no greedy answer.
+        for completion, greedy in zip(completions, self._greedy, strict=False):
+            problem = _find_problem_of_top(completion, greedy)
+            if problem:
+                return problem
+        for completion in completions[2:]:
+            problem = _find_problem_of_letters(completion)
+            if problem:
+                return problem
+        return ""
+
+    def try_echoes(self) -> None:
+        """Compare the log-probabilities of given texts with those of their generation."""
+        endpoint = self.endpoint
+        if endpoint.thinks:
+            self._add_finding(GIVEN_TEXTS, False, THINKS_FIRST)
+            return
+        pairs: list[_Pair] = []
+        problem = "The server reports no log-probabilities of what it generates"
+        for seed, prompt in enumerate(self._prompts):
+            try:
+                is_complete = self._compare_echo(prompt, seed, pairs)
+            except BadReplyError as failure:
+                problem = f"Given texts are not echoed: the server sent {failure}"
+                break
+            except RequestError as failure:
+                if failure.ends:
                     raise
-                else:
-                    self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
+                problem = f"Given texts are not echoed: {failure}"
+                break
+            if not is_complete:
+                break
+        problem = _find_problem_of_pairs(pairs) if pairs else problem
+        if problem:
+            endpoint.echo = self._add_finding(GIVEN_TEXTS, False, f"{problem}.")
+            return
+        largest = max(pair.difference for pair in pairs)
+        words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {largest:.2g}."
+        endpoint.echo = self._add_finding(GIVEN_TEXTS, True, words)
 
-    def _find(self, part: str, passed: bool, words: str) -> bool:
-        self.endpoint.findings.append(Finding(part, passed, words))
-        return passed
+    def _compare_echo(self, prompt: Any, seed: int, pairs: list[_Pair]) -> bool:
+        """Generate a text, echo it twice, and add the pairs of log-probabilities.
+
+        Returns:
+            Whether another text is to be compared.
+        """
+        endpoint = self.endpoint
+        completion = endpoint.ask(
+            prompt,
+            seed=seed,
+            max_tokens=ANSWER_TOKENS,
+            temperature=1.0,
+            logprobs=endpoint.is_chat or 1,
+        )
+        if not completion.logprobs:
+            return False
+        text = completion.reply.text
+        echoed = endpoint.request_continuations(prompt, [text])[0]
+        pairs += _pair_tokens("The echo has", "but while generating it had", echoed, completion)
+        # A server whose echo is wrong need not repeat it.
+        if any(pair.difference > MAX_DIFFERENCE for pair in pairs):
+            return False
+        repeated = endpoint.request_continuations(prompt, [text])[0]
+        pairs += _pair_tokens("Two echoes of one text have", "and", echoed, repeated)
+        return True
 
 
-def _asked(question: str) -> list[Message]:
+# --- Requests and their outcomes
+
+
+def _make_turns(question: str) -> list[Message]:
     return [{"role": "user", "content": question}]
 
 
-def _prompts(path: str) -> list[Any]:
-    return list(map(_asked, QUESTIONS)) if path == CHAT else BEGINNINGS
+def _list_prompts(endpoint: Endpoint) -> list[Any]:
+    """Return what the trial asks: questions, or beginnings of texts."""
+    if endpoint.is_chat:
+        return list(map(_make_turns, DIALECTS["questions"]))
+    return list(DIALECTS["beginnings"])
 
 
-def _tried(ask: Callable[..., T], *what: Any, **how: Any) -> T | RequestError:
-    """Return what is asked for, or why it is refused; the error is raised where no other request is answered either."""
+def _try(ask: Callable[..., T], *arguments: Any, **options: Any) -> T | RequestError:
+    """Return what is asked for, or why it is refused; an error that ends all requests is raised."""
     try:
-        return ask(*what, **how)
+        return ask(*arguments, **options)
     except RequestError as failure:
         if failure.ends:
             raise
         return failure
 
 
-def _said(completion: Completion) -> str:
+def _get_beginning(completion: Completion) -> str:
     """Return what a completion begins with: its thinking, or its text."""
     return completion.reply.thinking or completion.reply.text
 
 
-def _thinks(completion: Completion) -> bool:
-    """Tell whether a completion thought, perhaps hidden: all of its tokens went somewhere, and none into its text."""
+def _is_thinking(completion: Completion) -> bool:
+    """Return whether a completion thought, perhaps hidden.
+
+    Hidden thinking has taken all of its tokens, and none of them went into its text.
+    """
     reply = completion.reply
     return reply.thinks or (not reply.finished and not reply.text.strip())
 
 
-def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
-    """Return what is wrong with the likeliest next tokens; "" where nothing is."""
+# --- Checks of log-probabilities
+
+
+def _find_problem_of_top(completion: Completion, greedy: Completion) -> str:
+    """Return what is wrong with the likeliest next tokens; "" if nothing is."""
     top = completion.tops[0] if completion.tops else {}
     if len(top) < 2:
         return "The server reports none"
     values = sorted(top.values(), reverse=True)
     if any(math.isnan(value) for value in values):
         return "Some of their log-probabilities are not numbers"
+    # A value far above 0 must not overflow.
     total = math.fsum(math.exp(min(value, 1.0)) for value in values)
-    if total > 1.01:
+    if total > MAX_TOTAL_PROBABILITY:
         return f"Their probabilities sum to {total:.2f}"
-    best = max(top, key=lambda token: top[token]).strip()
-    sure = values[0] - values[1] > LARGEST_DIFFERENCE
-    answer = _said(greedy).strip()
-    if sure and best and answer and not answer.startswith(best):
-        return f"The likeliest is {best!r}, but the greedy answer is {_said(greedy)!r}"
+    likeliest = max(top, key=lambda token: top[token]).strip()
+    is_clear = values[0] - values[1] > MAX_DIFFERENCE
+    answer = _get_beginning(greedy)
+    # Of two tokens that are nearly as likely, rounding decides.
+    if is_clear and likeliest and answer.strip() and not answer.strip().startswith(likeliest):
+        return f"The likeliest is {likeliest!r}, but the greedy answer is {answer!r}"
     return ""
 
 
-def _trouble_with_letters(completion: Completion) -> str:
-    """Return what the answer to a choice begins with, if that is no letter: others' shares are no answer then."""
-    likeliest = max(completion.tops[0].items(), key=lambda pair: pair[1])[0]
-    bare = likeliest.strip("( \n")
-    return "" if bare and bare in "ABCD" else f"Asked for a letter, it begins with {likeliest!r}"
+def _find_problem_of_letters(completion: Completion) -> str:
+    """Return what the answer to a choice begins with if that is no letter; "" if it is one.
+
+    The shares of other tokens are no answer then.
+    """
+    if not completion.tops:
+        return "The server reports none"
+    top = completion.tops[0]
+    likeliest = max(top, key=lambda token: top[token])
+    letter = likeliest.strip("( \n")
+    if letter and letter in "ABCD":
+        return ""
+    return f"Asked for a letter, it begins with {likeliest!r}"
 
 
-def _pairs(
-    begins: str, between: str, echoed: Completion, other: Completion
-) -> list[tuple[float, float, str]]:
-    """Compare the log-probabilities of the tokens that two texts have in common from the beginning on.
+@dataclasses.dataclass(frozen=True)
+class _Pair:
+    """Two log-probabilities of one token.
 
-    Returns:
-        The first log-probability of each token, how far the second lies apart, and both in words.
+    Attributes:
+        value: The first one.
+        difference: How far the second one lies apart.
+        words: Both in words.
+    """
+
+    value: float
+    difference: float
+    words: str
+
+
+def _pair_tokens(begin: str, link: str, echoed: Completion, other: Completion) -> list[_Pair]:
+    """Return the log-probabilities of the tokens that two texts share at their beginning.
+
+    Args:
+        begin: Words before the first log-probability.
+        link: Words before the second one.
+        echoed: The first text.
+        other: The second text.
     """
     pairs = []
-    for token, value, same, also in zip(
-        echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False
-    ):
-        if token != same:
-            break  # cut into other tokens from here on
-        if value is not None and also is not None:
-            pairs.append(
-                (
-                    value,
-                    abs(value - also),
-                    f"{begins} {value:.2f} for {token!r}, {between} {also:.2f}",
-                )
-            )
+    rows = zip(echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False)
+    for token, value, other_token, other_value in rows:
+        # From here on, the text is cut into other tokens.
+        if token != other_token:
+            break
+        if value is not None and other_value is not None:
+            words = f"{begin} {value:.2f} for {token!r}, {link} {other_value:.2f}"
+            pairs.append(_Pair(value, abs(value - other_value), words))
     return pairs
+
+
+def _find_problem_of_pairs(pairs: Sequence[_Pair]) -> str:
+    """Return what is wrong with an echo; "" if nothing is."""
+    differences = np.array([pair.difference for pair in pairs])
+    if differences.mean() > MAX_MEAN_DIFFERENCE or differences.max() > MAX_DIFFERENCE:
+        return pairs[int(differences.argmax())].words
+    if len(pairs) < MIN_COMPARED_TOKENS:
+        return f"Only {len(pairs)} log-probabilities could be compared with those of generation"
+    # A stub that reports one value for everything agrees with itself.
+    if len({pair.value for pair in pairs}) == 1:
+        return f"Every token has the same log-probability, {pairs[0].value:.2f}"
+    return ""

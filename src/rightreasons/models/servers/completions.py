@@ -1,0 +1,322 @@
+"""Replies of servers as completions: texts, and the log-probabilities of their tokens.
+
+`read_completion` reads a reply to `/chat/completions` or `/completions`, `read_prompt` the
+log-probabilities of a prompt. `request_continuation` and `select_added_tokens` find the tokens of a
+continuation in an echo, `find_first_tokens` the continuations among the likeliest next tokens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.replies import Reply, extract_text
+from rightreasons.core.sentences import format_value
+from rightreasons.core.yaml_files import read_yaml
+from rightreasons.models.servers.usage import count_reply_tokens
+
+DIALECTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("dialects.yaml"))
+"""What servers say and need in addition to the protocol that they share."""
+
+MAX_QUOTED = 120
+"""Characters of a reply that an error quotes."""
+
+Token = tuple[str, float | None, Mapping[str, float]]
+"""A token, its log-probability, and the likeliest tokens at its place."""
+
+
+class BadReplyError(ValueError):
+    """A reply that is not what an OpenAI-compatible server sends."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """One choice of a reply.
+
+    Attributes:
+        reply: Its text, reasoning, and end.
+        tokens: Its tokens; () if the server does not report them.
+        logprobs: Log-probability of each token; None for one without, such as the first of an echo.
+        tops: Log-probabilities of the likeliest tokens at each place, by token.
+    """
+
+    reply: Reply
+    tokens: tuple[str, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
+    tops: tuple[Mapping[str, float], ...] = ()
+
+
+@contextmanager
+def raise_bad_reply(description: str, value: Any) -> Iterator[None]:
+    """Turn errors of values of the wrong form into a `BadReplyError` that quotes the value."""
+    try:
+        yield
+    except BadReplyError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise BadReplyError(f"{description}: {format_value(value, MAX_QUOTED)}") from error
+
+
+def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Completion:
+    """Read the choice of a reply of `/chat/completions` or `/completions`.
+
+    Args:
+        reply: The reply, as parsed JSON.
+        tags: (open, close) of reasoning that is not usual.
+
+    Raises:
+        BadReplyError: If it is no such reply.
+    """
+    with raise_bad_reply("a reply without `choices`", reply):
+        # Azure and Gemini reply so if a filter stops the question.
+        if reply["choices"] == [] and reply.get("usage"):
+            usage = count_reply_tokens(reply)
+            return Completion(Reply(finish="content_filter", usage=usage))
+        choice = reply["choices"][0]
+    with raise_bad_reply("a choice without text", choice):
+        message = _get_message(choice)
+        if choice.get("finish_reason") in DIALECTS["broken"]:
+            raise BadReplyError(f"an answer that ended by {choice['finish_reason']!r}")
+    with raise_bad_reply("log-probabilities that cannot be read", choice.get("logprobs")):
+        tokens = _read_tokens(choice.get("logprobs"))
+
+    answer = Reply.parse(
+        extract_text(message.get("content")),
+        thinking=_find_thinking(message),
+        refusal=extract_text(message.get("refusal")),
+        finish=choice.get("finish_reason"),
+        usage=count_reply_tokens(reply),
+        tags=tags,
+    )
+    return Completion(
+        answer,
+        tokens=tuple(token for token, _, _ in tokens),
+        logprobs=tuple(value for _, value, _ in tokens),
+        tops=tuple(top for _, _, top in tokens),
+    )
+
+
+def _get_message(choice: Any) -> Mapping[str, Any]:
+    """Return the message of a choice of a chat; of a text, its text as the content."""
+    message = choice.get("message")
+    if isinstance(message, dict):
+        return message
+    text = choice["text"]
+    if not isinstance(text, str):
+        raise TypeError("a text")
+    return {"content": text}
+
+
+def _find_thinking(message: Mapping[str, Any]) -> str:
+    """Return the reasoning of a message, which servers put into one of several fields."""
+    for name in DIALECTS["thinking"]:
+        text = extract_text(message.get(name))
+        if text:
+            return text
+    # Mistral and others have it among the parts of the content.
+    return extract_text(message.get("content"), "thinking")
+
+
+def _read_tokens(reported: Any) -> list[Token]:
+    """Return the reported tokens; [] if there are none."""
+    if not reported:
+        return []
+    # Chats report a list of tokens, texts report lists by name.
+    if reported.get("content") is not None:
+        return list(map(_read_chat_token, reported["content"]))
+    tokens = reported.get("tokens") or []
+    values = reported.get("token_logprobs") or []
+    tops = list(reported.get("top_logprobs") or [])
+    tops += [None] * (len(tokens) - len(tops))
+    rows: list[Token] = []
+    for token, value, top in zip(tokens, values, tops, strict=True):
+        rows.append((str(token), _to_float(value), _to_floats(top)))
+    return rows
+
+
+def _read_chat_token(entry: Any) -> Token:
+    """Return a token of a chat."""
+    top = {}
+    for likely in entry.get("top_logprobs") or ():
+        top[str(likely["token"])] = float(likely["logprob"])
+    return str(entry["token"]), _to_float(entry["logprob"]), top
+
+
+def _to_float(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _to_floats(values: Any) -> dict[str, float]:
+    return {str(token): float(values[token]) for token in values or {}}
+
+
+def read_prompt(reply: Any) -> Completion:
+    """Read the `prompt_logprobs` of a reply: each token of the prompt with its log-probability.
+
+    Returns:
+        The tokens; the completion if the server ignores that they are asked for.
+
+    Raises:
+        BadReplyError: If they cannot be read.
+    """
+    entries = None
+    if isinstance(reply, dict):
+        entries = reply.get("prompt_logprobs")
+    if not isinstance(entries, list):
+        return read_completion(reply)
+    tokens = []
+    values: list[float | None] = []
+    with raise_bad_reply("log-probabilities that cannot be read", entries):
+        for entry in entries:
+            # The first token has no log-probability.
+            if not entry:
+                tokens.append("")
+                values.append(None)
+                continue
+            token = next(iter(entry.values()))
+            tokens.append(str(token["decoded_token"]))
+            values.append(float(token["logprob"]))
+    return Completion(Reply(), tuple(tokens), tuple(values))
+
+
+# --- Tokens of a continuation
+
+
+def request_continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Completion:
+    """Ask for the echo of a prompt and the text that follows it, and return the tokens of the text.
+
+    A token with characters of both counts for the text. If the tokens do not spell the text, such as
+    those of a part of a letter, the prompt is echoed alone, and the tokens of the text are those
+    that the longer echo has in addition.
+
+    Args:
+        echo: Returns the echo of a text; tokens generated after it do not count.
+        prompt: The prompt.
+        text: The continuation.
+
+    Raises:
+        BadReplyError: If the echo does not contain the text.
+
+    Example:
+        >>> def echo(text):
+        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
+        >>> request_continuation(echo, "a", " bad").logprobs
+        (-1.0, -0.5)
+        >>> request_continuation(echo, "a b", "ad").logprobs
+        (-0.5,)
+        >>> request_continuation(echo, "a ", "bad").tokens
+        (' b', 'ad')
+    """
+    completion = echo(prompt + text)
+    n_skipped = _count_start_tokens(completion, prompt + text)
+    if n_skipped is None:
+        bare = echo(prompt) if prompt else Completion(Reply())
+        return select_added_tokens(completion, bare, n_generated=1)
+    ends = list(itertools.accumulate(map(len, completion.tokens[n_skipped:])))
+    first = _find_index_above(ends, len(prompt))
+    last = _find_index_above(ends, len(prompt) + len(text) - 1)
+    rows = slice(n_skipped + first, n_skipped + last + 1)
+    return Completion(Reply(), completion.tokens[rows], completion.logprobs[rows])
+
+
+def _count_start_tokens(completion: Completion, text: str) -> int | None:
+    """Return how many tokens stand before a text in its echo; None if the tokens do not spell it."""
+    # Some echoes spell a start token before the text.
+    for n_skipped in (0, 1):
+        if "".join(completion.tokens[n_skipped:]).startswith(text):
+            return n_skipped
+    return None
+
+
+def _find_index_above(ends: Sequence[int], position: int) -> int:
+    """Return the index of the first end after a position."""
+    for index, end in enumerate(ends):
+        if end > position:
+            return index
+    raise ValueError(f"Expected an end after {position}, but got {ends}.")
+
+
+def select_added_tokens(
+    completion: Completion, bare: Completion, *, n_generated: int = 0
+) -> Completion:
+    """Return the tokens that an echo has in addition to that of its prompt alone.
+
+    Args:
+        completion: The echo of the prompt and the text that follows it.
+        bare: The echo of the prompt.
+        n_generated: Number of generated tokens at the end of each.
+
+    Raises:
+        BadReplyError: If one is not the beginning of the other.
+    """
+    start = max(len(bare.tokens) - n_generated, 0)
+    end = len(completion.tokens) - n_generated
+    # The last token of the prompt may be joined with the beginning of the text.
+    is_continued = completion.tokens[: start - 1] == bare.tokens[: start - 1]
+    if end <= start or not is_continued:
+        text = "".join(completion.tokens) or completion.reply.text
+        raise BadReplyError(
+            f"an echo that does not hold the text: {format_value(text, MAX_QUOTED)}"
+        )
+    return Completion(Reply(), completion.tokens[start:end], completion.logprobs[start:end])
+
+
+def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
+    """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
+
+    The first token of a continuation is the longest one that it begins with. If there is none, spaces
+    at the beginning do not matter.
+
+    Args:
+        top: Token -> log-probability.
+        continuations: Texts.
+
+    Returns:
+        One value per continuation; minus infinity if no token begins it.
+
+    Raises:
+        ValueError: If two continuations begin with the same token.
+
+    Example:
+        >>> find_first_tokens({" A": -0.1, "B": -3.0, " ": -5.0}, [" A", " B", " C"])
+        [-0.1, -3.0, -inf]
+        >>> find_first_tokens({" pos": -0.1}, [" positive", " posh"])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh' begin with ' pos'.
+    """
+    text_by_token: dict[str, str] = {}
+    values = []
+    for text in continuations:
+        token = _find_first_token(top, text)
+        if not token:
+            values.append(-math.inf)
+            continue
+        earlier_text = text_by_token.setdefault(token, text)
+        if earlier_text != text:
+            raise ValueError(
+                f"Expected answers that begin with different tokens, but {earlier_text!r} and {text!r} begin with "
+                f"{token!r}."
+            )
+        values.append(top[token])
+    return values
+
+
+def _find_first_token(top: Mapping[str, float], text: str) -> str:
+    """Return the token that a text begins with; "" for none."""
+    candidates = []
+    for token in top:
+        word = token.strip()
+        if word and text.strip().startswith(word):
+            # An exact beginning comes before one without its space, and a longer one before others.
+            candidates.append((text.startswith(token), len(word), top[token], token))
+    if not candidates:
+        return ""
+    # Of equal candidates the first one counts, as of the server's order.
+    best = max(candidates, key=lambda candidate: candidate[:3])
+    return best[3]

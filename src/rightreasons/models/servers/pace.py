@@ -1,0 +1,66 @@
+"""How fast a server answers, and how long further requests will take: `Pace`."""
+
+from __future__ import annotations
+
+import threading
+
+from rightreasons.models.servers.usage import Usage
+
+
+class Pace:
+    """Time that a server took for its replies, measured by several threads."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._n_replies = 0
+        self._n_tokens = 0
+        self._lock = threading.Lock()
+
+    def add(self, seconds: float, n_tokens: int) -> None:
+        """Count a reply.
+
+        Args:
+            seconds: Time from the request to its reply.
+            n_tokens: Number of generated tokens.
+        """
+        with self._lock:
+            self._seconds += seconds
+            self._n_replies += 1
+            self._n_tokens += n_tokens
+
+    def estimate_seconds(self, cost: Usage, in_flight: int) -> float | None:
+        r"""Return about how long requests will take; None before any reply.
+
+        With t seconds per reply and u seconds per generated token so far, n requests of at most g
+        generated tokens in all take \(\max(n t, g u) / k\) seconds with k of them in flight. Answers
+        that end early, and a server that answers several requests together, make it shorter.
+
+        Args:
+            cost: Cost of the requests.
+            in_flight: Number of requests in flight at the same time.
+
+        Example:
+            >>> pace = Pace()
+            >>> pace.add(2.0, 10)
+            >>> pace.estimate_seconds(Usage(requests=8, answer_tokens=800), in_flight=4)
+            40.0
+        """
+        if not self._n_replies:
+            return None
+        by_replies = cost.requests * self._seconds / self._n_replies
+        by_tokens = cost.answer_tokens * self._seconds / max(self._n_tokens, 1)
+        return max(by_replies, by_tokens) / min(in_flight, max(cost.requests, 1))
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a time in words, in a unit that suits it.
+
+    Example:
+        >>> describe_seconds(3.2), describe_seconds(250), describe_seconds(9000)
+        ('4 s', '5 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{int(seconds) + 1} s"
+    if seconds < 7200:
+        return f"{int(seconds / 60) + 1} min"
+    return f"{seconds / 3600:.1f} h"

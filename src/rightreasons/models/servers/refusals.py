@@ -1,0 +1,116 @@
+"""Why requests have no answer: errors of servers, as the rest of a sentence.
+
+`parse_error` finds the message and the code in what a server sent, `get_error_status` the status of
+an error that comes with status 200, and `parse_retry_after` the pause that a server asks for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import urllib3
+from urllib3 import exceptions
+
+KEY_STATUSES = (401, 403)
+"""Statuses of a missing or wrong key."""
+
+REFUSED_STATUSES = (400, 403, 404, 405, 413, 415, 422)
+"""Statuses of a request that would be refused again."""
+
+MESSAGE_FIELDS = ("error", "message", "detail")
+"""Where errors have their message, which may be nested."""
+
+_RETRY = urllib3.Retry()
+
+
+class RequestError(ValueError):
+    """Reason why a request has no answer, as the rest of a sentence.
+
+    Attributes:
+        status: HTTP status; None without a reply.
+        ends: Whether no other request can be answered either.
+        wait: Seconds after which the server lets it be sent again; None if it does not say.
+        is_billed: Whether the server may bill it, as it was sent and no reply came.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        status: int | None = None,
+        ends: bool = False,
+        wait: float | None = None,
+        is_billed: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.ends = ends
+        self.wait = wait
+        self.is_billed = is_billed
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether the server failed, rather than this request."""
+        if self.status is None or self.status >= 500:
+            return True
+        return self.status in (*KEY_STATUSES, 429)
+
+
+def parse_error(body: Any) -> tuple[str, str]:
+    """Return the message of an error, and its code; "" for none.
+
+    Example:
+        >>> parse_error([{"error": {"message": "too long", "code": "context"}}])
+        ('too long', 'context')
+        >>> parse_error({"detail": "no such model"})
+        ('no such model', '')
+    """
+    code = ""
+    # Errors are nested in each other: [{"error": {"message": …}}].
+    for _ in range(3):
+        if isinstance(body, list) and len(body) == 1 and "error" in body[0]:
+            body = body[0]
+        if isinstance(body, dict):
+            code = str(body.get("code") or code)
+            body = _get_first_field(body)
+    return str(body or ""), code
+
+
+def _get_first_field(body: dict[str, Any]) -> Any:
+    """Return the first field with a message; the body itself without one."""
+    for name in MESSAGE_FIELDS:
+        if body.get(name):
+            return body[name]
+    return body
+
+
+def get_error_status(reply: Any) -> int:
+    """Return the status of an error that comes with status 200; 200 if there is none.
+
+    OpenRouter and LM Studio send such errors.
+    """
+    if not isinstance(reply, dict) or {"choices", "data"} & reply.keys():
+        return 200
+    error = reply.get("error")
+    if not error:
+        return 200
+    # An error in words alone is about the address.
+    code: Any = 404
+    if isinstance(error, dict):
+        code = error.get("code")
+    if isinstance(code, int) and 400 <= code < 600:
+        return code
+    return 500
+
+
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of a `Retry-After` header; None without one that can be read."""
+    text = headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(text))
+    # It may be a date.
+    with contextlib.suppress(exceptions.InvalidHeader):
+        return _RETRY.parse_retry_after(text)
+    return None
