@@ -42,7 +42,7 @@ def open_server(
 
     Args:
         url: Address of the API, such as http://127.0.0.1:8000/v1.
-        options: Options of the server. Its fields can be given as keywords instead.
+        options: Options of the server; other arguments are those of `ServerOptions`, its fields.
         chat: "on" asks conversations, "off" texts, "auto" conversations if the server takes them.
         thinking: "on" or "off" turns thinking on or off, in the way that the trial finds; a number is
             the largest number of its tokens; "auto" leaves it to the server.
