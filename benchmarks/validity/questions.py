@@ -628,6 +628,7 @@ SCENARIOS = (
         "recalibration_report",
         "a model that is too sure, a temperature from 200 items, 200 others",
         recalibrated(0.5),
+        slow=True,
     ),
     Scenario(
         "recalibration_report",

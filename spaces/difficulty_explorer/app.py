@@ -8,6 +8,8 @@ from typing import Any
 
 import gradio as gr
 from difficulty_view import (
+    IMDB_SOURCE,
+    OWN_PAIRS,
     Ranked,
     edited_page,
     first_page,
@@ -15,6 +17,7 @@ from difficulty_view import (
     rank_named,
     ranking_page,
     ranking_verdict,
+    read_imdb_pairs,
     replacements_page,
 )
 
@@ -54,6 +57,7 @@ MAX_OPTION_LENGTH = 70
 def build() -> gr.Blocks:
     """Build the page, with the texts and the pairs that come with it."""
     texts, ranked_texts, pairs = result_of(work(first_page))
+    imdb_pairs = read_imdb_pairs()
     hardest = ranked_texts[0]
     with public_page("Difficulty explorer", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
@@ -65,7 +69,10 @@ def build() -> gr.Blocks:
                     with gr.Tab("Texts"):
                         ranking = gr.HTML(ranking_page(ranked_texts), elem_id="ranking")
                     with gr.Tab("Contrast pairs"):
-                        gr.HTML(pairs_page(pairs), elem_id="pairs")
+                        gr.HTML(pairs_page(pairs, OWN_PAIRS), elem_id="pairs")
+                    if imdb_pairs:
+                        with gr.Tab("Film reviews"):
+                            gr.HTML(pairs_page(imdb_pairs, IMDB_SOURCE), elem_id="imdb")
                 with gr.Accordion("Your own texts and model", open=False, elem_id="own"):
                     model, lines, button = make_inputs(texts)
             with gr.Column(scale=3, min_width=320):

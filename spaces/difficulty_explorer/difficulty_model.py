@@ -18,6 +18,9 @@ TEXTS = BUNDLED / "texts.json"
 PAIRS = BUNDLED / "pairs.json"
 """Contrast pairs in the words that the network knows, written by hand."""
 
+IMDB_PAIRS = Path(__file__).resolve().parent / "imdb_pairs.json"
+"""Pairs of film reviews with their eigenvalues. `make_imdb.py` writes them; a checkout has none."""
+
 
 @functools.cache
 def own_model() -> tuple[Classifier, tuple[str, ...]]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from difficulty_model import open_model, own_model, read_pairs
+from difficulty_model import IMDB_PAIRS, open_model, own_model, read_pairs
 
 from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.perturbing.edits import substitution_lookups
@@ -25,6 +26,13 @@ MAX_TOKENS = 256
 
 MIN_SHARE = 0.15
 """Least share of the longest part of the eigenvector that shades a word."""
+
+OWN_PAIRS = "Written for this page, in the words of its network."
+
+IMDB_SOURCE = (
+    "Reviews of IMDb (Maas et al. 2011) with the edits of Gardner et al. 2020, read by two layers of "
+    "a small encoder that was trained on 1,707 other reviews."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +121,7 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
 def first_page() -> tuple[tuple[str, ...], list[Ranked], list[Pair]]:
     """Return the texts of the page, ranked by its own model, and its contrast pairs."""
     classifier, texts = own_model()
-    return texts, rank(classifier, texts), rank_pairs(classifier)
+    return texts, rank(classifier, texts), rank_pairs(classifier, read_pairs())
 
 
 def rank_named(model: str, texts: Sequence[str]) -> list[Ranked]:
@@ -121,15 +129,31 @@ def rank_named(model: str, texts: Sequence[str]) -> list[Ranked]:
     return rank(open_model(model), texts)
 
 
-def rank_pairs(classifier: Classifier) -> list[Pair]:
-    """Compute the contrast pairs of the page, the most difficult first."""
+def rank_pairs(classifier: Classifier, rows: Sequence[dict[str, Any]]) -> list[Pair]:
+    """Compute contrast pairs, the most difficult first.
+
+    Args:
+        classifier: The model.
+        rows: Pairs with their `texts` and `labels`, of the original and of the edited text.
+    """
     pairs = []
-    for row in read_pairs():
+    for row in rows:
         original, edited = row["texts"]
         # One by one, since `rank` sorts its texts.
         texts = (rank(classifier, [original])[0], rank(classifier, [edited])[0])
         pairs.append(Pair(texts, tuple(row["labels"])))
     return sorted(pairs, key=lambda pair: -pair.eigenvalue)
+
+
+def read_imdb_pairs() -> list[Pair]:
+    """Return the pairs of film reviews that `make_imdb.py` computed; none in a checkout."""
+    if not IMDB_PAIRS.is_file():
+        return []
+    pairs = []
+    for row in json.loads(IMDB_PAIRS.read_text("utf-8")):
+        original, edited = (Ranked(**text) for text in row["texts"])
+        pairs.append(Pair((original, edited), tuple(row["labels"])))
+    return pairs
 
 
 # --------------------------------------------------------------------------------------- ranking
@@ -195,8 +219,13 @@ def describe_prediction(item: Ranked) -> str:
     return f"λ = {item.eigenvalue:.4g} · {label}, confidence {item.confidence:.3f}"
 
 
-def pairs_page(pairs: Sequence[Pair]) -> str:
-    """Write contrast pairs with the eigenvalue and the prediction of each text."""
+def pairs_page(pairs: Sequence[Pair], source: str) -> str:
+    """Write contrast pairs with the eigenvalue and the prediction of each text.
+
+    Args:
+        pairs: The pairs, the most difficult first.
+        source: A sentence on where they are from.
+    """
     n_consistent = sum(pair.is_consistent for pair in pairs)
     articles = []
     for pair in pairs:
@@ -211,9 +240,9 @@ def pairs_page(pairs: Sequence[Pair]) -> str:
         articles.append(f'<article class="{css_class}">{"".join(rows)}</article>')
     return (
         f'<p class="rr-small">A contrast pair is a text and a small edit that changes its label '
-        f"(Gardner et al. 2020). The page's own network gets both texts right in {n_consistent} of "
-        f"{pluralize(len(pairs), 'pair')}; the most difficult pairs come first. Written for this "
-        f"page, in the words of its network.</p>{''.join(articles)}"
+        f"(Gardner et al. 2020). The network gets both texts right in {n_consistent} of "
+        f"{pluralize(len(pairs), 'pair')}; the most difficult pairs come first. {source}</p>"
+        f"{''.join(articles)}"
     )
 
 

@@ -107,6 +107,11 @@ def test_the_page_quotes_the_corrected_columns():
         assert f"{task}: {quoted}" in page
     counts = steps["models"]["facts"]
     assert f"in {counts['n_excess']} of {counts['n_rows']} tasks" in page
+    medium = read_results("bihani2025-medium")["steps"]["own_claim"]["rows"]
+    claims = [row["figures"] for row in medium if row["key"]["figure"] == "T_sc"]
+    assert f"+{claims[0]['mean_rho']:.2f}, p = {claims[0]['p_value']:.2f}" in page.replace(
+        "p = .", "p = 0."
+    )
 
 
 def test_the_page_quotes_the_sentences_on_difficulty():
@@ -141,6 +146,19 @@ def test_the_evidence_quotes_copa():
     assert "the gap of {:.1f} points shrinks to {:.1f}".format(*gaps) in line
     falls = {row["key"]["productivity"]: row["figures"]["falls"] for row in step["falls"]}
     assert falls["0.4 to 0.6"] > 95
+
+
+def test_the_evidence_quotes_the_paradox():
+    steps = read_results("bihani2025-medium")["steps"]
+    line = read_evidence("bihani2025-medium")
+
+    claims = {row["key"]["figure"]: row["figures"] for row in steps["own_claim"]["rows"]}
+    for name in ("P_sc", "excess"):
+        claim = claims[name]
+        assert f"{claim['mean_rho']:+.2f} (p = {claim['p_value']:.2f})" in line
+        assert claim["n_tasks"] == 8
+    facts = steps["models"]["facts"]
+    assert f"positive in {facts['n_excess']} of {facts['n_rows']} rows" in line
 
 
 def test_the_evidence_quotes_prior_bias_and_paralysis():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rightreasons.replicate import printed_steps
 from rightreasons.replicate.printed_steps import (
     compute_mean_p_value,
     correlate_models,
@@ -54,3 +55,41 @@ def test_printed_correlations_of_the_reliability_paradox(tmp_path):
     result = correlate_models(Work(tmp_path, None, {"printed": "correlations"}, {}))
     assert result["facts"]["two"] == pytest.approx(0.6025)
     assert result["facts"]["two_p_value"] == pytest.approx(share, abs=0.003)
+
+
+def make_models(*pairs):
+    """Rows of one task: calibration error and shortcut rate of each model."""
+    rows = []
+    for error, rate in pairs:
+        rows.append({"ece": {"value": error}, "shortcut_rate": {"value": rate}})
+    return rows
+
+
+def test_ranks_are_compared_within_a_task():
+    # Ranks 1, 2, 3 of the errors and 3, 1, 2 of the rates: 1 - 6 * (4 + 1 + 1) / 24.
+    models = make_models((0.1, 90.0), (0.2, 20.0), (0.3, 55.0))
+
+    assert printed_steps.correlate_with_error(models, "shortcut_rate") == -0.5
+    # Two models, a missing figure, and equal errors say nothing about ranks.
+    assert printed_steps.correlate_with_error(models[:2], "shortcut_rate") is None
+    assert printed_steps.correlate_with_error(models, "shortcut_tradeoff") is None
+    equal = make_models((0.1, 90.0), (0.1, 20.0), (0.1, 55.0))
+    assert printed_steps.correlate_with_error(equal, "shortcut_rate") is None
+
+
+def test_the_claim_is_tested_over_tasks(tmp_path):
+    rows = []
+    for task in ("Hate", "Irony", "TREC"):
+        for figures in make_models((0.1, 90.0), (0.2, 50.0), (0.3, 20.0)):
+            rows.append({"key": {"task": task}, "figures": figures})
+    work = Work(tmp_path, None, {"measured": "models"}, {"models": {"rows": rows}})
+
+    result = printed_steps.correlate_trained_models(work)
+
+    # All three tasks are at -1: 2 of the 6 ** 3 sets of orders are that extreme.
+    (row,) = result["rows"]
+    assert row == {
+        "key": {"figure": "P_sc"},
+        "figures": {"n_tasks": 3, "mean_rho": -1.0, "p_value": round(2 / 216, 6)},
+    }
+    assert "-1.00 for P_sc (p = 0.0093)" in result["facts"]["answer"]

@@ -47,21 +47,42 @@ def test_known_issues_are_corrected_on_demand(work):
     assert calls[0][-1] == {"known_issues": True}
 
 
-def test_corrected_figures_stand_beside_the_released_ones(tmp_path, monkeypatch):
-    def make_row(f1, **figures):
-        key = {"task": "Irony", "model": "tiny"}
-        return {"key": key, "figures": {"f1": {"value": f1}, **figures}}
+def test_corrected_figures_of_the_first_model_stand_beside_the_released_ones(tmp_path, monkeypatch):
+    def make_figures(f1):
+        return {"f1": {"value": f1}, "shortcut_rate": {"value": 80.0}}
 
-    other = {"key": {"task": "Hate", "model": "tiny"}, "figures": {"f1": {"value": 40.0}}}
-    released = {"rows": [other, make_row(85.0)]}
-    monkeypatch.setattr(text_steps, "_measure_task", lambda *_: [make_row(62.5)])
-    settings = {"released": "models", "corrected_tasks": {"Irony": {}}}
+    def make_row(task, model, f1):
+        return {"key": {"task": task, "model": model}, "figures": make_figures(f1)}
 
-    result = text_steps.measure_corrections(Work(tmp_path, None, settings, {"models": released}))
+    released = [
+        make_row("Hate", "tiny", 40.0),
+        make_row("Irony", "tiny", 85.0),
+        make_row("Irony", "large", 90.0),
+    ]
+    calls = []
 
+    def measure(work, task, source, model_name, path):
+        calls.append((task, model_name, path))
+        return {"f1": {"value": 62.5}, "shortcut_rate": {"value": 50.0}}
+
+    monkeypatch.setattr(text_steps, "_measure_model", measure)
+    settings = {
+        "released": "models",
+        "corrected_tasks": {"Irony": {}},
+        "models": {"tiny": "tiny-folder", "large": "large-folder"},
+    }
+    results = {"models": {"rows": released}}
+
+    result = text_steps.measure_corrections(Work(tmp_path, None, settings, results))
+
+    assert calls == [("Irony", "tiny", "tiny-folder")]
     assert [row["key"]["data"] for row in result["rows"]] == ["as released", "corrected"]
     assert [row["figures"]["f1"]["value"] for row in result["rows"]] == [85.0, 62.5]
     facts = result["facts"]
     assert (facts["Irony_f1"], facts["Irony_f1_corrected"]) == (85.0, 62.5)
+    assert (
+        "on Irony, F1 is 62.5 % instead of 85.0 % and P_sc is 50.0 % instead of 80.0 %"
+        in facts["answer"]
+    )
     # A figure that no seed has cannot be quoted.
-    assert str(facts["Irony_ece"]) == "nan"
+    assert "Irony_ece" not in facts

@@ -1,5 +1,7 @@
 """The difficulty explorer, used as a person would: read the ranking, edit a word, try replacements, make mistakes."""
 
+import dataclasses
+import json
 import re
 
 import pytest
@@ -88,3 +90,27 @@ def test_mistakes_are_told(visit):
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li").first).to_contain_text("<b>The film</b> was wonderful.")
     assert "Traceback" not in page.content()
+
+
+def test_film_reviews_are_shown_once_their_file_was_made(build, monkeypatch, tmp_path):
+    build("spaces/difficulty_explorer")
+    import difficulty_view
+
+    file = tmp_path / "imdb_pairs.json"
+    monkeypatch.setattr(difficulty_view, "IMDB_PAIRS", file)
+    assert difficulty_view.read_imdb_pairs() == []
+
+    rows = []
+    for text, eigenvalue, label in (("A joy.", 0.25, "positive"), ("A bore.", 0.5, "positive")):
+        row = difficulty_view.Ranked(text, eigenvalue, label, 0.9, text, "")
+        rows.append(dataclasses.asdict(row))
+    file.write_text(json.dumps([{"texts": rows, "labels": ["positive", "negative"]}]))
+    pairs = difficulty_view.read_imdb_pairs()
+
+    page = difficulty_view.pairs_page(pairs, difficulty_view.IMDB_SOURCE)
+    assert [pair.eigenvalue for pair in pairs] == [0.5]
+    # The edited text is still called positive, so the pair is inconsistent.
+    assert "incorrect: negative" in page
+    assert "λ = 0.25" in page
+    assert "both texts right in 0 of 1 pair;" in page
+    assert "Maas et al. 2011" in page

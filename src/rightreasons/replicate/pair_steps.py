@@ -28,7 +28,6 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.eigenvalues import leading_eigenvalues
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
-from rightreasons.replicate.cnn import build_cnn, glove_vectors
 from rightreasons.replicate.work import Work, write_interval
 from rightreasons.training.finetune import fine_tune
 
@@ -36,9 +35,6 @@ ORIGINAL = "original"
 """Role of the text that another one of its pair was made from."""
 
 PAIRED_SETS = ("imdb_counterfactual", "imdb_contrast")
-
-GLOVE_CNN = "glove_cnn"
-"""Name in recipes of the convolutional network over GloVe vectors."""
 
 N_NAMED_REVIEWS = 300
 """Number of training reviews whose names of people may replace others."""
@@ -183,18 +179,13 @@ def measure_pairs(work: Work) -> dict[str, Any]:
 
 def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]:
     """Train each model of the recipe with each of its seeds."""
-    texts = train["text"][:]
     for name, path in work.models.items():
         # A convolutional network and an encoder take other learning rates and lengths.
         training = work.settings["training"][name]
         for seed in range(work.settings["n_runs"][name]):
             folder = work.folder / name / f"seed-{seed}"
-            start = path
-            if path == GLOVE_CNN:
-                vectors = glove_vectors()
-                start = str(build_cnn(texts, folder / "untrained", vectors=vectors, seed=seed))
             trained = fine_tune(
-                start,
+                work.prepare_model(path, train, folder / "untrained", seed),
                 train.select_columns(["text", "label"]),
                 out=folder / "model",
                 seed=seed,

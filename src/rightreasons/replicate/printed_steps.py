@@ -1,9 +1,13 @@
-"""Steps that need no model: what follows from the printed figures of a paper."""
+"""Steps that need no model: what follows from the printed figures of a paper, and from our own.
+
+Bihani & Rayz claim that the better calibrated models of a task rest on more shortcuts. `correlate_models`
+tests this by their printed figures, and `correlate_trained_models` by those of an earlier step.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,13 @@ Floats = NDArray[np.float64]
 
 RESOLUTION = 1e-9
 """Difference below which two sums of rank correlations are equal but for rounding."""
+
+
+CLAIMED = {"shortcut_rate": "P_sc", "excess": "excess", "shortcut_tradeoff": "T_sc"}
+"""Figure that is related to the calibration error -> its name in sentences."""
+
+MIN_MODELS = 3
+"""Number of models without which their ranks in a task say nothing."""
 
 
 def correlate_models(work: Work) -> dict[str, Any]:
@@ -102,3 +113,96 @@ def list_correlations(n_models: int) -> tuple[Floats, Floats]:
     rounded = np.round(correlations, 9)
     values, counts = np.unique(rounded, return_counts=True)
     return values, counts / counts.sum()
+
+
+def correlate_trained_models(work: Work) -> dict[str, Any]:
+    """Relate shortcuts to the calibration error over our own models of each task."""
+    measured = work.settings["measured"]
+    models_by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in work.results[measured]["rows"]:
+        task = row["key"]["task"]
+        models_by_task.setdefault(task, []).append(row["figures"])
+
+    rows = []
+    claims = []
+    for name, short_name in CLAIMED.items():
+        figures = _relate_to_error(models_by_task, name)
+        if figures is None:
+            continue
+        rows.append({"key": {"figure": short_name}, "figures": figures})
+        mean_rho = figures["mean_rho"]
+        p_value = figures["p_value"]
+        claims.append(f"{mean_rho:+.2f} for {short_name} (p = {p_value:.2g})")
+    answer = describe_correlations(claims)
+    return {"rows": rows, "facts": {"answer": answer}}
+
+
+def _relate_to_error(
+    models_by_task: Mapping[str, Sequence[dict[str, Any]]],
+    name: str,
+) -> dict[str, float] | None:
+    """Return the mean correlation of a figure with the calibration error; None without any."""
+    correlations = []
+    n_models = 0
+    for models in models_by_task.values():
+        rho = correlate_with_error(models, name)
+        # A model that is never cued by a shortcut has no trade-off, and its task no ranks.
+        if rho is not None:
+            correlations.append(rho)
+            n_models = len(models)
+    if not correlations:
+        return None
+    mean_rho = float(np.mean(correlations))
+    p_value = compute_mean_p_value(correlations, n_models)
+    return {
+        "n_tasks": len(correlations),
+        "mean_rho": round(mean_rho, 6),
+        "p_value": round(p_value, 6),
+    }
+
+
+def correlate_with_error(models: Sequence[dict[str, Any]], name: str) -> float | None:
+    """Return Spearman's correlation of a figure with the calibration error over the models of a task.
+
+    Args:
+        models: Figures of each model, each with its `value`.
+        name: The figure.
+
+    Returns:
+        The correlation, or None with fewer than `MIN_MODELS` models, or if a model lacks the figure
+        or all models have one value.
+
+    Example:
+        >>> models = [{"ece": {"value": error}, "f1": {"value": 1 - error}} for error in (0.1, 0.2, 0.3)]
+        >>> correlate_with_error(models, "f1")
+        -1.0
+    """
+    errors = []
+    values = []
+    for model in models:
+        if name not in model:
+            return None
+        errors.append(model["ece"]["value"])
+        values.append(model[name]["value"])
+    if len(models) < MIN_MODELS:
+        return None
+    # Without any difference there are no ranks.
+    if len(set(errors)) == 1 or len(set(values)) == 1:
+        return None
+    result = stats.spearmanr(errors, values)
+    return round(float(result.statistic), 9)
+
+
+def describe_correlations(claims: Sequence[str]) -> str:
+    """Return a sentence on the mean correlations with the calibration error.
+
+    Example:
+        >>> describe_correlations([])
+        'With fewer than three models per task, their ranks say nothing about the claim.'
+    """
+    if not claims:
+        return "With fewer than three models per task, their ranks say nothing about the claim."
+    return (
+        "Over our own models, the mean rank correlation with the ECE within a task is "
+        f"{', '.join(claims)}: the paper expects P_sc to fall and T_sc to rise with the ECE."
+    )

@@ -18,7 +18,7 @@ from rightreasons.core.validation import check_one_of
 FOLDER = Path(__file__).parent
 PAPERS = tuple(sorted(path.stem for path in (FOLDER / "recipes").glob("*.yaml")))
 SCALES = ("small", "medium", "paper")
-"""Scales that a user chooses; only `beluga2023` and `shen2022` have a medium one.
+"""Scales that a user chooses; `beluga2023`, `bihani2025` and `shen2022` have a medium one.
 
 Recipes also have "smoke", with which the tests run every step.
 """

@@ -67,7 +67,7 @@ def replicate(
             "shen2022".
         out: Folder of the result. A second call resumes; steps that are done are not repeated.
         scale: "small" (default), sized for an hour on two cores; "paper", the size of the paper; or
-            "medium", which takes hours, for beluga2023 and shen2022.
+            "medium", which takes hours, for beluga2023, bihani2025 and shen2022.
         data_dir: Folder with local copies of the data sets, as in `load_dataset`. If None, they are
             downloaded.
         report: Whether to run nothing, and write TABLES.md again from results.json in `out`.

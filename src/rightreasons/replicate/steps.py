@@ -36,6 +36,7 @@ STEPS: Mapping[str, Callable[[Work], dict[str, Any]]] = MappingProxyType(
         "probe_language_models": probe_steps.probe_language_models,
         # Bihani & Rayz (2025)
         "measure_paradox": text_steps.measure_paradox,
+        "correlate_trained_models": printed_steps.correlate_trained_models,
         "measure_corrections": text_steps.measure_corrections,
         "correlate_models": printed_steps.correlate_models,
         # Datta et al. (2020)

@@ -1,8 +1,11 @@
-"""Steps about texts: calibration and shortcuts after fine-tuning."""
+"""Steps about texts: calibration and shortcuts after fine-tuning.
+
+`measure_paradox` trains models on each task, and `measure_corrections` repeats some tasks with the known
+issues of their data corrected.
+"""
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
@@ -34,39 +37,82 @@ def measure_paradox(work: Work) -> dict[str, Any]:
 def measure_corrections(work: Work) -> dict[str, Any]:
     """Measure tasks once more with the known issues of their data corrected, beside the released data."""
     released_rows = work.results[work.settings["released"]]["rows"]
+    # What the correction changes is the same question for every model, so that one is enough.
+    model_name, path = next(iter(work.models.items()))
     rows = []
-    facts = {}
+    facts: dict[str, Any] = {}
+    changes = []
     for task, source in work.settings["corrected_tasks"].items():
-        released = [row for row in released_rows if row["key"]["task"] == task]
-        corrected = _measure_task(work, task, source)
-        for name, version in (("as released", released), ("corrected", corrected)):
-            for row in version:
-                rows.append({"key": {**row["key"], "data": name}, "figures": row["figures"]})
-        # Sentences quote the first model.
+        key = {"task": task, "model": model_name}
+        released = _find_figures(released_rows, key)
+        corrected = _measure_model(work, task, source, model_name, path)
+        for data, figures in (("as released", released), ("corrected", corrected)):
+            rows.append({"key": {**key, "data": data}, "figures": figures})
+
+        changes.append(_describe_correction(task, released, corrected))
+        # Pages quote the figures that both have.
         for name in FIGURES:
-            facts[f"{task}_{name}"] = _get_value(released[0], name)
-            facts[f"{task}_{name}_corrected"] = _get_value(corrected[0], name)
+            if name in released and name in corrected:
+                facts[f"{task}_{name}"] = released[name]["value"]
+                facts[f"{task}_{name}_corrected"] = corrected[name]["value"]
+
+    answer = "The known issues of the data were not corrected at this scale."
+    if changes:
+        answer = f"With known issues corrected, {'; '.join(changes)}."
+    facts["answer"] = answer
     return {"rows": rows, "facts": facts}
+
+
+def _find_figures(rows: list[dict[str, Any]], key: dict[str, str]) -> dict[str, Any]:
+    """Return the figures of the row with a key."""
+    for row in rows:
+        if row["key"] == key:
+            figures: dict[str, Any] = row["figures"]
+            return figures
+    raise KeyError(key)
+
+
+def _describe_correction(
+    task: str,
+    released: dict[str, Any],
+    corrected: dict[str, Any],
+) -> str:
+    """Return what the correction of a task changes, as a part of a sentence."""
+    template = (
+        "on {task}, F1 is {f1:.1f} % instead of {released_f1:.1f} % "
+        "and P_sc is {rate:.1f} % instead of {released_rate:.1f} %"
+    )
+    return template.format(
+        task=task,
+        f1=corrected["f1"]["value"],
+        released_f1=released["f1"]["value"],
+        rate=corrected["shortcut_rate"]["value"],
+        released_rate=released["shortcut_rate"]["value"],
+    )
 
 
 def _measure_task(work: Work, task: str, source: dict[str, Any]) -> list[dict[str, Any]]:
     """Fine-tune each model on a task with each seed, and return a row of figures per model."""
     rows = []
     for model_name, path in work.models.items():
-        records = []
-        for seed in work.seeds:
-            records.append(_measure_run(work, task, source, path, seed))
         key = {"task": task, "model": model_name}
-        rows.append({"key": key, "figures": _average_records(records)})
+        figures = _measure_model(work, task, source, model_name, path)
+        rows.append({"key": key, "figures": figures})
     return rows
 
 
-def _get_value(row: dict[str, Any], name: str) -> float:
-    """Return the mean of a figure over seeds; NaN if no seed has it."""
-    figure = row["figures"].get(name)
-    if figure is None:
-        return math.nan
-    return float(figure["value"])
+def _measure_model(
+    work: Work,
+    task: str,
+    source: dict[str, Any],
+    model_name: str,
+    path: str,
+) -> dict[str, Any]:
+    """Fine-tune a model on a task with each seed, and return its figures."""
+    records = []
+    for seed in work.seeds:
+        records.append(_measure_run(work, task, source, model_name, path, seed))
+    return _average_records(records)
 
 
 def _average_records(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -81,21 +127,26 @@ def _average_records(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _measure_run(
-    work: Work, task: str, source: dict[str, Any], path: str, seed: int
+    work: Work,
+    task: str,
+    source: dict[str, Any],
+    model_name: str,
+    path: str,
+    seed: int,
 ) -> dict[str, Any]:
     """Fine-tune once, and return the figures of the model on the test items."""
     train = work.sample(_load_texts(work, source, "train"), work.settings["n_train"])
     test = work.sample(_load_texts(work, source, "test"), work.settings["n_test"])
-    # A path becomes the name of one folder.
-    folder = work.folder / path.replace("/", "+").strip("+") / task / f"seed-{seed}"
+    folder = work.folder / model_name / task / f"seed-{seed}"
     trained = fine_tune(
-        path,
+        work.prepare_model(path, train, folder / "untrained", seed),
         train.select_columns(["text", "label"]),
         out=folder / "model",
         seed=seed,
         checkpoint_steps=0,
         progress=False,
-        **work.settings["training"],
+        # Fewer layers need larger steps to learn at all.
+        **work.settings["training"][model_name],
     )
     classifier = load_classifier(trained.folder)
     attribution = work.settings.get("attribution", {})

@@ -15,10 +15,14 @@ from rightreasons.core.intervals import Interval
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.scorers import demo_encoder
+from rightreasons.replicate.cnn import build_cnn, glove_vectors
 from rightreasons.replicate.small_encoder import make_small_encoder
 
 PACKAGED = "packaged"
 """Name in recipes of the encoder that installs as a package, for machines that reach no hub."""
+
+GLOVE_CNN = "glove_cnn"
+"""Name in recipes of the convolutional network over GloVe vectors."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,18 +53,39 @@ class Work:
         for name, path in self.settings["models"].items():
             # The folder of the packaged encoder differs between installations, so recipes name it.
             if path == PACKAGED:
-                path = self._open_packaged()
+                path = self._open_packaged(name)
             models[name] = path
         return models
 
-    def _open_packaged(self) -> str:
+    def _open_packaged(self, name: str) -> str:
         """Return the folder of the packaged encoder, or of its first layers if the scale says so."""
         encoder = demo_encoder()
-        n_layers = self.settings.get("first_layers")
+        n_layers = self.settings.get("first_layers", {}).get(name)
         if n_layers is None:
             return str(encoder)
         # A third of the layers takes a third of the time.
-        return str(make_small_encoder(encoder, self.folder / "encoder", None, n_layers))
+        folder = self.folder / f"encoder-{n_layers}"
+        return str(make_small_encoder(encoder, folder, None, n_layers))
+
+    def prepare_model(self, path: str, train: datasets.Dataset, folder: Path, seed: int) -> str:
+        """Return what a training begins with: a pretrained model, or a new network for these texts.
+
+        Args:
+            path: Path or hub id, or `GLOVE_CNN`.
+            train: Training items, with `text` and `label`.
+            folder: Folder of the new network.
+            seed: Seed of its weights.
+        """
+        if path != GLOVE_CNN:
+            return path
+        network = build_cnn(
+            train["text"][:],
+            folder,
+            label_names=train.features["label"].names,
+            vectors=glove_vectors(),
+            seed=seed,
+        )
+        return str(network)
 
     def load(self, name: str, config: str | None, split: str, **options: Any) -> datasets.Dataset:
         """Load a split of a data set, with options of the data set."""
