@@ -9,7 +9,8 @@ import torch
 from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.loading import load_classifier, load_question_answering
-from rightreasons.models.spans import best_spans, encode_windows, join_windows, predict_answers
+from rightreasons.models.spans import best_spans, join_windows, predict_answers
+from rightreasons.models.windows import encode_windows
 from tiny_models import (
     WORDS,
     save_tiny_classifier,

@@ -24,7 +24,7 @@ from rightreasons.io.columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
 from rightreasons.models.batching import encode
 from rightreasons.models.fingerprints import fingerprint_texts
-from rightreasons.models.spans import answer_characters, answer_tokens, encode_windows
+from rightreasons.models.windows import answer_characters, answer_tokens, encode_windows
 from rightreasons.training.options import TrainingDataOptions
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"

@@ -30,7 +30,8 @@ from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.suite import Case, Suite
 from rightreasons.models.batching import pad
 from rightreasons.models.loading import load_question_answering
-from rightreasons.models.spans import encode_windows, predict_answers
+from rightreasons.models.spans import predict_answers
+from rightreasons.models.windows import encode_windows
 from tiny_models import WORDS, save_tiny_encoder, save_tiny_reader, tiny_questions, tiny_tokenizer
 from tiny_suites import behavior_suite, functionality, reading_suite
 

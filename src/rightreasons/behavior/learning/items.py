@@ -26,7 +26,7 @@ from rightreasons.core.suites import EXPECTATIONS
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.models.batching import Encoded, pad
-from rightreasons.models.spans import Windows, answer_characters, answer_tokens
+from rightreasons.models.windows import Windows, answer_characters, answer_tokens
 
 TYPES = ("iid", "MFT", "INV", "DIR")
 """Origin of an item; `Items.type` numbers them. Batches of the plain methods have one type each."""

@@ -37,7 +37,8 @@ from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
-from rightreasons.models.spans import answer_characters, encode_windows, predict_answers
+from rightreasons.models.spans import predict_answers
+from rightreasons.models.windows import answer_characters, encode_windows
 
 Texts: TypeAlias = "tuple[Sequence[str], Sequence[str] | None]"
 """N texts, and N second texts or None."""
