@@ -1,4 +1,8 @@
-"""Audit: is a language model right for the right reasons? A model and data, or stored predictions, give the report."""
+"""Audit: is a language model right for the right reasons?
+
+A model and data, or stored predictions, give the report of `rightreasons audit`. The page opens with
+a finished audit, whose model answers to edits of a text.
+"""
 
 import html
 from collections.abc import Iterator
@@ -8,17 +12,17 @@ from typing import Any
 import gradio as gr
 from audit_view import (
     EXAMPLES,
-    GIGABYTES,
-    MOST_ITEMS,
-    SECONDS,
-    Finished,
+    MAX_GIGABYTES,
+    MAX_ITEMS,
+    MAX_SECONDS,
+    FinishedAudit,
     Source,
-    example,
-    explored,
-    frame,
-    headline,
+    read_example,
     run,
+    write_headline,
+    write_report,
 )
+from what_if import Subject, predict_edit, write_edit
 
 from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.questions import QUESTIONS
@@ -43,15 +47,16 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Seven questions to a classifier, a multiple-choice model or a language model. Two finished reports are here; ask for
-your own.
+Seven questions to a classifier, a multiple-choice model or a language model. Two finished audits are
+here. Edit a text to see the prediction of the first one's model change, or audit a model of your own.
 """
 
-WHAT = f"""
-**A model on the hub** with a data set: a name that `rightreasons` knows (`sst2`, `trec`, `socialiqa`, …), an id on the
-hub, or a file of items. Or **stored predictions**, which need no model: a table of labels and scores, a samples file of
-lm-evaluation-harness, a log of inspect_ai. At most {MOST_ITEMS} items and {SECONDS / 60:.0f} minutes; for more,
-`rightreasons audit MODEL DATASET` on your own machine. The work ends when you leave.
+HELP = f"""
+**A model on the hub** with a data set: a name that `rightreasons` knows (`sst2`, `trec`,
+`socialiqa`, …), an id on the hub, or a file of items. Or **stored predictions**, which need no model:
+a table of labels and scores, a samples file of lm-evaluation-harness, a log of inspect_ai. At most
+{MAX_ITEMS} items and {MAX_SECONDS / 60:.0f} minutes; for more, run `rightreasons audit MODEL DATASET`
+on your own machine. The work ends when you leave.
 """
 
 PAPERS = {
@@ -63,150 +68,219 @@ PAPERS = {
     "Ribeiro et al. 2020": "https://arxiv.org/abs/2005.04118",
 }
 
+NO_SUBJECT = "The model of this audit is not here: its predictions were stored, or it answers no single text."
+
+# The page shows itself what is going on.
+QUIET: dict[str, Any] = {"show_progress": "hidden"}
+
 
 def build() -> gr.Blocks:
-    start = example()
-    with public_page("Audit", HERE / "style.css") as demo:
+    """Build the page."""
+    example = read_example()
+    with public_page("Audit", HERE / "style.css") as page:
         gr.Markdown(INTRO + PRIVACY)
-        done, held = gr.State(), gr.State()
+        # The finished audit of this visitor, and the files that an audit waits for.
+        state, uploads = gr.State(example), gr.State()
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
-                message = gr.HTML(headline(start), elem_id="figures")
+                headline = gr.HTML(write_headline(example), elem_id="figures")
             with gr.Column(scale=2, min_width=320):
-                with gr.Tabs():
-                    with gr.Tab("A model and data"):
-                        model = gr.Textbox(
-                            label="Model", placeholder="owner/name on the hub", elem_id="model"
-                        )
-                        dataset = gr.Textbox(
-                            label="Data", placeholder="sst2, or owner/name", elem_id="dataset"
-                        )
-                    with gr.Tab("Stored predictions"):
-                        answers = upload_file(
-                            label="Predictions or a log",
-                            file_types=[*FILE_TYPES, ".gz"],
-                            elem_id="answers",
-                        )
-                    with gr.Tab("A file of items"):
-                        items = upload_file(
-                            label="Items, instead of a data set",
-                            file_types=[*FILE_TYPES, ".gz"],
-                            elem_id="items",
-                        )
-                gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
-                with gr.Accordion("Questions and size", open=False, elem_id="definition"):
-                    questions = gr.CheckboxGroup(
-                        list(QUESTIONS),
-                        value=[],
-                        label="Questions; none for all but reasons",
-                        elem_id="questions",
-                    )
-                    limit = gr.Slider(
-                        10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit"
-                    )
-                    split = gr.Textbox(
-                        label="Split", placeholder="the first that is for tests", elem_id="split"
-                    )
-                    log_filter = filter_field()
-                    gr.Markdown(WHAT)
+                sources = _make_source_fields()
+                sizes = _make_size_fields()
                 with gr.Row():
-                    go = gr.Button("Audit", variant="primary", elem_id="audit")
+                    start = gr.Button("Audit", variant="primary", elem_id="audit")
                     stop = gr.Button("Stop", elem_id="stop")
                     save = gr.Button("Download the report", elem_id="save")
                 with gr.Row():
                     examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
         with gr.Tabs():
             with gr.Tab("Report"):
-                shown = gr.HTML(frame(start), elem_id="report")
+                report = gr.HTML(write_report(example), elem_id="report")
+            with gr.Tab("Edit a text"):
+                text, prediction = _make_edit_fields(example.subject)
             with gr.Tab("Question by question"):
-                question = gr.Radio(list(start.sections), value=next(iter(start.sections)), label="Question",
-                                    elem_id="question")  # fmt: skip
-                section = gr.HTML(explored(start, next(iter(start.sections))), elem_id="section")
+                titles = list(example.sections)
+                question = gr.Radio(titles, value=titles[0], label="Question", elem_id="question")
+                section = gr.HTML(example.sections[titles[0]], elem_id="section")
         page_links("audit", PAPERS)
 
-        whole = [message, done, held, shown, question, section, answers, items]
-        n = len(whole)
+        # Everything that an audit changes, in the order of `show_audit`.
+        outputs = [headline, state, uploads, report, question, section, text, prediction]
+        outputs += sources[2:]
 
-        def write(finished: Finished, state: Any) -> list[Any]:
-            first = next(iter(finished.sections))
-            return [
-                headline(finished),
-                state,
-                None,
-                frame(finished),
-                gr.update(choices=list(finished.sections), value=first),
-                explored(finished, first),
-                None,
-                None,
-            ]
-
-        def start_audit(
-            model: str, dataset: str, answers: str | None, items: str | None, *settings: Any
-        ) -> Iterator[Any]:
-            files = {
-                name: Held(path)
-                for name, path in (("answers", answers), ("items", items))
-                if path is not None
-            }
-            yield from ask(model, dataset, files, *settings)
-
-        def ask(
-            model: str,
-            dataset: str,
-            files: dict[str, Held],
-            questions: list[str],
-            limit: int,
-            split: str,
-            log_filter: str,
-        ) -> Iterator[Any]:
-            paths = {name: str(file.path) for name, file in files.items()}
-            source = Source(
-                # What is folded and was never opened has no value yet.
-                "" if "answers" in paths else model or "",
-                dataset or "",
-                paths.get("items"),
-                paths.get("answers"),
-                split or "",
-                log_filter or "",
-            )
-            limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
-            try:
-                yield [_progress("Asking …"), *[gr.skip()] * (n - 1)]
-                finished = yield from waiting(
-                    work(run, source, questions or [], limit, **limits), n
-                )
-                yield write(finished, finished)
-            except MISTAKES as error:
-                yield [problem(error), None, files or None, "", gr.skip(), "", None, None]
-
-        def stopped() -> list[Any]:
-            return [problem("Stopped."), None, None, "", gr.skip(), "", None, None]
-
-        sizes = [questions, limit, split, log_filter]
-        quiet: dict[str, Any] = {"show_progress": "hidden"}
-        running = go.click(start_audit, [model, dataset, answers, items, *sizes], whole, **quiet)
-        stop.click(stopped, None, whole, cancels=[running], **quiet)
+        running = start.click(run_audit, [*sources, *sizes], outputs, **QUIET)
+        stop.click(lambda: show_problem("Stopped."), None, outputs, cancels=[running], **QUIET)
         for name, button in examples.items():
 
-            def back(name: str = name) -> list[Any]:
-                done = example(name)
-                return write(done, done)
+            def show_example(name: str = name) -> list[Any]:
+                return show_audit(read_example(name))
 
-            button.click(back, None, whole, cancels=[running], **quiet)
-        question.input(
-            lambda done, question: explored(done or start, question),
-            [done, question],
-            section,
-            **quiet,
+            button.click(show_example, None, outputs, cancels=[running], **QUIET)
+        question.input(show_section, [state, question], section, **QUIET)
+        # "change" also follows a text that was pasted or restored; "input" does not.
+        text.change(predict_text, [state, text], prediction, **QUIET)
+        download_text(save, get_archive, [state], "report.zip", "application/zip")
+    return page
+
+
+def _make_source_fields() -> list[Any]:
+    """Make the fields for model, data, a file of predictions, and a file of items."""
+    with gr.Tabs():
+        with gr.Tab("A model and data"):
+            model = gr.Textbox(label="Model", placeholder="owner/name on the hub", elem_id="model")
+            dataset = gr.Textbox(label="Data", placeholder="sst2, or owner/name", elem_id="dataset")
+        with gr.Tab("Stored predictions"):
+            predictions = upload_file(
+                label="Predictions or a log", file_types=[*FILE_TYPES, ".gz"], elem_id="answers"
+            )
+        with gr.Tab("A file of items"):
+            items = upload_file(
+                label="Items, instead of a data set",
+                file_types=[*FILE_TYPES, ".gz"],
+                elem_id="items",
+            )
+    gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
+    return [model, dataset, predictions, items]
+
+
+def _make_size_fields() -> list[Any]:
+    """Make the fields for questions, number of items, split, and filter of a log."""
+    with gr.Accordion("Questions and size", open=False, elem_id="definition"):
+        questions = gr.CheckboxGroup(
+            list(QUESTIONS),
+            value=[],
+            label="Questions; none for all but reasons",
+            elem_id="questions",
         )
-        download_text(
-            save, lambda done: (done or start).archive, [done], "report.zip", "application/zip"
+        limit = gr.Slider(10, MAX_ITEMS, value=100, step=10, label="Items", elem_id="limit")
+        split = gr.Textbox(
+            label="Split", placeholder="the first that is for tests", elem_id="split"
         )
-    return demo
+        log_filter = filter_field()
+        gr.Markdown(HELP)
+    return [questions, limit, split, log_filter]
 
 
-def _progress(line: str) -> str:
-    return f'<p class="rr-waiting" role="status">{html.escape(line)}</p>'
+def _make_edit_fields(subject: Subject | None) -> tuple[Any, Any]:
+    """Make the field for a text, and the place of its prediction."""
+    text = gr.Textbox(
+        value=get_text(subject),
+        label="Text",
+        info="Replace a word: the model reads the text again while you type.",
+        lines=3,
+        elem_id="edited",
+    )
+    return text, gr.HTML(write_note(subject), elem_id="prediction")
+
+
+# ------------------------------------------------------------------------------ handlers
+
+
+def run_audit(
+    model: str, dataset: str, predictions: str | None, items: str | None, *sizes: Any
+) -> Iterator[list[Any]]:
+    """Audit what a visitor brings, and show it.
+
+    An upload is deleted as soon as no audit waits for it.
+    """
+    uploads = {}
+    for name, path in (("predictions", predictions), ("items", items)):
+        if path is not None:
+            uploads[name] = Held(path)
+    questions, limit, split, log_filter = sizes
+    paths = {name: str(upload.path) for name, upload in uploads.items()}
+    # A field that was never opened has no value yet.
+    source = Source(
+        model="" if "predictions" in paths else model or "",
+        dataset=dataset or "",
+        data_file=paths.get("items"),
+        predictions=paths.get("predictions"),
+        split=split or "",
+        log_filter=log_filter or "",
+    )
+    steps = work(run, source, questions or [], limit, seconds=MAX_SECONDS, gigabytes=MAX_GIGABYTES)
+    n_outputs = len(show_problem(""))
+    try:
+        progress = '<p class="rr-waiting" role="status">Asking …</p>'
+        yield [progress, *[gr.skip()] * (n_outputs - 1)]
+        finished = yield from waiting(steps, n_outputs)
+        yield show_audit(finished)
+    except MISTAKES as error:
+        # The files are kept: the visitor may correct a field and ask again.
+        yield show_problem(error, uploads or None)
+
+
+def show_audit(finished: FinishedAudit) -> list[Any]:
+    """Return the outputs of a finished audit."""
+    titles = list(finished.sections)
+    return [
+        write_headline(finished),
+        finished,
+        None,
+        write_report(finished),
+        gr.update(choices=titles, value=titles[0]),
+        finished.sections[titles[0]],
+        get_text(finished.subject),
+        write_note(finished.subject),
+        None,
+        None,
+    ]
+
+
+def show_problem(error: Exception | str, uploads: Any = None) -> list[Any]:
+    """Return the outputs of an audit that was refused or stopped."""
+    return [
+        problem(error),
+        None,
+        uploads,
+        "",
+        gr.skip(),
+        "",
+        "",
+        write_note(None),
+        None,
+        None,
+    ]
+
+
+def show_section(finished: FinishedAudit | None, question: str) -> str:
+    """Return the section of a question; "" without a finished audit."""
+    if finished is None:
+        return ""
+    return finished.sections.get(question, "")
+
+
+def predict_text(finished: FinishedAudit | None, text: str) -> Iterator[Any]:
+    """Show the prediction for an edited text beside that for the text of the audit."""
+    subject = None if finished is None else finished.subject
+    # The text of a new audit is filled in without an edit.
+    if subject is None or text == subject.text:
+        yield write_note(subject)
+        return
+    steps = work(predict_edit, subject, text, gigabytes=MAX_GIGABYTES)
+    try:
+        edit = yield from waiting(steps, 1)
+        yield write_edit(edit)
+    except MISTAKES as error:
+        yield problem(error)
+
+
+def get_text(subject: Subject | None) -> str:
+    """Return the text that a visitor edits; "" without a model."""
+    return "" if subject is None else subject.text
+
+
+def write_note(subject: Subject | None) -> str:
+    """Write which model answers, or why none does."""
+    note = NO_SUBJECT
+    if subject is not None:
+        note = f"Predictions of {subject.model}, before and after your edit."
+    return f'<p class="rr-small">{html.escape(note)}</p>'
+
+
+def get_archive(finished: FinishedAudit | None) -> str:
+    """Return the files of a report as a zip file in base64; "" without a finished audit."""
+    return "" if finished is None else finished.archive
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs an audit and keeps what the page shows of it; `rightreasons audit` does the same."""
+"""Audits for the page: `run` makes one as `rightreasons audit` does, and the rest writes it as HTML."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.estimates import Estimate
+from what_if import Subject, choose_subject, to_subject
+
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.page.formats import format_estimate
+from rightreasons.page.parts import SectionResult
 from rightreasons.page.plots import Drawing
 from rightreasons.report.figures import sort_answers
+from rightreasons.report.outcomes import Outcome
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.widget.pages import (
@@ -32,24 +35,34 @@ from rightreasons.widget.pages import (
 )
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
-EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}
-"""Finished audits: the page opens with the first."""
 
-MOST_ITEMS = 500
-SECONDS, GIGABYTES = 900.0, 12.0
+EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}
+"""Name -> file of a finished audit; the page opens with the first."""
+
+MAX_ITEMS = 500
+"""Largest number of items of an audit on the page."""
+
+MAX_SECONDS = 900.0
+"""Longest time of an audit on the page."""
+
+MAX_GIGABYTES = 12.0
+"""Largest memory of an audit on the page, in 10^9 bytes."""
+
+MAX_PLOTS = 6
+"""Largest number of pictures of a question."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """What is audited.
+    """Model and data of an audit.
 
     Attributes:
-        model: The id of a model on the hub; "" with predictions.
-        dataset: The name of a known data set, or the id of one on the hub; "" with a file or without items.
-        data_file: A file of items instead of `dataset`; None without one.
-        predictions: A file of stored predictions instead of a model; None without one.
-        split: The split; "" for the first that is for tests.
-        log_filter: The filter or scorer of a log; "" where it has one.
+        model: Id of a model on the hub; "" with predictions.
+        dataset: Name of a known data set, or id of one on the hub; "" with a file or without items.
+        data_file: File of items instead of `dataset`. None for no file.
+        predictions: File of stored predictions instead of a model. None for a model.
+        split: Name of the split; "" for the first that is for tests.
+        log_filter: Filter or scorer of a log; "" if it has only one.
     """
 
     model: str = ""
@@ -61,15 +74,16 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
-class Finished:
+class FinishedAudit:
     """A finished audit.
 
     Attributes:
-        title: What was audited, in words.
-        record: What audit.json holds.
+        title: Names of the model and the data.
+        record: Content of audit.json.
         page: The report, one HTML file.
         sections: Question -> its verdict, figures and pictures, as HTML.
-        archive: The folder of the report as a zip file, in base64.
+        archive: Folder of the report as a zip file, in base64.
+        subject: The model, for edits of a text. None if the page cannot query it.
     """
 
     title: str
@@ -77,11 +91,16 @@ class Finished:
     page: str
     sections: dict[str, str]
     archive: str
+    subject: Subject | None = None
 
 
-def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
-    """Audit a model, or stored predictions."""
-    limit = check_count(limit, "limit", minimum=1, maximum=MOST_ITEMS)
+def run(source: Source, questions: Sequence[str], limit: int) -> FinishedAudit:
+    """Audit a model, or stored predictions.
+
+    Raises:
+        ValueError: If the source lacks something, or the audit is refused.
+    """
+    limit = check_count(limit, "limit", minimum=1, maximum=MAX_ITEMS)
     for question in questions:
         check_one_of(question, tuple(QUESTIONS), "questions")
     settings: dict[str, Any] = {}
@@ -89,119 +108,184 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
         settings["split"] = typed_text(source.split, "Split").strip()
     if source.log_filter.strip():
         settings["log_filter"] = typed_text(source.log_filter, FILTER).strip()
-    model, data, names = None, None, {}
+
+    # Path of an upload -> its name, by which a visitor knows it.
+    file_names: dict[str, str] = {}
+    model = None
     if source.predictions is not None:
-        file = check_upload(source.predictions)
-        settings["predictions"], names = str(file), {str(file): file.name}
+        settings["predictions"] = _accept_upload(source.predictions, file_names)
     else:
         model = typed_hub_id(source.model, "Model")
+    data = None
     if source.data_file is not None:
-        file = check_upload(source.data_file)
-        data, names = str(file), {**names, str(file): file.name}
+        data = _accept_upload(source.data_file, file_names)
     elif source.dataset.strip():
         data = typed_hub_id(source.dataset, "Data")
     elif source.predictions is None:
         raise ValueError("Expected a data set: its id on the hub, or a file of items.")
-    title = names.get(settings.get("predictions", ""), "") or model or ""
-    with tempfile.TemporaryDirectory(prefix="audit-") as folder, by_name(*names):
+
+    title = model or file_names[settings["predictions"]]
+    data_name = title
+    if data is not None:
+        data_name = file_names.get(data, data)
+        title = f"{title} on {data_name}"
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder, by_name(*file_names):
         result = audit(
             model,
             data,
             out=Path(folder) / "report",
             questions=list(questions) or None,
-            name=names.get(data, data) if data else title,
+            name=data_name,
             limit=limit,
             **settings,
         )
-        return finished(result, f"{title} on {names.get(data, data)}" if data else title)
+        return finish(result, title, model=model)
 
 
-def finished(result: AuditResult, title: str, files: Sequence[str] | None = None) -> Finished:
-    """Keep what the page shows of an audit, and the files of its report; None for all, but for work under way."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(path for path in result.out.rglob("*") if path.is_file()):
-            name = file.relative_to(result.out)
-            if name.parts[0][0] != "." and (files is None or str(name) in files):
-                archive.write(file, name)
-    return Finished(
+def _accept_upload(upload: str, file_names: dict[str, str]) -> str:
+    """Check an upload, note its name, and return its path."""
+    file = check_upload(upload)
+    file_names[str(file)] = file.name
+    return str(file)
+
+
+def finish(
+    result: AuditResult,
+    title: str,
+    *,
+    model: str | None = None,
+) -> FinishedAudit:
+    """Collect what the page shows of an audit, and the files of its report.
+
+    Args:
+        result: The audit, whose folder may be deleted afterwards.
+        title: Names of the model and the data.
+        model: Name of the model, for edits of a text. None for no edits.
+    """
+    files = {}
+    for name in _list_files(result.out):
+        files[name] = (result.out / name).read_bytes()
+    sections = {}
+    for outcome in result.outcomes:
+        sections[outcome.title] = write_section(outcome)
+    return FinishedAudit(
         title=title,
         record=result.to_dict(),
         page=result.page.read_text(encoding="utf-8"),
-        sections={outcome.title: _section(outcome) for outcome in result.outcomes},
-        archive=base64.b64encode(out.getvalue()).decode(),
+        sections=sections,
+        archive=pack_files(files),
+        subject=choose_subject(result, model),
     )
 
 
-def example(name: str = "A planted word") -> Finished:
-    """Read a finished audit; `make_example.py` makes it."""
-    return Finished(**json.loads(gzip.decompress((BUNDLED / EXAMPLES[name]).read_bytes())))
+def _list_files(folder: Path) -> Iterator[str]:
+    """Yield the names of the files of a report, without those of unfinished work."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_file() and not name.parts[0].startswith("."):
+            yield str(name)
 
 
-def write_example(done: Finished, name: str) -> None:
-    """Keep a finished audit."""
+def pack_files(files: Mapping[str, bytes]) -> str:
+    """Return files as a zip file in base64."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def read_example(name: str = "A planted word") -> FinishedAudit:
+    """Read a finished audit that `make_example.py` made."""
+    values = json.loads(gzip.decompress((BUNDLED / EXAMPLES[name]).read_bytes()))
+    values["subject"] = to_subject(values.get("subject"))
+    files = {
+        "index.html": values["page"].encode(),
+        "audit.json": json.dumps(values["record"]).encode(),
+    }
+    return FinishedAudit(**values, archive=pack_files(files))
+
+
+def write_example(finished: FinishedAudit, name: str) -> None:
+    """Store a finished audit in the repository, without the files of its report.
+
+    Its page and audit.json are there anyway, and the others would be most of the repository.
+    """
     BUNDLED.mkdir(exist_ok=True)
-    (BUNDLED / EXAMPLES[name]).write_bytes(
-        gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0)
-    )
+    values = dataclasses.asdict(finished)
+    del values["archive"]
+    content = json.dumps(values).encode()
+    # Without the time, the same audit makes the same file.
+    (BUNDLED / EXAMPLES[name]).write_bytes(gzip.compress(content, mtime=0))
 
 
-# ------------------------------------------------------------------------------------------------------------ the page
+# --------------------------------------------------------------------------------- pages
 
 
-def headline(done: Finished) -> str:
-    """Write what was audited, in the tone of the worst verdict, and a line for each question.
+def write_headline(finished: FinishedAudit) -> str:
+    """Write the title of an audit in the tone of its worst verdict, and a line for each question.
 
     The finding in one sentence is the headline of the report below.
     """
-    answered = sort_answers(done.record)
-    if not answered:
+    answers = sort_answers(finished.record)
+    if not answers:
         return verdict("No question applies to these data.")
-    rows = "".join(
-        f'<li class="rr-{each["result"]["verdict"]["tone"]}"><b>{html.escape(each["title"])}</b> '
-        f"{html.escape(each['result']['verdict']['label'])}</li>"
-        for each in answered
+    rows = []
+    for answer in answers:
+        result = answer["result"]["verdict"]
+        title = html.escape(answer["title"])
+        label = html.escape(result["label"])
+        rows.append(f'<li class="rr-{result["tone"]}"><b>{title}</b> {label}</li>')
+    skipped = []
+    for question in finished.record["questions"]:
+        if question["result"] is None:
+            skipped.append(question["title"])
+    note = ""
+    if skipped:
+        note = f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>'
+    # The worst verdict comes first.
+    title = verdict(finished.title, answers[0]["result"]["verdict"]["tone"])
+    return f'{title}<ul class="au-rows">{"".join(rows)}</ul>{note}'
+
+
+def write_report(finished: FinishedAudit) -> str:
+    """Write the report into a frame, whose script cannot reach this page."""
+    page = html.escape(finished.page, quote=True)
+    return (
+        '<iframe class="au-report" title="The report" sandbox="allow-scripts" '
+        f'srcdoc="{page}"></iframe>'
     )
-    skipped = [each["title"] for each in done.record["questions"] if each["result"] is None]
-    left = (
-        f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>'
-        if skipped
-        else ""
-    )
-    return f'{verdict(done.title, answered[0]["result"]["verdict"]["tone"])}<ul class="au-rows">{rows}</ul>{left}'
 
 
-def frame(done: Finished) -> str:
-    """Write the report into a frame of its own, in which no script runs."""
-    page = html.escape(done.page, quote=True)
-    return f'<iframe class="au-report" title="The report" sandbox="allow-scripts" srcdoc="{page}"></iframe>'
-
-
-def explored(done: Finished, question: str | None) -> str:
+def write_section(outcome: Outcome) -> str:
     """Write the verdict, the figures and the pictures of a question."""
-    return done.sections.get(question or "", "")
-
-
-def _section(outcome: Any) -> str:
     if outcome.result is None:
         return f'<p class="rr-waiting">{html.escape(outcome.reason)}</p>'
     result = outcome.result
-    entries = [
-        (
-            headline.name,
-            format_estimate(
-                Estimate(headline.estimate.value, headline.estimate.low, headline.estimate.high),
-                headline.unit,
-            ),
-            headline.split,
+    # The label is a sentence of its own here.
+    label = result.verdict.label.removesuffix(".")
+    sentence = verdict(f"{label}.", result.verdict.tone)
+    return f'{sentence}{_write_tiles(result)}<div class="au-plots">{_write_plots(result)}</div>'
+
+
+def _write_tiles(result: SectionResult) -> str:
+    """Write the figures of a question; "" for none."""
+    entries = []
+    for headline in result.headlines:
+        value = format_estimate(headline.estimate, headline.unit)
+        entries.append((headline.name, value, headline.split))
+    if not entries:
+        return ""
+    return tiles(entries)
+
+
+def _write_plots(result: SectionResult) -> str:
+    """Write the first pictures of a question with their captions."""
+    figures = []
+    for plot in result.plots[:MAX_PLOTS]:
+        svg = Drawing(plot.key, plot.spec).svg
+        caption = html.escape(plot.caption)
+        figures.append(
+            f'<figure class="rr-figure">{svg}<figcaption>{caption}</figcaption></figure>'
         )
-        for headline in result.headlines
-    ]
-    pictures = "".join(
-        f'<figure class="rr-figure">{Drawing(plot.key, plot.spec).svg}'
-        f"<figcaption>{html.escape(plot.caption)}</figcaption></figure>"
-        for plot in result.plots[:6]
-    )
-    label = result.verdict.label
-    head = verdict(label if label.endswith(".") else f"{label}.", result.verdict.tone)
-    return f'{head}{tiles(entries) if entries else ""}<div class="au-plots">{pictures}</div>'
+    return "".join(figures)

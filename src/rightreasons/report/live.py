@@ -112,13 +112,7 @@ class LiveReport:
     @functools.cached_property
     def has_pairs(self) -> bool:
         """Whether the items of the report are pairs of texts."""
-        from rightreasons.audited.predictions_file import read_predictions
-
-        for split in self.audit["dataset"]["splits"]:
-            # All splits have the same columns, and one that is scored has a file.
-            if split["predictions"]:
-                return read_predictions(self.folder / split["predictions"]).text_pairs is not None
-        return False
+        return has_pairs(self.audit, self.folder)
 
     def predict(self, request: Any) -> list[dict[str, Any]]:
         """Ask every model about a text.
@@ -149,6 +143,22 @@ class LiveReport:
         if name == AUDIT_FILE or name in self.audit["files"]:
             return self.folder / name
         return None
+
+
+def has_pairs(audit: Mapping[str, Any], folder: Path) -> bool:
+    """Return whether the items of a report are pairs of texts.
+
+    Args:
+        audit: Content of audit.json.
+        folder: Folder of the report.
+    """
+    from rightreasons.audited.predictions_file import read_predictions
+
+    for split in audit["dataset"]["splits"]:
+        # All splits have the same columns, and one that is scored has a file.
+        if split["predictions"]:
+            return read_predictions(folder / split["predictions"]).text_pairs is not None
+    return False
 
 
 def _get_text(request: Any, name: str) -> str:
