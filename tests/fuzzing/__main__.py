@@ -1,4 +1,4 @@
-"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; see docs/evidence/fuzzing.md."""
+"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; see docs/evidence/tests.md."""
 
 import argparse
 import contextlib

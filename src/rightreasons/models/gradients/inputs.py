@@ -219,7 +219,6 @@ class EmbeddingInput:
                 f"text shifted by one place, but {type(self._model).__name__} feeds its decoder in "
                 "an unknown way."
             )
-        # The first token of the decoder is not one of the text, unless it is its last one.
         begin = output[:, :1].detach()
         if shifts_last_token:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
