@@ -8,7 +8,8 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import load_causal
 from rightreasons.models.continuations import Tokens
 from rightreasons.models.likelihood_runs import count_rows, make_batches, measure_width
 from rightreasons.models.likelihoods import WAYS, likelihoods

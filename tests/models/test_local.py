@@ -11,7 +11,8 @@ import torch
 import transformers
 
 from rightreasons.core.errors import OptionError, SetAsideWarning
-from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import load_causal
 from rightreasons.models.generation import (
     _GOLDEN_GAMMA,
     Sampler,

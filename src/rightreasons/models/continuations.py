@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import Answers, ModelWithTokenizer
+
+WaitForScores: TypeAlias = Callable[[], list[NDArray[np.float64]]]
+"""Waits for the (C,) scores of each item of a batch that has been launched."""
+
+TokenizedTexts: TypeAlias = Iterator[tuple[list[int], list[list[int]]]]
+"""The tokens of each text, and of each of its continuations."""
 
 # Texts that are tokenized at once.
 _BLOCK_SIZE = 1024
@@ -43,7 +49,7 @@ class Tokens:
 class LanguageModel(ModelWithTokenizer, Protocol):
     """A language model of transformers, as likelihoods and generation need it.
 
-    `models.choices.CausalLM` is the usual one, and documents the class variables.
+    `models.causal.CausalLM` is the usual one, and documents the class variables.
     """
 
     ASKED: ClassVar[frozenset[Ability]]
@@ -64,10 +70,10 @@ class LanguageModel(ModelWithTokenizer, Protocol):
 
     def tokens(
         self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
-    ) -> Iterator[tuple[list[int], list[list[int]]]]:
+    ) -> TokenizedTexts:
         """Yield the tokens of each text, and of each of its continuations."""
 
-    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> WaitForScores:
         """Start to compute the log-likelihood of each continuation of each item."""
 
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:

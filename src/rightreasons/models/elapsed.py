@@ -29,6 +29,7 @@ def show_elapsed(message: str) -> Iterator[None]:
         return
     bar = tqdm(desc=message, bar_format="{desc} … {elapsed}")
     ended = threading.Event()
+    # Loading a model never returns to Python code of ours, so that another thread draws.
     thread = threading.Thread(target=_refresh, args=(bar, ended), daemon=True)
     thread.start()
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import read_later, send_array
-from rightreasons.models.continuations import Tokens
+from rightreasons.models.continuations import Tokens, WaitForScores
 from rightreasons.models.token_rows import Row, make_inputs, make_row, make_rows, pack_rows
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
@@ -38,9 +38,7 @@ WAYS = (SHARED, PADDED, EQUAL_LENGTHS, ONE_BY_ONE)
 _N_TARGETS = 512
 
 
-def likelihoods(
-    model: Any, items: Sequence[Tokens], way: str
-) -> Callable[[], list[NDArray[np.float64]]]:
+def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
     """Start to compute the log-likelihood of each choice of each item, in nats.
 
     Args:
@@ -66,9 +64,7 @@ def likelihoods(
     return sum_tokens
 
 
-def token_likelihoods(
-    model: Any, items: Sequence[Tokens], way: str
-) -> Callable[[], list[NDArray[np.float64]]]:
+def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
     """Start to compute the log-likelihood of each token of each choice, in nats.
 
     Args:
@@ -88,8 +84,10 @@ def token_likelihoods(
     owners = []
     for group in _group_rows(rows, way):
         scores.append(_read_rows(model, group))
-        owners += [row.owners for row in group]
+        for row in group:
+            owners.append(row.owners)
 
+    # Targets of all rows in the order of the scores.
     owner = np.concatenate(owners)
     # Rows may hold choices in any order, but the tokens of each in theirs.
     order = np.argsort(owner, kind="stable")

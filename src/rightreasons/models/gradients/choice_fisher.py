@@ -23,7 +23,8 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
-from rightreasons.models.choices import CausalLM, bare
+from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import bare
 from rightreasons.models.classes import Classifier
 from rightreasons.models.continuations import Tokens
 from rightreasons.models.fingerprints import fingerprint_texts
