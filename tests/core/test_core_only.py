@@ -121,7 +121,15 @@ for module in pkgutil.walk_packages(rightreasons.__path__, "rightreasons."):
             print(module.name)
 """
     # The harnesses load these modules themselves.
-    plugins = ("inspect_arms", "inspect_tasks", "lighteval_tasks", "lm_eval_arms", "lm_eval_plugin")
+    plugins = (
+        "inspect_arms",
+        "inspect_engine",
+        "inspect_tasks",
+        "lighteval_tasks",
+        "lm_eval_arms",
+        "lm_eval_plugin",
+        "lm_eval_questions",
+    )
 
     modules = run_python("-c", script).split()
 

@@ -149,8 +149,10 @@ class AuditContext:
 
     @property
     def logged_arms(self) -> LoggedArms | None:
-        """Arms of the items that stored predictions contain; None without any, and for a model."""
-        return None if self.stored is None else self.stored.arms
+        """Arms of the items that a log contains; None without any, and for a model."""
+        if self.stored is not None:
+            return self.stored.arms
+        return getattr(self.source, "logged_arms", None)
 
     @property
     def joint(self) -> bool:

@@ -211,3 +211,27 @@ class LoggedArms:
                 }
             )
         return datasets.Dataset.from_list(rows, features=FEATURES)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RecordedArms(LoggedArms):
+    """Arms of the items of a log that also has the replies to them, which its scorer reads.
+
+    Attributes:
+        scorer: The scorer.
+    """
+
+    scorer: Any = None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the scorer gives scores, and not one answer."""
+        return not self.scorer.answers_once
+
+    def choose(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+    ) -> Scores:
+        """Return the scores of the requests of a question, read as those of a model."""
+        # What an unread reply says is decided by all replies, as in a direct audit.
+        scores: Scores = self.scorer.choose(prompts, choices, ids=ids, progress=False)
+        return scores

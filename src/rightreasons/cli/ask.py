@@ -353,8 +353,11 @@ def reasons(
     **declared: Any,
 ) -> None:
     """Does it say its reasons? Of a model and data, or of a file of answers in the arms plain, neutral and hint."""
+    from rightreasons.audited.recorded_logs import open_recorded_log
+
     options, settings = declared.pop("options"), declared["settings"]
-    if dataset is not None or model is None:
+    # A log in which a harness asked this question stands for the model and its data.
+    if dataset is not None or model is None or open_recorded_log(model) is not None:
         given = {"settings": settings, **declared}
         name = get_question_name(ReasonsOptions)
         run_audit((model, dataset), out, [name], given, {name: options}, open_page=open_page)

@@ -20,6 +20,7 @@ from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 from rightreasons.core.sentences import pluralize
+from rightreasons.io.logs import HARNESS_QUESTIONS
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions
@@ -517,6 +518,12 @@ class ExportOptions(Options):
     reasons: bool = option(
         False, "Write the arms of the question about reasons: plain, neutral, and hints."
     )
+    questions: tuple[str, ...] = option(
+        (),
+        "Comma-separated questions of a task of lm-eval, which are asked by the prompts of an audit; "
+        "by default the probes, by the prompt of the task.",
+        choices=HARNESS_QUESTIONS,
+    )
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
@@ -555,7 +562,8 @@ def export(
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
     elif options.to == LM_EVAL:
-        export_probed(dataset, settings, out)
+        # Probes and questions are requests of the same documents, unlike the arms of `reasons`.
+        export_probed(dataset, settings, out, options.questions)
     else:
         raise OptionError(
             "Expected `reasons` in a task of inspect, which needs no other export: "
@@ -564,20 +572,23 @@ def export(
         )
 
 
-def export_probed(dataset: str, settings: AuditOptions, out: Path) -> None:
-    """Write tasks of lm-evaluation-harness that ask the probes, one per dataset.
+def export_probed(
+    dataset: str, settings: AuditOptions, out: Path, questions: Sequence[str]
+) -> None:
+    """Write tasks of lm-evaluation-harness that ask the probes or some questions, one per dataset.
 
     Args:
         dataset: Names or files, separated by commas.
         settings: The columns, the split, the limit and the seed.
         out: The folder.
+        questions: The questions; () for the probes by the prompt of the task.
     """
     from rightreasons.cli.probed_tasks import list_probed_items, write_probed_tasks
 
     rows_by_name = {}
     for name in filter(None, map(str.strip, dataset.split(","))):
         rows_by_name[name] = list_probed_items(name, settings)
-    files = write_probed_tasks(rows_by_name, out)
+    files = write_probed_tasks(rows_by_name, out, questions)
     for file, rows in zip(files, rows_by_name.values(), strict=True):
         typer.echo(f"Task: {file} ({pluralize(len(rows), 'item')})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")

@@ -1,4 +1,7 @@
-"""Tasks of lm-evaluation-harness that ask the probes about any data: `data export DATA --to lm-eval`."""
+"""Tasks of lm-evaluation-harness that ask about any data: `data export DATA --to lm-eval`.
+
+They ask the probes by the task's own prompt, or the named questions by the prompts of an audit.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,16 @@ import rightreasons
 from rightreasons.core.errors import OptionError
 from rightreasons.io.options import AuditOptions
 
-TEMPLATE = "task_probed_lm_eval.yaml.j2"
+PROBED_TEMPLATE = "task_probed_lm_eval.yaml.j2"
+QUESTIONED_TEMPLATE = "task_questioned_lm_eval.yaml.j2"
 UTILS = "utils.py"
 
-UTILS_TEXT = 'from rightreasons.integrations.lm_eval_arms import Probed\n\n__all__ = ["Probed"]\n'
+UTILS_TEXT = """\
+from rightreasons.integrations.lm_eval_arms import Probed
+from rightreasons.integrations.lm_eval_questions import Questioned
+
+__all__ = ["Probed", "Questioned"]
+"""
 """Content of the file that names the class of the tasks: YAML finds it next to itself."""
 
 
@@ -51,13 +60,15 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
 
 
 def write_probed_tasks(
-    rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path
+    rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path, questions: Sequence[str] = ()
 ) -> list[Path]:
     """Write a task per dataset into one folder, and return their files.
 
     Args:
         rows_by_name: Dataset -> its rows.
         out: The folder; tasks of the same names in it are replaced.
+        questions: Questions that are asked by the prompts of an audit. () for the probes by the
+            prompt of the task.
 
     Raises:
         ValueError: If the folder contains something else.
@@ -66,24 +77,34 @@ def write_probed_tasks(
 
     from rightreasons.core.store import check_folder, format_json_lines, write_text
 
+    kind = "probed"
+    template_file = PROBED_TEMPLATE
+    if questions:
+        kind = "questioned"
+        template_file = QUESTIONED_TEMPLATE
     tasks = {}
     # A name of the harness has letters, digits and underscores.
     for name, rows in rows_by_name.items():
         words = re.sub(r"[^0-9A-Za-z]+", "_", Path(name).stem).strip("_").lower()
-        tasks[f"rightreasons_{words or 'items'}_probed"] = rows
+        tasks[f"rightreasons_{words or 'items'}_{kind}"] = rows
     files = [UTILS, "logs", "__pycache__"]
     for task in tasks:
         files += [f"{task}.yaml", f"{task}.jsonl"]
     folder = check_folder(out, own=tuple(files))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / UTILS, UTILS_TEXT)
-    path = Path(rightreasons.__file__).parent / "report" / "templates" / TEMPLATE
+    path = Path(rightreasons.__file__).parent / "report" / "templates" / template_file
     template = Template(
         path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
     )
     declared = []
     for task, rows in tasks.items():
         write_text(folder / f"{task}.jsonl", format_json_lines(rows))
-        text = template.render(task=task, rows=f"{task}.jsonl", folder=folder.name)
+        text = template.render(
+            task=task,
+            rows=f"{task}.jsonl",
+            folder=folder.name,
+            questions=",".join(questions),
+        )
         declared.append(write_text(folder / f"{task}.yaml", text))
     return declared

@@ -15,8 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import anyio.to_thread
 from inspect_ai import Task, task_with
-from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
@@ -49,17 +50,16 @@ from rightreasons.datasets.perturbing.arms import (
 )
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.integrations.arm_figures import compute_arm_figures
+from rightreasons.integrations.inspect_engine import N_LIKELIEST, InspectEngine, make_messages
+from rightreasons.integrations.item_asker import ItemAsker
 from rightreasons.io.harnesses.inspect_logs import inspect_reply
-from rightreasons.io.logs import ARMS_KEY
+from rightreasons.io.logs import ARMS_KEY, REQUESTS_KEY
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.wording import Prompt
 
 LOGITS = "rightreasons_letters"
 """Key of the metadata of a state under which `letters` leaves the scores of the choices."""
-
-N_LIKELIEST = 20
-"""Number of likeliest tokens that `letters` asks for."""
 
 Kinds = str | Sequence[str]
 
@@ -160,22 +160,13 @@ def letters(template: str | None = None, system: str | None = None) -> Solver:
     """
     prompt = Prompt(style="letters", template=template, system=system)
     rendering = Rendering.settle(prompt, chat=True, scorings=["next_words"])
-    message_by_role = {
-        "system": ChatMessageSystem,
-        "user": ChatMessageUser,
-        "assistant": ChatMessageAssistant,
-    }
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         texts = [choice.value for choice in state.choices]
         fields = {"prompt": state.user_prompt.text, "choices": texts}
         request = rendering.request(Item(str(state.sample_id), fields))
         # The request is that of an audit, in place of the messages of the task.
-        turns: Any = request.prompt
-        messages = []
-        for turn in turns:
-            messages.append(message_by_role[turn["role"]](content=turn["content"]))
-        state.messages = messages
+        state.messages = make_messages(request.prompt)
         state = await generate(state, max_tokens=1, logprobs=True, top_logprobs=N_LIKELIEST)
         logits = _read_letters(state, len(texts))
         if logits is not None:
@@ -185,6 +176,29 @@ def letters(template: str | None = None, system: str | None = None) -> Solver:
             for index in range(len(texts)):
                 state.choices.mark_choice(index, index == position)
             state.output.completion = f"ANSWER: {LETTERS[position]}"
+        return state
+
+    return solve
+
+
+@solver  # type: ignore[untyped-decorator, unused-ignore]
+def questioned(asker: ItemAsker, *, is_scored: bool = False) -> Solver:
+    """Answer a sample, and all that the questions of an audit ask about it.
+
+    Args:
+        asker: The questions, and the items of the task.
+        is_scored: Whether the model is asked for the log-probabilities of letters.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        engine = InspectEngine(get_model(), is_scored=is_scored)
+        # Questions wait for their answers, which must not stop the other samples.
+        position, record = await anyio.to_thread.run_sync(asker.ask, engine, _read_item(state))
+        state.metadata[REQUESTS_KEY] = record
+        for index in range(len(state.choices)):
+            state.choices.mark_choice(index, index == position)
+        completion = f"ANSWER: {LETTERS[position]}" if position >= 0 else ""
+        state.output = ModelOutput.from_content(str(state.model), completion)
         return state
 
     return solve

@@ -6,6 +6,7 @@ The solvers `probed` and `letters` and the scorer `arms` are registered here, to
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,26 @@ from rightreasons.integrations.inspect_arms import (
     audited,
     letters,
     probed,
+    questioned,
     right_reasons,
 )
+from rightreasons.integrations.item_asker import ItemAsker, check_questions
 from rightreasons.io.options import AuditOptions
+from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.prompts import ArmPrompts
 
-__all__ = ["arms_scorer", "audit", "audited", "letters", "probed", "reasons", "right_reasons"]
+__all__ = [
+    "arms_scorer",
+    "audit",
+    "audited",
+    "letters",
+    "probed",
+    "questioned",
+    "reasons",
+    "right_reasons",
+]
 
 
 @task  # type: ignore[untyped-decorator, unused-ignore]
@@ -47,10 +60,14 @@ def audit(
     limit: int | None = None,
     data_dir: str | None = None,
     seed: int = 0,
+    questions: str | list[str] | None = None,
+    options: dict[str, Any] | None = None,
+    prompt: dict[str, Any] | None = None,
 ) -> Task:
     """Does it answer before it reads? `rightreasons audit logs/LOG.eval` makes a report of the log.
 
         inspect eval rightreasons/audit --model openai/MODEL -T data=piqa -T arms=orders,no_question
+        inspect eval rightreasons/audit --model openai/MODEL -T data=piqa -T questions=probes,reasons,ways
 
     Args:
         data: A name of `rightreasons data list`, a hub id, or a file of multiple-choice items.
@@ -63,6 +80,10 @@ def audit(
         limit: Maximum number of items, chosen by the seed. If None, all items.
         data_dir: The folder of local copies of known data sets.
         seed: Seed of the items and of what is drawn.
+        questions: Questions of an audit, of probes, reasons and ways, which are asked by the prompts
+            of an audit. If None, the arms alone are asked, by the prompts of inspect_ai.
+        options: Question -> its options, such as {"reasons": {"hints": ["metadata"]}}.
+        prompt: Options of the prompt of an audit, such as {"temperature": 0}.
     """
     if task_file is not None:
         return audited(_load_task(task_file), arms, seed=seed)
@@ -83,12 +104,33 @@ def audit(
                 target=target,
             )
         )
-    unchanged = Task(
-        dataset=MemoryDataset(samples, name=Path(data).stem),
-        solver=multiple_choice(),
-        scorer=choice(),
-    )
+    dataset = MemoryDataset(samples, name=Path(data).stem)
+    if questions is not None:
+        asker = _make_asker(items, questions, options or {}, prompt or {}, ask=ask, seed=seed)
+        solver = questioned(asker, is_scored=ask == "letters")
+        return Task(dataset=dataset, solver=solver, scorer=choice())
+    unchanged = Task(dataset=dataset, solver=multiple_choice(), scorer=choice())
     return audited(unchanged, arms, ask=ask, seed=seed)
+
+
+def _make_asker(
+    items: Sequence[Item],
+    questions: str | list[str],
+    options: Mapping[str, Any],
+    prompt: Mapping[str, Any],
+    *,
+    ask: str,
+    seed: int,
+) -> ItemAsker:
+    """Return the questions of an audit about some items, asked by letters."""
+    rows = []
+    for item in items:
+        fields = {"prompt": item.fields["prompt"], "choices": list(item.fields["choices"])}
+        rows.append({"id": item.id, **fields, "label": item.label})
+    # Letters are what both kinds of answers have in common.
+    scoring = "next_words" if ask == "letters" else "generated"
+    words = Prompt.read({"style": "letters", "scoring": scoring, **prompt}, "the prompt")
+    return ItemAsker.make(rows, check_questions(questions), options, words, seed)
 
 
 def _load_task(name: str) -> Task:

@@ -127,7 +127,7 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         """Content of a document -> its number: the harness passes no id to `process_results`."""
         numbers: dict[str, int] = {}
         for number, doc in enumerate(self._documents):
-            numbers.setdefault(_digest(doc), number)
+            numbers.setdefault(digest_document(doc), number)
         return numbers
 
     @functools.cached_property
@@ -150,7 +150,7 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
 
     def _make_item(self, doc: dict[str, Any]) -> dict[str, Any]:
         """Return a document as an item."""
-        number = self._numbers[_digest(doc)]
+        number = self._numbers[digest_document(doc)]
         choices = self.doc_to_choice(doc)
         # Letters name choices that the question lists.
         if self.is_joint:
@@ -256,7 +256,8 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return better
 
 
-def _digest(doc: dict[str, Any]) -> str:
+def digest_document(doc: dict[str, Any]) -> str:
+    """Return the content of a document as a text, by which equal ones are recognized."""
     return json.dumps(doc, sort_keys=True, default=str)
 
 

@@ -47,6 +47,15 @@ PICKED = "answer_choice"
 ARMS_KEY = "rightreasons"
 """Name under which a sample or a document contains the answers to its changed versions."""
 
+REQUESTS_KEY = "rightreasons_requests"
+"""Name under which a sample or a document contains the answers to the requests of an audit."""
+
+HARNESS_QUESTIONS = ("probes", "reasons", "ways")
+"""Questions whose requests a harness can be sent."""
+
+OWN_KEYS = (ARMS_KEY, REQUESTS_KEY)
+"""Fields of a document that our tasks write."""
+
 ARMS = "logged_arms"
 """Column: these answers, as JSON. It is missing if no sample has any."""
 
@@ -165,8 +174,8 @@ def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumn
         column = f"doc.{name}"
         if name in LINKS:
             column = name
-        # The arms of an item are read by themselves.
-        if column not in taken and name != ARMS_KEY:
+        # Answers to other requests about an item are read by themselves.
+        if column not in taken and name not in OWN_KEYS:
             columns[name] = column
     return _select_shared_fields(documents, columns)
 

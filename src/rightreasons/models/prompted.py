@@ -49,6 +49,7 @@ from rightreasons.models.wording import LIKELIHOODS, Prompt
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from rightreasons.audited.logged_arms import LoggedArms
     from rightreasons.models.protocol import HowToKeep
 
 _ABLE: Mapping[Ability, tuple[str, ...]] = {
@@ -90,6 +91,7 @@ class Prompted:
         replies: Item of the same -> what the model wrote.
         unserved: Items of the same whose request failed, was filtered, or was refused: no answer of the model.
         assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item without a score.
+        logged_arms: Answers to changed versions of the items, if a log stands for the model; None otherwise.
 
     Raises:
         ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
@@ -145,6 +147,7 @@ class Prompted:
         self.unserved: set[str] = set()
         self.assumed = ""
         self._is_checked = False
+        self.logged_arms: LoggedArms | None = None
         self.second_reader: SecondReader | None = None
         is_repaired = self.rendering.chat if prompt.repair == "auto" else prompt.repair == "on"
         if is_repaired and self.rendering.scoring == "generated":

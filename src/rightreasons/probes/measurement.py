@@ -296,12 +296,18 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     if context.logged_arms is not None:
         return _measure_log(context, context.logged_arms)
     items = context.primary.data
-    spare = spare_choices(items["choices"][:])
+    # Which texts are borrowed does not depend on which items have an answer that can be read.
+    pool = (context.primary.before_exclusion or context.primary).data
+    spare = spare_choices(pool["choices"][:])
     # With too few choices to borrow, one is added: some item lends it.
     requested_ks = tuple(dict.fromkeys(options.ks))
     ks = tuple(k for k in requested_ks if k <= spare) or (1,)
     tables = probe_tables(
-        items, ks=ks, groups_column=context.primary.groups_column, seed=context.seed
+        items,
+        ks=ks,
+        pool=pool,
+        groups_column=context.primary.groups_column,
+        seed=context.seed,
     )
     prompted = context.prompted
     if prompted is not None and prompted.rendering.scoring == "generated":

@@ -81,7 +81,7 @@ class Arms(ArmPrompts):
             whether progress is shown.
         second: Second model, which judges, adds mistakes and rewords. If None, the model judges its
             own answers, if it can be asked in a conversation.
-        is_planned: Whether nothing is sent, and requests are counted.
+        judges_all: Whether answers that are not at their hint are judged, too.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Arms(ArmPrompts):
         seed: int = 0,
         choose_folder: Callable[[str], Mapping[str, Any]] = lambda kind: {"progress": False},
         second: Engine | None = None,
-        is_planned: bool = False,
+        judges_all: bool = False,
     ) -> None:
         prompt = prompted.prompt
         super().__init__(
@@ -111,14 +111,18 @@ class Arms(ArmPrompts):
 
         self.judge: Judge | None = None
         self.editor: ReasoningEditor | None = None
-        if second is not None:
+        # In a log of one pass, nothing was asked about an answer.
+        self._is_single_pass = bool(getattr(self.engine, "is_single_pass", False))
+        if self._is_single_pass:
+            self.reader = None
+        elif second is not None:
             reader = TextReader(second, choose_folder)
-            self.judge = Judge(reader, seed=seed, is_own=False, counts_all=is_planned)
+            self.judge = Judge(reader, seed=seed, is_own=False, counts_all=judges_all)
             self.editor = ReasoningEditor(reader, seed=seed)
         elif self.rendering.chat:
             # A model without a chat template goes on with a text instead of judging it.
             reader = TextReader(self.engine, choose_folder, self.drawn.replace(stop=()))
-            self.judge = Judge(reader, seed=seed, is_own=True, counts_all=is_planned)
+            self.judge = Judge(reader, seed=seed, is_own=True, counts_all=judges_all)
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Traces:
         """Ask about items in every arm, and about their reasoning.
@@ -183,6 +187,8 @@ class Arms(ArmPrompts):
 
     def _explain_no_cuts(self, plain: Sequence[Trace]) -> str:
         """Return why the reasoning cannot be cut; "" if it can."""
+        if self._is_single_pass:
+            return "the harness sends all requests at once, so that none follows an answer"
         if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
             return "it thinks before it answers (--thinking off asks it without, where it can)"
         texts = [trace.text for trace in plain if trace.answer >= 0]

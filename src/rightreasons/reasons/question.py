@@ -111,7 +111,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         seed=context.seed,
         choose_folder=choose_folder,
         second=second,
-        is_planned=context.settings.plan,
+        judges_all=context.settings.plan,
     )
     # A model that repeats its answers has no chance to take off.
     answers = arms.ask(items, groups)

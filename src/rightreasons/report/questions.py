@@ -81,6 +81,16 @@ def available_questions() -> list[str]:
     return sorted(QUESTIONS)
 
 
+def list_default_questions() -> list[str]:
+    """Return the names of the questions that an audit asks if none is named."""
+    names = []
+    for name in available_questions():
+        # A question that takes long is asked only by name.
+        if QUESTIONS[name].is_default:
+            names.append(name)
+    return names
+
+
 def get_question_name(options: type[QuestionOptions]) -> str:
     """Return the name of the question that has a class of options.
 
@@ -132,10 +142,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
             f"Expected `questions` to be a list of names, but got {questions!r}.",
             option="questions",
         )
-    if questions is None:
-        names = [name for name in known if QUESTIONS[name].is_default]
-    else:
-        names = list(questions)
+    names = list_default_questions() if questions is None else list(questions)
     if not names:
         raise ValueError(
             f"Expected at least one question, but there is none. Known: {', '.join(known)}."

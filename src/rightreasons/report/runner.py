@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.audited.context import AuditContext
+from rightreasons.audited.recorded_logs import open_recorded_log
 from rightreasons.audited.scoring import score_audit
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.store import check_folder
@@ -36,7 +38,7 @@ from rightreasons.report.messages import (
 from rightreasons.report.opening import get_sources, open_context
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.plan import plan_audit
-from rightreasons.report.questions import load_sections
+from rightreasons.report.questions import list_default_questions, load_sections
 from rightreasons.report.record import make_record
 from rightreasons.report.render import PAGE
 from rightreasons.report.reproduction import list_arguments, make_audit_command
@@ -228,6 +230,25 @@ def audit(
     """
     # Whatever can be refused is refused before a model is loaded.
     check_kind(options, "options", Mapping | None)
+    log = None
+    if dataset is None:
+        log = open_recorded_log(model if model is not None else settings.get("predictions"))
+    if log is not None:
+        # Its answers take the place of the model, and everything else is as of any audit.
+        settings.pop("predictions", None)
+        return audit(
+            log.scorer,
+            log.items,
+            out=out,
+            questions=log.choose_questions(questions, list_default_questions()),
+            options=log.choose_options(options),
+            name=name or log.path,
+            progress=progress,
+            raise_errors=raise_errors,
+            command=command or shlex.join(["rightreasons", "audit", log.path]),
+            tell=tell,
+            **{**settings, "seed": log.settings.seed},
+        )
     request = parse_request(model, dataset, load_sections(questions), options, settings)
     folder = check_folder(out, own=OWN)
     is_main = processes().is_main

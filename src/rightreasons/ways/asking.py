@@ -23,7 +23,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, instruction, make_items
 from rightreasons.models.replies.gates import MAX_UNREAD_FOR_VERDICT
 from rightreasons.models.replies.options import NO_ANSWER
-from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
+from rightreasons.models.wording import AGAIN, DOUBT, LIKELIHOODS, NEUTRAL_TURN
 from rightreasons.page.formats import percent
 from rightreasons.ways.formats import Way
 from rightreasons.ways.spread import Flips, compare_flips, prompt_sensitivity
@@ -77,7 +77,7 @@ class Asking:
             return None, "generated answers have no likelihood"
         # Likelihoods per token are comparable across formats; a first token is its own mean.
         scoring = "next_words"
-        if "likelihoods" in self.prompted.engine.abilities:
+        if self.prompted.rendering.scoring in LIKELIHOODS:
             scoring = "mean"
         rows_by_style: dict[str, list[dict[int, NDArray[np.float64]]]] = {}
         for way in ways:

@@ -14,6 +14,7 @@ from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ORDERS, PREFIX, instruction, usual_form
+from rightreasons.models.wording import LIKELIHOODS
 
 SEPARATORS: Mapping[str, tuple[str, str]] = {
     "lines": ("{item}\n{options}", PREFIX),
@@ -151,7 +152,7 @@ def draw_ways(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
     # A prompt without examples is asked without them in each format.
     shots: Sequence[int] = sorted({0, prompted.prompt.shots})
     styles = list(STYLES)
-    is_whole = "likelihoods" in prompted.engine.abilities
+    is_whole = prompted.rendering.scoring in LIKELIHOODS
     is_generated = prompted.rendering.scoring == "generated"
     if prompted.label_names is None and not (is_whole or is_generated):
         # Several choices may begin with the same token; letters and numbers do not.

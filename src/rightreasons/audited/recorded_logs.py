@@ -1,0 +1,137 @@
+"""Logs of harnesses whose answers take the place of a model.
+
+`open_recorded_log` opens a log in which the questions of an audit were asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.audited.logged_arms import LoggedArms, RecordedArms
+from rightreasons.audited.recorded import (
+    RecordedEngine,
+    RecordSettings,
+)
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import format_list
+from rightreasons.core.options import Options
+from rightreasons.io.logs import HARNESS_QUESTIONS
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.models.prompted import Prompted
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RecordedLog:
+    """A log whose answers take the place of the model.
+
+    Attributes:
+        path: The log.
+        scorer: The model with its prompt.
+        items: The items.
+        settings: The settings of its task.
+    """
+
+    path: str
+    scorer: Prompted
+    items: datasets.Dataset
+    settings: RecordSettings
+
+    @classmethod
+    def make(
+        cls, path: str | os.PathLike[str], model: str, records: Sequence[Mapping[str, Any]]
+    ) -> RecordedLog:
+        """Make it of the records of all samples.
+
+        Args:
+            path: The log.
+            model: Name of the model.
+            records: From `make_record`.
+
+        """
+        import datasets
+
+        from rightreasons.datasets.files import multiple_choice_features
+        from rightreasons.models.prompted import Prompted
+        from rightreasons.models.wording import Prompt
+
+        settings = RecordSettings(**records[0]["settings"])
+        items: dict[str, dict[str, Any]] = {}
+        arms: dict[str, str] = {}
+        answers: dict[str, Sequence[Any]] = {}
+        # Figures are sums in the order of the items, which harnesses change.
+        for record in sorted(records, key=lambda record: int(record["number"])):
+            # Of several epochs, the first one counts.
+            item_id = record["item"]["id"]
+            items.setdefault(item_id, record["item"])
+            if record["arms"] is not None:
+                arms.setdefault(item_id, json.dumps(record["arms"]))
+            for key, values in record["answers"].items():
+                answers.setdefault(key, values)
+        engine = RecordedEngine(model, settings, answers)
+        rows = datasets.Dataset.from_list([*items.values()], features=multiple_choice_features())
+        prompt = Prompt.read(settings.prompt, "the log")
+        scorer = Prompted(prompt, engine, seed=settings.seed)
+        if arms:
+            # Borrowed texts may be those of items that the log lacks, as with a limit.
+            texts = [arms.get(name, "") for name in items]
+            logged = LoggedArms.read(list(items), texts)
+            scorer.logged_arms = RecordedArms(logged.answers, scorer.joint, scorer)
+        return cls(os.fspath(path), scorer, rows, settings)
+
+    def choose_questions(
+        self, requested: Iterable[str] | None, default: Iterable[str]
+    ) -> list[str]:
+        """Return the questions of an audit that the log can answer.
+
+        Args:
+            requested: Names that the user gave. None for none.
+            default: Names of the questions of an audit that names none.
+
+        Raises:
+            OptionError: If the log lacks the answers to a requested question.
+        """
+        recorded = list(self.settings.questions)
+        # Questions about the answers themselves need nothing more of the model.
+        if requested is None:
+            others = [name for name in default if name not in HARNESS_QUESTIONS]
+            return [*others, *recorded]
+        names = list(requested)
+        # Without its answers, a question would be about a model that never answers.
+        for name in names:
+            if name in HARNESS_QUESTIONS and name not in recorded:
+                raise OptionError(
+                    f"Expected questions that {Path(self.path).name} answers "
+                    f"({format_list(recorded)}), but got {name!r}: `-T questions={name}` asks it.",
+                    option="questions",
+                )
+        return names
+
+    def choose_options(self, requested: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return question -> its options: those of the log, and those that the user gave."""
+        options: dict[str, Any] = {}
+        for name, values in self.settings.questions.items():
+            options[name] = dict(values)
+        for name, given in (requested or {}).items():
+            # Default values of options are no choice of the user.
+            changes = given.get_changes() if isinstance(given, Options) else given
+            options[name] = {**options.get(name, {}), **changes}
+        return options
+
+
+def open_recorded_log(source: object) -> RecordedLog | None:
+    """Open a log with recorded answers; None for anything else."""
+    from rightreasons.io.harnesses.recorded_logs import read_records
+
+    log = read_records(source)
+    if log is None:
+        return None
+    model, records = log
+    return RecordedLog.make(str(source), model, records)

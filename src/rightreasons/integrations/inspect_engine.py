@@ -1,0 +1,179 @@
+"""The model of an evaluation of inspect_ai as an engine, which the questions of an audit ask.
+
+Questions are no coroutines, and run in a thread of a sample. `InspectEngine` hands their requests to
+the event loop of inspect_ai, so that its limits, cache, retries and transcript are those of any task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio.from_thread
+import numpy as np
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+)
+from inspect_ai.util import collect
+
+from rightreasons.audited.recorded import render_turns
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.replies import Reply
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import digest_value
+from rightreasons.io.harnesses.inspect_logs import inspect_reply
+from rightreasons.models.protocol import (
+    BRIEF,
+    Ability,
+    Answers,
+    Generation,
+    Likelihoods,
+    Message,
+    Request,
+)
+from rightreasons.models.servers.completions import find_first_tokens
+
+N_LIKELIEST = 20
+"""Number of likeliest tokens that are asked for."""
+
+MESSAGES = {
+    "system": ChatMessageSystem,
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+}
+"""Role of a turn -> the class of its message."""
+
+NO_LETTER = "the likeliest tokens begin no answer"
+
+
+def make_messages(turns: str | Sequence[Message]) -> list[Any]:
+    """Return the turns of a conversation as messages of inspect_ai."""
+    # A text is all that the user says.
+    if isinstance(turns, str):
+        return [ChatMessageUser(content=turns)]
+    return [MESSAGES[turn["role"]](content=turn["content"]) for turn in turns]
+
+
+class InspectEngine:
+    """A model of inspect_ai, for code that runs in a worker thread of its event loop.
+
+    Args:
+        model: The model.
+        is_scored: Whether it is asked for the log-probabilities of letters, besides texts.
+
+    Attributes:
+        name: Its name, with the provider.
+        abilities: What it is asked for.
+        fingerprint: Digest of both.
+    """
+
+    has_template = True
+    thinks = False
+    budget = BRIEF
+
+    def __init__(self, model: Model, *, is_scored: bool) -> None:
+        self._model = model
+        self.name = str(model)
+        names: list[Ability] = ["text"]
+        if is_scored:
+            names.append("next_words")
+        self.abilities: frozenset[Ability] = frozenset(names)
+        self.fingerprint = digest_value([self.name, names])
+
+    def render(self, prompt: str | Sequence[Message]) -> str:
+        """Return the turns of a conversation as a text: its template is the provider's."""
+        return render_turns(prompt)
+
+    def likelihoods(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
+        """Raise, as providers have no likelihoods of given texts."""
+        raise ValueError(f"Expected a model with likelihoods, but {self.name} has none.")
+
+    def next_words(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
+        """Return the log-probability of the first token of each continuation."""
+        config = GenerateConfig(max_tokens=1, logprobs=True, top_logprobs=N_LIKELIEST)
+        outputs = self._send(requests, [self._drop_temperature(config)] * len(requests))
+        rows = []
+        failures = {}
+        # A letter that is not among the likeliest tokens has no score, as behind a server.
+        for request, output in zip(requests, outputs, strict=True):
+            values = find_first_tokens(_read_likeliest(output), request.continuations)
+            if not np.isfinite(values).any():
+                failures[request.name] = NO_LETTER
+                values = [np.nan] * len(values)
+            rows.append(np.array(values))
+        counts = [len(row) for row in rows]
+        return Likelihoods(
+            values=Ragged.of(np.concatenate([np.empty(0), *rows]), counts),
+            lengths=Ragged.of(np.ones(sum(counts)), counts),
+            failures=failures,
+        )
+
+    def generate(self, requests: Sequence[Request], *, options: Generation, **_: Any) -> Answers:
+        """Return generated answers to each request."""
+        repeated = []
+        configs = []
+        # Several answers to a request are as many calls, which can run at once.
+        for request in requests:
+            for number in range(options.n):
+                repeated.append(request)
+                configs.append(self._make_config(request, options, number))
+        outputs = self._send(repeated, configs)
+        replies: list[list[Reply]] = [[] for _ in requests]
+        for index, output in enumerate(outputs):
+            replies[index // options.n].append(inspect_reply(output.model_dump(mode="json")))
+        return Answers(replies)
+
+    def _make_config(self, request: Request, options: Generation, number: int) -> GenerateConfig:
+        config = GenerateConfig(max_tokens=options.max_new_tokens, temperature=options.temperature)
+        if options.stop:
+            config.stop_seqs = list(options.stop)
+        if options.top_p < 1:
+            config.top_p = options.top_p
+        if options.temperature > 0:
+            # Draws depend on the request alone, as far as the provider takes a seed.
+            rng = item_rng(options.seed, f"{request.name}#{number}")
+            config.seed = int(rng.integers(2**31))
+        return self._drop_temperature(config)
+
+    def _drop_temperature(self, config: GenerateConfig) -> GenerateConfig:
+        """Return the settings without a temperature, for a model in this process that draws nothing."""
+        # transformers refuses a temperature of 0; `-M do_sample=false` takes the likeliest tokens.
+        if getattr(self._model.api, "do_sample", None) is False:
+            config.temperature = None
+            config.top_p = None
+        return config
+
+    def _send(
+        self, requests: Sequence[Request], configs: Sequence[GenerateConfig]
+    ) -> list[ModelOutput]:
+        """Return the output to each request, in the order of the requests."""
+        # The loop waits for the thread of the sample, which waits here.
+        outputs: list[ModelOutput] = anyio.from_thread.run(self._generate_all, requests, configs)
+        return outputs
+
+    async def _generate_all(
+        self, requests: Sequence[Request], configs: Sequence[GenerateConfig]
+    ) -> list[ModelOutput]:
+        # inspect_ai limits how many requests a provider gets at once.
+        outputs = []
+        for request, config in zip(requests, configs, strict=True):
+            outputs.append(self._model.generate(make_messages(request.prompt), config=config))
+        collected: list[ModelOutput] = await collect(*outputs)
+        return collected
+
+
+def _read_likeliest(output: ModelOutput) -> dict[str, float]:
+    """Return the log-probability of each of the likeliest first tokens; {} without any."""
+    logprobs = output.choices[0].logprobs if output.choices else None
+    if logprobs is None or not logprobs.content:
+        return {}
+    likeliest: dict[str, float] = {}
+    for token in logprobs.content[0].top_logprobs or ():
+        # The first of equal texts is the likeliest.
+        likeliest.setdefault(token.token, token.logprob)
+    return likeliest

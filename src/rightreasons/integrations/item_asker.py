@@ -1,0 +1,298 @@
+"""The requests of the questions of an audit about one item, for the tasks of harnesses.
+
+A harness asks item by item, and an audit asks all items together. `ItemAsker.ask` sends what an
+audit would send about an item, and returns the record from which `rightreasons audit LOG` answers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rightreasons.audited.logged_arms import ArmAnswer, write_arms
+from rightreasons.audited.recorded import (
+    RecordingEngine,
+    RecordSettings,
+    make_record,
+)
+from rightreasons.audited.splits import take_splits
+from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.options import Options
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.files import multiple_choice_features
+from rightreasons.datasets.perturbing.arms import (
+    ORDERS,
+    Arm,
+    list_arms,
+    list_orders,
+    make_original,
+    name_extra_choices,
+)
+from rightreasons.datasets.perturbing.probes import Pool
+from rightreasons.integrations.possible_requests import ExploringEngine, PossibleRequest
+from rightreasons.io.logs import HARNESS_QUESTIONS
+from rightreasons.io.options import AuditOptions
+from rightreasons.io.tables import chosen_rows
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item, make_items
+from rightreasons.models.protocol import Engine
+from rightreasons.models.replies.options import NO_ANSWER
+from rightreasons.models.replies.repair import SecondReader
+from rightreasons.models.wording import Prompt
+from rightreasons.probes.measure import WITHOUT_ANSWER, WITHOUT_QUESTION, spare_choices
+from rightreasons.probes.options import ProbesOptions
+from rightreasons.reasons.arms import Arms
+from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.ways.asking import Asking
+from rightreasons.ways.formats import draw_ways
+from rightreasons.ways.options import WaysOptions
+
+if TYPE_CHECKING:
+    from rightreasons.audited.splits import AuditSplit
+
+Row = Mapping[str, Any]
+
+OPTIONS: Mapping[str, type[Options]] = {
+    "probes": ProbesOptions,
+    "reasons": ReasonsOptions,
+    "ways": WaysOptions,
+}
+"""Question -> the class of its options."""
+
+
+class _EagerReader(SecondReader):
+    """Reads a text also if the model fails on planted ones.
+
+    Whether a model reads planted texts is decided by those of all items, which the reader of the log
+    has.
+    """
+
+    @property
+    def is_reliable(self) -> bool:
+        return True
+
+
+def check_questions(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of questions, each once.
+
+    Args:
+        names: Names, in a list or separated by commas.
+
+    Raises:
+        ValueError: If a harness cannot be asked one of them.
+
+    Example:
+        >>> check_questions("reasons, probes")
+        ('reasons', 'probes')
+    """
+    # A command line has names in one text.
+    listed = names.split(",") if isinstance(names, str) else names
+    checked = dict.fromkeys(name.strip() for name in listed)
+    for name in checked:
+        if name not in HARNESS_QUESTIONS:
+            raise make_unknown_name_error("question of a harness", name, HARNESS_QUESTIONS)
+    return tuple(checked)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ItemAsker:
+    """Asks a model what an audit asks about an item.
+
+    Attributes:
+        rows: The items of the task, {id, prompt, choices, label}.
+        options: Question -> its options.
+        prompt: How items are asked.
+        seed: Seed of all draws.
+    """
+
+    rows: Sequence[Row]
+    options: Mapping[str, Any]
+    prompt: Prompt
+    seed: int = 0
+
+    @classmethod
+    def make(
+        cls,
+        rows: Sequence[Row],
+        questions: Sequence[str],
+        options: Mapping[str, Mapping[str, Any]],
+        prompt: Prompt,
+        seed: int,
+    ) -> ItemAsker:
+        """Make it of the names of questions, and of the options that differ from the default ones."""
+        checked = {}
+        # A misspelled option is refused before anything is asked.
+        for name in questions:
+            checked[name] = OPTIONS[name].read(options.get(name), f"the question {name!r}")
+        return cls(rows, checked, prompt, seed)
+
+    @functools.cached_property
+    def _pool(self) -> Pool:
+        return Pool([dict(row) for row in self.rows])
+
+    # What depends on all items is computed once, and not for each sample.
+
+    @functools.cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {str(row["id"]): number for number, row in enumerate(self.rows)}
+
+    @functools.cached_property
+    def _reasoned_ids(self) -> frozenset[str]:
+        """Ids of the items that are asked next to hints, as an audit chooses them."""
+        options = self.options.get("reasons")
+        if options is None:
+            return frozenset()
+        ids = list(self._numbers)
+        rows = chosen_rows(ids, options.items, seed=self.seed)
+        return frozenset(ids[row] for row in rows)
+
+    def ask(self, engine: Engine, row: Row) -> tuple[int, dict[str, Any]]:
+        """Ask about an item.
+
+        Args:
+            engine: The model.
+            row: The item.
+
+        Returns:
+            The position of the choice that the model picks, -1 for none, and the record of the sample.
+        """
+        recorder = RecordingEngine(engine)
+        prompted = Prompted(self.prompt, recorder, seed=self.seed)
+        # Each sample has its own record, so that nothing is shared between them.
+        if prompted.second_reader is not None:
+            prompted.second_reader = _EagerReader(recorder, seed=self.seed)
+        # The item itself has no name of an arm.
+        original = self._ask_arms(prompted, [make_original(row)], ids=[str(row["id"])])[0]
+        arms = None
+        if "probes" in self.options:
+            answers = self._ask_arms(prompted, self._list_probes(prompted, row))
+            # An answer that is drawn is drawn anew under each name by which an audit asks for it.
+            if self.prompt.temperature:
+                first_order = next(list_orders(row, with_original=True))
+                self._ask_arms(prompted, [make_original(row), first_order])
+            arms = write_arms([original, *answers], seed=self.seed, joint=prompted.joint)
+        if str(row["id"]) in self._reasoned_ids:
+            self._ask_reasons(prompted, recorder, row)
+        if "ways" in self.options:
+            self._ask_ways(prompted, row)
+        record = make_record(
+            item=row,
+            number=self._numbers[str(row["id"])],
+            settings=self._make_settings(engine),
+            answers=recorder.answers,
+            arms=arms,
+        )
+        return original.position, record
+
+    def explore(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
+        """Return every request that an answer of a model could lead to, by its key.
+
+        It is for a harness that sends all requests at once. What depends on the words of an answer,
+        such as the question where its reasoning led, is not among them.
+        """
+        possible: dict[str, PossibleRequest] = {}
+        # A model may take any option, and hints and doubts follow what it takes.
+        for position in range(len(row["choices"])):
+            engine = ExploringEngine(position, has_template=has_template)
+            self.ask(engine, row)
+            possible.update(engine.requests)
+        return possible
+
+    def _make_settings(self, engine: Engine) -> RecordSettings:
+        changes = {}
+        for name, options in self.options.items():
+            changes[name] = options.get_changes()
+        return RecordSettings(
+            questions=changes,
+            prompt=self.prompt.get_changes(),
+            abilities=sorted(engine.abilities),
+            has_template=engine.has_template,
+            is_single_pass=getattr(engine, "is_single_pass", False),
+            seed=self.seed,
+        )
+
+    def _ask_arms(
+        self, prompted: Prompted, arms: Sequence[Arm], ids: Sequence[str] | None = None
+    ) -> list[ArmAnswer]:
+        """Ask an item in some arms, by their ids or by others."""
+        if ids is None:
+            ids = [arm.id for arm in arms]
+        prompts = []
+        choices = []
+        for arm in arms:
+            prompts.append(arm.prompt)
+            choices.append(arm.choices)
+        scores = prompted.choose(prompts, choices, ids=ids, progress=False)
+        rows = dict(zip(scores.ids, scores.logits, strict=True))
+        answers = []
+        for arm, name, position in zip(arms, ids, scores.answers(ids).tolist(), strict=True):
+            logits = None
+            # The share of one generated answer is no score.
+            if name in rows and not prompted.answers_once:
+                logits = tuple(np.asarray(rows[name]).tolist())
+            answers.append(ArmAnswer(arm, position, logits))
+        return answers
+
+    def _list_probes(self, prompted: Prompted, row: Row) -> list[Arm]:
+        """Return the arms of an item for the question about answer priors."""
+        kinds = list(WITHOUT_QUESTION)
+        if not prompted.answers_once:
+            kinds = list(dict.fromkeys([*kinds, *WITHOUT_ANSWER]))
+            for k in self._choose_ks():
+                kinds.append(name_extra_choices(k))
+        sizes = {len(item["choices"]) for item in self.rows}
+        # Items with different numbers of choices have different orders.
+        if len(sizes) == 1 and prompted.joint:
+            kinds.append(ORDERS)
+        return list(list_arms(row, kinds, pool=self._pool, seed=self.seed))
+
+    def _choose_ks(self) -> tuple[int, ...]:
+        """Return the numbers of added choices, as an audit chooses them."""
+        spare = spare_choices([row["choices"] for row in self.rows])
+        ks = dict.fromkeys(k for k in self.options["probes"].ks if k <= spare)
+        # With too few choices to borrow, one is added: some item lends it.
+        return tuple(ks) or (1,)
+
+    def _ask_reasons(self, prompted: Prompted, recorder: RecordingEngine, row: Row) -> None:
+        """Ask an item next to hints, and about its reasoning."""
+        # Any judgment may be a control of the judge, which is chosen among all items.
+        arms = Arms(prompted, self.options["reasons"], seed=self.seed, judges_all=True)
+        if arms.reader is not None:
+            arms.reader = _EagerReader(recorder, seed=self.seed)
+        arms.ask(_make_items(row))
+
+    def _ask_ways(self, prompted: Prompted, row: Row) -> None:
+        """Ask an item in several prompt formats, and again with a doubt."""
+        options = self.options["ways"]
+        # Without a label, an item has no accuracy to compare.
+        if row["label"] < 0:
+            return
+        asking = Asking(prompted, _make_split(row), None, progress=False)
+        # Figures of a single item are not read, but what is asked for them is recorded.
+        resampling = Resampling(0.95, 2, self.seed)
+        ways = draw_ways(prompted, options.n_ways, seed=self.seed)
+        picks = []
+        for way in ways:
+            scores = asking.score(way, way.scorer(prompted), asking.items)
+            picks.append(scores.answers(asking.split.ids))
+        asking.measure_posix(ways, resampling)
+        if options.doubt and picks[0][0] != NO_ANSWER:
+            asking.measure_flips(ways[0], np.asarray(picks[0]), resampling)
+
+
+def _make_items(row: Row) -> list[Item]:
+    return make_items(
+        [str(row["id"])], [row["label"]], prompt=[row["prompt"]], choices=[list(row["choices"])]
+    )
+
+
+def _make_split(row: Row) -> AuditSplit:
+    """Return a split of one item."""
+    import datasets
+
+    rows = datasets.Dataset.from_list([dict(row)], features=multiple_choice_features())
+    return take_splits({"data": rows}, {"data": "primary"}, AuditOptions(), None, "data")[0]

@@ -1,0 +1,88 @@
+"""Probes, reasons and ways inside lm-evaluation-harness: by its log and by a direct audit alike."""
+
+import json
+
+import datasets
+import pytest
+
+from command_line import run
+from harness_logs import ask_lm_eval
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.wording import Prompt
+from rightreasons.report.runner import audit
+from scripted_choices import make_items
+from scripted_texts import ScriptedEngine, compute_log_probabilities, join_turns, write_answer
+
+lm_eval = pytest.importorskip("lm_eval", reason="lm_eval is not installed")
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+
+def make_model():
+    """Return the scripted model as one of the harness."""
+    from lm_eval.api.model import LM
+
+    class ScriptedLM(LM):
+        tokenizer_name = "scripted"
+
+        def chat_template(self, chat_template=False):
+            return "turns"
+
+        def apply_chat_template(self, chat_history, add_generation_prompt=True):
+            return join_turns(chat_history)
+
+        def loglikelihood(self, requests):
+            answers = []
+            for request in requests:
+                # The choices of the task itself are no letters.
+                context, continuation = request.args
+                value = -1.0
+                if len(continuation.strip()) == 1:
+                    (value,) = compute_log_probabilities(context, [continuation])
+                answers.append((value, False))
+            return answers
+
+        def generate_until(self, requests):
+            return [write_answer(request.args[0]) for request in requests]
+
+        def loglikelihood_rolling(self, requests):
+            raise NotImplementedError
+
+    return ScriptedLM()
+
+
+def ask(folder, n_items, questions, capsys, **options):
+    """Ask items inside the harness, by an exported task; return them and the samples."""
+    items = make_items(n_items)
+    path = folder / "days.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
+    out = folder / "task"
+    done = run(
+        capsys, "data", "export", path, "--to", "lm-eval", "--questions", questions, "--out", out
+    )
+    assert done.code == 0, done.err
+    task = out / "rightreasons_days_questioned.yaml"
+    _, samples = ask_lm_eval(make_model(), task, folder, **options)
+    return items, samples
+
+
+@pytest.mark.parametrize("is_chat", [True, False])
+def test_a_log_answers_questions_as_a_direct_audit_does(is_chat, tmp_path, capsys):
+    asked = "probes,reasons,ways" if is_chat else "probes,ways"
+    items, log = ask(tmp_path, 20 if is_chat else 10, asked, capsys, apply_chat_template=is_chat)
+
+    by_log = audit(log, out=tmp_path / "log", progress=False)
+    engine = ScriptedEngine(is_scored=True, has_template=is_chat, is_single_pass=True)
+    direct = audit(
+        Prompted(Prompt(style="letters", scoring="next_words"), engine),
+        datasets.Dataset.from_list(items),
+        out=tmp_path / "direct",
+        questions=["calibration", "cues", *asked.split(",")],
+        progress=False,
+    )
+
+    assert set(by_log.figures) == set(direct.figures)
+    for path, figure in direct.figures.items():
+        assert by_log.figures[path].estimate == figure.estimate, path
+    for name in asked.split(","):
+        assert by_log[name].result.verdict.label == direct[name].result.verdict.label
+        assert f"{name}." in " ".join(by_log.figures)
