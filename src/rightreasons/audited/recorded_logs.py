@@ -119,9 +119,9 @@ class RecordedLog:
         options: dict[str, Any] = {}
         for name, values in self.settings.questions.items():
             options[name] = dict(values)
-        for name, given in (requested or {}).items():
+        for name, values in (requested or {}).items():
             # Default values of options are no choice of the user.
-            changes = given.get_changes() if isinstance(given, Options) else given
+            changes = values.get_changes() if isinstance(values, Options) else values
             options[name] = {**options.get(name, {}), **changes}
         return options
 

@@ -92,6 +92,7 @@ def write_probed_tasks(
         files += [f"{task}.yaml", f"{task}.jsonl"]
     folder = check_folder(out, own=tuple(files))
     folder.mkdir(parents=True, exist_ok=True)
+    # YAML names a class of this file, which therefore stands next to it.
     write_text(folder / UTILS, UTILS_TEXT)
     path = Path(rightreasons.__file__).parent / "report" / "templates" / template_file
     template = Template(
