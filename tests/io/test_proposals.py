@@ -14,6 +14,7 @@ from rightreasons.io.proposals.relations import (
     begins_with_class,
     find_decided_label,
 )
+from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.io.roles import find_text_roles
 from rightreasons.io.tables import open_multiple_choice, open_task_items
@@ -242,3 +243,88 @@ def test_paragraphs_are_known_by_their_fields():
     read = resolve(datasets.Dataset.from_dict(articles))
 
     assert (read.kind, read.items[0]["question"]) == ("question_answering", "Who?")
+
+
+# ------------------------------------------------------- kinds that files nobody had seen showed
+
+
+def test_the_right_choice_is_found_if_headings_say_the_choices_alone():
+    table = {"question": QUESTIONS, "options": LISTS, "answerIndex": RIGHT}
+    lettered = [dict(zip("ABC", row, strict=True)) for row in LISTS]
+    letters = {"question": QUESTIONS, "options": lettered, "key": ["ABC"[k] for k in RIGHT]}
+
+    for columns in (table, letters):
+        found = resolve(datasets.Dataset.from_dict(columns))
+
+        assert [row.label for row in found.mapping if row.label == "choice 1"]
+        assert "`label_column`" in found.doubts[0]
+
+
+def test_choices_without_a_right_one_are_told():
+    table = datasets.Dataset.from_dict({"question": QUESTIONS, "options": LISTS})
+
+    assert resolve(table).doubts == (
+        "No column is taken for the right choices; `label_column` names it.",
+    )
+
+
+def test_texts_whose_heading_continues_that_of_the_texts_are_told():
+    other_texts = [f"{question} 本当ですか。" for question in QUESTIONS]
+    labels = ["p", "q", "q"] * 8
+    pairs = {"text": QUESTIONS, "text_b": other_texts, "label": labels}
+
+    assert "'text_b'" in resolve(pairs).doubts[0]
+    assert resolve({**pairs, "text_b": labels}).doubts == ()
+
+
+def test_of_three_texts_the_longest_is_not_taken():
+    texts = {
+        name: [f"{question} {name * size}" for question in QUESTIONS]
+        for name, size in (("a", 1), ("b", 2), ("c", 90))
+    }
+
+    with pytest.raises(OptionError) as error:
+        find_text_roles({"": datasets.Dataset.from_dict(texts)}, TextOptions(), "the table")
+    assert error.value.option[0] == "text_column"
+
+
+def test_a_first_row_whose_class_is_a_heading_proposes_nothing():
+    table = datasets.Dataset.from_dict({"水は何杯ですか。": QUESTIONS, "p": ["p", "q", "q"] * 8})
+
+    with pytest.raises(OptionError, match="column_names="):
+        find_text_roles({"": table}, TextOptions(), "the table")
+
+
+def test_rows_of_empty_cells_above_the_headings_are_skipped(tmp_path):
+    (tmp_path / "a.csv").write_text(",,\n,,\ntext,label,x\nFine.,up,1\nDull.,down,2\n")
+
+    assert as_table(tmp_path / "a.csv").to_dict() == {
+        "text": ["Fine.", "Dull."],
+        "label": ["up", "down"],
+        "x": ["1", "2"],
+    }
+
+
+def test_fractions_below_chance_are_no_confidence():
+    gold = ["p", "q", "r"] * 8
+    predicted = ["q" if row % 5 == 0 else value for row, value in enumerate(gold)]
+    costs = [0.001 * (row + 1) for row in range(N_ROWS)]
+    table = {"gold": gold, "prediction": predicted, "cost": costs}
+
+    assert read_predictions(table, answers_alone=True).taken == {"right": ("prediction", "gold")}
+
+
+def test_a_column_of_correctness_settles_which_of_two_answers_is_meant():
+    table = {"question": QUESTIONS, "answer": RIGHT, "predicted": [0] * N_ROWS}
+    table["correct"] = [position == 0 for position in RIGHT]
+
+    read = read_predictions(table, answers_alone=True)
+
+    assert read.taken["right"] == ("correct",)
+
+
+def test_errors_in_words_are_no_sign_of_another_order():
+    gold = ["up", "down", "down"] * 8
+    answers = ["down" if label == "up" else "up" for label in gold]
+
+    assert read_predictions({"gold": gold, "prediction": answers}, answers_alone=True).doubt == ""

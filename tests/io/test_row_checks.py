@@ -133,6 +133,16 @@ def test_copies_and_arms_of_a_few_rows_are_found(n_rows):
     assert check(arms, roles=roles).keys() == {"long_format"}
 
 
+def test_texts_that_come_twice_on_average_are_told():
+    # 20 texts, twice each, in rows of ids of their own.
+    data = make_rows(text=[f"What is the capital of country {row // 2}?" for row in range(40)])
+    data = data.remove_columns("label").add_column("label", ["a", "a", "b", "b"] * 10)
+
+    doubt = check(data)["repeated_texts"]
+
+    assert (doubt.count, doubt.is_open) == (20, False)
+
+
 def test_copies_without_texts_are_found_by_a_key_and_not_among_rounded_scores():
     # 20 scores of many digits, twice; 8 of 40 scores of two digits are equal by accident.
     exact = datasets.Dataset.from_dict(

@@ -35,6 +35,9 @@ MAX_CLASS_LETTERS = 60
 MIN_REPEATS = 2.5
 """Mean number of rows per class from which on values are classes rather than names of rows."""
 
+MAX_CHOICES = 26
+"""Choices have letters."""
+
 MIN_TEXT_LETTERS = 7
 MAX_TEXT_FREE_LETTERS = 25
 """Mean number of letters up to which values that repeat are classes, and not texts read by several people."""
@@ -206,7 +209,7 @@ class Contents(Mapping[str, Content]):
         n_marks = set()
         for name in names:
             content = self[name]
-            if content.kind == "list" and not self._lists_classes(name, names):
+            if content.kind == "list" and self._may_list_choices(name, names):
                 return [name]
             if content.is_mark:
                 n_marks.add(content.n_values)
@@ -218,13 +221,16 @@ class Contents(Mapping[str, Content]):
                 return answers[1:]
         return []
 
-    def _lists_classes(self, name: str, names: Iterable[str]) -> bool:
-        """Return whether a column of lists holds the votes, or the names, of the classes in another column."""
-        if 2 * self[name].n_values > self[name].n_rows:
-            return False
+    def _may_list_choices(self, name: str, names: Iterable[str]) -> bool:
+        """Return whether lists may hold choices, rather than words, or the votes or names of the classes of a column."""
         lists = []
         for cell in self.get_cells(name):
-            lists.append(set(map(make_key, parse_value(cell) or ())))
+            lists.append(list(map(make_key, parse_value(cell) or ())))
+        # Longer lists are the words of a text.
+        if max(map(len, lists)) > MAX_CHOICES:
+            return False
+        if 2 * self[name].n_values > self[name].n_rows:
+            return True
         for column in names:
             content = self[column]
             if content.kind != "text" or not content.has_classes:
@@ -232,8 +238,8 @@ class Contents(Mapping[str, Content]):
             keys = map(make_key, self.get_cells(column))
             is_member = [key in values for key, values in zip(keys, lists, strict=True)]
             if np.mean(is_member) >= MIN_SHARE_OF_SUMS:
-                return True
-        return False
+                return False
+        return True
 
     def get_cells(self, name: str) -> Sequence[Any]:
         """Return the sampled cells of a column."""

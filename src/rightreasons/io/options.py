@@ -101,6 +101,7 @@ CHECK_NAMES = (
     "train_leak",
     "repeated_ids",
     "repeated_rows",
+    "repeated_texts",
     "near_duplicates",
 )
 """The checks of rows, see `rightreasons.io.row_checks`."""

@@ -310,7 +310,17 @@ def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRo
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    fractions = [name for name in roles.list_unused() if contents[name].has_fractions]
+    n_classes = 2
+    if roles.labels:
+        n_classes = contents[roles.labels[0]].n_values
+    fractions = []
+    for name in roles.list_unused():
+        numbers = contents[name].numbers
+        if not contents[name].has_fractions or numbers is None or np.isnan(numbers).any():
+            continue
+        # A model is mostly more confident in its answer than chance; costs and error rates are smaller.
+        if np.median(numbers) >= 1 / n_classes:
+            fractions.append(name)
     if len(fractions) != 1:
         return roles
     reason = "the only column of fractions from 0 to 1"

@@ -47,7 +47,7 @@ from rightreasons.core.options import parse_names as listed_names
 from rightreasons.core.ordering import LazyArrowColumn, factorize
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
-from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
+from rightreasons.io.cells import is_number, parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import (
     Column,
     Columns,
@@ -861,11 +861,16 @@ def _agreement(
         expected = f"Expected some answers in {next(iter(both))} among the labels {of_labels}"
         raise ValueError(f"{expected}, but they are {said_by}: {remedy}.")
     doubt = ""
-    if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
+    is_correct = np.asarray(answers.ids == gold.ids)
+    # Answers in words know their order: a list of errors fits every other order better.
+    may_be_shifted = is_correct.any() or all(map(is_number, gold.names))
+    if (
+        len(gold.names) <= _MANY and may_be_shifted
+    ):  # the scores of answers: 1 for the class, 0 for the others
         doubt = suggest_class_order(
             np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names
         )
-    return np.asarray(answers.ids == gold.ids), doubt
+    return is_correct, doubt
 
 
 def without_scores(roles: PredictionRoles) -> Predictions | None:
@@ -882,13 +887,16 @@ def without_scores(roles: PredictionRoles) -> Predictions | None:
         >>> without_scores(find_prediction_roles({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", PredictionOptions()))
     """
     columns, answers = roles.columns, roles.answers
-    if roles.is_scored or roles.confident or len(answers) > 1 or not (answers or roles.correct):
+    if roles.is_scored or roles.confident or not (answers or roles.correct):
         return None
     is_models = (
         UNREAD in columns
         or roles.is_proposed("answers")
         or any(make_heading_key(name) in GIVEN_ANSWERS for name in answers)
     )
+    # Of an answer and a prediction, one is the gold answer, which a column of correctness makes needless.
+    if len(answers) > 1 and not (is_models and roles.correct):
+        return None
     if not roles.correct and (len(roles.labels) != 1 or not is_models):
         return None
     n_rows = len(next(iter(columns.values())))

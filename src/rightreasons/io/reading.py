@@ -519,6 +519,20 @@ def _rows(
         csv.field_size_limit(limit)
 
 
+def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
+    """Return the first row with words, or else the first row, and how many lines to skip for it; [] if there is none.
+
+    Tables that a spreadsheet exported may begin with rows of empty cells. Empty lines are no rows, and need no skipping.
+    """
+    first_row: list[str] = []
+    for n_lines, row in enumerate(rows):
+        if any(cell.strip() for cell in row):
+            # Rows of empty cells before it are skipped with it.
+            return row, n_lines if len(first_row) > 1 else 0
+        first_row = first_row or row
+    return first_row, 0
+
+
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
     """Return the names of the columns, each once: an empty or a repeated heading gets a name of its own."""
     headings = list(first if names is None else names)
@@ -550,7 +564,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         f"Expected every quotation mark in {where} to be closed, but the last cell is still open."
     )
     try:
-        first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
+        first, n_blank = _find_first_row(_rows(path, form, where, skipped=skipped))
     except csv.Error:
         most = f"at most {MAX_CELL_CHARACTERS:,} characters"
         raise ValueError(
@@ -558,6 +572,9 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         ) from None
     if not first:
         return pa.table({})
+    # Where headings are given, empty cells above others are data.
+    if form.column_names is None:
+        skipped += n_blank
     names = _headings(first, form.column_names, where)
     # Quotation marks within cells follow a backslash where they are not doubled; few files have any backslash, which is
     # seen several times faster.

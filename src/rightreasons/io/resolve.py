@@ -380,10 +380,11 @@ def _read_choices(description: Described, parts: tables.Parts, table_name: str) 
     items = next(iter(opened.values()))
     table, form = choice_form(next(iter(parts.values())), options, table_name)
     columns = {"prompt": form.prompt, "choices": form.choices}
-    mapping: tuple[LabelRow, ...] = ()
-    if form.label is not None:
-        columns["label"] = (form.label,)
-        mapping = _map_choices(values_of(table, form.label), items["label"][:])
+    if form.label is None:
+        doubt = "No column is taken for the right choices; `label_column` names it."
+        return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
+    columns["label"] = (form.label,)
+    mapping = _map_choices(values_of(table, form.label), items["label"][:])
     return {"columns": columns, "mapping": mapping, "items": _list_items(items)}
 
 

@@ -28,6 +28,7 @@ from rightreasons.io.contents import (
     MAX_SAMPLED_ROWS,
     Contents,
     describe_contents,
+    make_key,
     sample_rows,
     spread_fields,
 )
@@ -221,7 +222,7 @@ class _TextRoleFinder:
         # The first row of a table without a heading proposes nothing.
         self.known_names: list[str] = []
         self.field_names: list[str] = []
-        if not is_first_row(self.names):
+        if not is_first_row(self.names) and not _has_heading_among_classes(contents, self.names):
             self.known_names = list(filter(contents.__contains__, self.names))
             self.field_names = list(
                 filter(contents.__contains__, nested_fields(self.table.features))
@@ -298,8 +299,22 @@ class _TextRoleFinder:
                 f"{alternatives[0]!r} holds {self.contents[alternatives[0]].n_values:,} texts: `text_column` names the column "
                 "that the model reads."
             )
+        self._doubt_single_texts(column, alternatives)
         runner_up = [*headings[1:], *alternatives, ""][0]
         return Role("text", (column,), "heading", "by its heading", runner_up)
+
+    def _doubt_single_texts(self, column: str, alternatives: Sequence[str]) -> None:
+        """Doubt that texts are all if the heading of other texts continues theirs, as text_b continues text."""
+        if self.options.text_pair_column is not None:
+            return
+        for name in alternatives:
+            rest = name.removeprefix(column)
+            # "textual" is another word.
+            if rest != name and not rest[:1].isalpha():
+                self.doubts.append(
+                    f"The column {name!r} holds texts as well, and is not read: `text_pair_column` names the second "
+                    "texts of pairs."
+                )
 
     def _propose_texts(self, candidates: Sequence[str]) -> tuple[Role, ...]:
         """Return the texts that only their cells propose, or the two texts of pairs."""
@@ -315,8 +330,9 @@ class _TextRoleFinder:
         ratio = longest.n_letters / second.n_letters
         # Answers are longer than questions as well, but repeat.
         is_distinct = longest.n_values >= second.n_values
-        # Titles and texts differ in length; premises and hypotheses, or drafts, do not.
-        if ratio >= MIN_TEXT_RATIO and is_distinct:
+        # Titles and texts differ in length; premises and hypotheses, or drafts, do not. Of three texts, the longest
+        # may be an answer or an explanation.
+        if len(texts) == 2 and ratio >= MIN_TEXT_RATIO and is_distinct:
             reason = f"its texts are {ratio:.0f} times as long as those of {texts[1]!r}"
             role = Role("text", (texts[0],), "content", reason, texts[1])
             self.doubts.append(describe_proposal("texts", role, "text_column"))
@@ -474,6 +490,16 @@ class _TextRoleFinder:
             f"{option}={describe_missing_heading(self.table)}.",
             option=option,
         )
+
+
+def _has_heading_among_classes(contents: Contents, names: Sequence[str]) -> bool:
+    """Return whether a heading is one of the classes of its column, as the first row of a file without headings is."""
+    for name in names:
+        if name not in contents or not contents[name].has_classes:
+            continue
+        if make_key(name) in list_keys(contents.get_cells(name)):
+            return True
+    return False
 
 
 def _make_named_role(name: str, column: str, option: str) -> Role:

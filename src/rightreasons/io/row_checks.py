@@ -316,6 +316,29 @@ def check_repeated_rows(table: RowTable) -> RowDoubt | None:
     )
 
 
+def check_repeated_texts(table: RowTable) -> RowDoubt | None:
+    """Count the rows of texts that come twice or more on average, in rows that differ otherwise."""
+    if table.text_codes is None:
+        return None
+    n_texts = count_codes(table.text_codes)
+    if 2 * n_texts > len(table):
+        return None
+    # Arms, ids, copies and a text for all rows have checks of their own.
+    for check in (check_long_format, check_repeated_ids, check_repeated_rows, check_constant_text):
+        if check(table) is not None:
+            return None
+    _, first_rows = np.unique(table.text_codes, return_index=True)
+    return RowDoubt(
+        "repeated_texts",
+        f"{len(table):,} rows have {pluralize(n_texts, 'text')}: answers to one text are not "
+        "independent.",
+        len(table) - n_texts,
+        examples=table.show_rows(first_rows),
+        remedy=f"--groups-column {table.roles.text[0]} counts the rows of one text as one unit.",
+        is_open=False,
+    )
+
+
 def check_near_duplicates(table: RowTable) -> RowDoubt | None:
     """Count texts that differ from an earlier one in case, spaces or punctuation alone."""
     if table.text_codes is None or len(table) > MAX_NEAR_DUPLICATE_TEXTS:
@@ -568,6 +591,7 @@ CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
     "train_leak": check_train_leak,
     "repeated_ids": check_repeated_ids,
     "repeated_rows": check_repeated_rows,
+    "repeated_texts": check_repeated_texts,
     "near_duplicates": check_near_duplicates,
 }
 """Name of a check -> the check; the order is that of the report."""

@@ -65,13 +65,19 @@ from rightreasons.io.options import (
     TableOptions,
     TextOptions,
 )
-from rightreasons.io.proposals.choices import ChoiceProposal, propose_choices
+from rightreasons.io.proposals.choices import (
+    ChoiceProposal,
+    propose_choices,
+    propose_right_choice,
+)
 from rightreasons.io.reading import NAMES_OF_SPLITS, as_table, described
 from rightreasons.io.roles import (
     FIRST_TEXT_HEADINGS,
+    Role,
     Roles,
     add_role_columns,
     describe_columns_and_fields,
+    describe_proposal,
     find_text_roles,
     warn_of_doubts,
 )
@@ -964,6 +970,8 @@ def choice_form(
             form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label
         )
     form = dataclasses.replace(form, label=options.label_column or form.label)
+    if form.label is None:
+        form = _propose_right_choice(data, form)
     if options.first_label is not None:
         form = dataclasses.replace(form, first_label=options.first_label, counted=True)
     data = with_nested(data, (*form.prompt, *form.choices, form.label))
@@ -977,6 +985,17 @@ def choice_form(
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
     return data, form
+
+
+def _propose_right_choice(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
+    """Return a format with the only column whose values point into the choices as that of the right ones."""
+    label = propose_right_choice(describe_columns_and_fields(data), form.choices)
+    if not label:
+        return form
+    reason = "each of its values is a choice of its row"
+    role = Role("label", (label,), "content", reason)
+    warn_of_doubts([describe_proposal("right choices", role, "label_column")])
+    return dataclasses.replace(form, label=label, first_label=0, seen=frozenset())
 
 
 def read_choices(

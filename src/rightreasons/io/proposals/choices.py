@@ -17,10 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.io.columns import in_expression
-from rightreasons.io.contents import MIN_ROWS, Contents, make_key, parse_value
-
-MAX_CHOICES = 26
-"""Choices have letters."""
+from rightreasons.io.contents import MAX_CHOICES, MIN_ROWS, Contents, make_key, parse_value
 
 MIN_SHARE_OF_DISTINCT = 0.95
 """Share of rows whose choices are all different: some items repeat one by mistake."""
@@ -97,7 +94,7 @@ class ChoiceLists:
 
     def contains(self, name: str) -> bool:
         """Return whether a name is that of the column, or of a field in it."""
-        return name == self.column or name.startswith(f"{self.column}.")
+        return bool(self.column) and f"{name}.".startswith(f"{self.column}.")
 
 
 def propose_choices(contents: Contents) -> ChoiceProposal | None:
@@ -175,7 +172,7 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     if not all(isinstance(cell, (list, dict)) and cell for cell in cells):
         return None
     if all(isinstance(cell, dict) for cell in cells):
-        return _read_marked_objects(column, cells)
+        return _read_lettered_objects(column, cells) or _read_marked_objects(column, cells)
     items: list[Any] = []
     for cell in cells:
         items += cell
@@ -184,6 +181,22 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     if all(isinstance(item, dict) for item in items):
         return _read_pairs(column, cells)
     return None
+
+
+def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
+    """Return the texts of objects such as {"A": "Yes", "B": "No"}."""
+    marks = []
+    texts = []
+    for cell in cells:
+        names = sorted(name for name in cell if cell[name] is not None)
+        values = [cell[name] for name in names]
+        if not all(isinstance(value, str) for value in values):
+            return None
+        if names != list(string.ascii_uppercase[: len(names)]):
+            return None
+        marks.append(names)
+        texts.append(values)
+    return ChoiceLists(column, column, texts, marks=marks)
 
 
 def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
@@ -258,11 +271,9 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
     if label:
         right = _list_marked_positions(contents, lists)
     else:
-        labels = [name for name in columns if _points_into(contents, name, lists)]
-        # Of two such columns, one may be a model's answer.
-        if len(labels) != 1:
+        label = find_pointing_column(contents, lists)
+        if not label:
             return None
-        label = labels[0]
         reason = "each of its values is a choice of its row"
         right = _list_positions(contents, label, lists)
     prompt = []
@@ -276,6 +287,43 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
         marks = _map_attribute(lists.column, lists.mark_field).strip("{} ")
         label = f"{{{{ ({marks}).index({in_expression(label)}) }}}}"
     return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
+
+
+def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
+    """Return the only column that says which choice is right, if headings say which columns hold the choices.
+
+    Args:
+        contents: The contents of the columns of a table.
+        choices: A column of lists of choices, or a column per choice.
+
+    Returns:
+        The column; "" if there is none, or several.
+    """
+    # Expressions make choices of what no column holds.
+    if not all(name in contents for name in choices):
+        return ""
+    cells = [list(map(parse_value, contents.get_cells(name))) for name in choices]
+    if len(choices) > 1:
+        rows = [list(filter(None, row)) for row in zip(*cells, strict=True)]
+        lists = read_lists("", rows)
+    else:
+        lists = read_lists(choices[0], cells[0])
+    if lists is None:
+        return ""
+    return find_pointing_column(contents, lists, excluded=choices)
+
+
+def find_pointing_column(
+    contents: Contents, lists: ChoiceLists, excluded: Sequence[str] = ()
+) -> str:
+    """Return the only column whose values are choices of their rows; "" if there is none, or several."""
+    columns = []
+    for name in contents:
+        is_part = lists.contains(name) or name in excluded
+        if not is_part and _points_into(contents, name, lists):
+            columns.append(name)
+    # Of two such columns, one may be a model's answer.
+    return columns[0] if len(columns) == 1 else ""
 
 
 def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
