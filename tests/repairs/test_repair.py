@@ -128,7 +128,7 @@ def test_a_report_of_an_object_is_repaired_and_verified_by_what_it_says(audited,
 
 
 def test_words_that_nobody_judged_are_listed_and_then_read_from_the_plan(audited, tmp_path):
-    with pytest.raises(OptionError, match="nobody has judged") as raised:
+    with pytest.raises(OptionError, match="judgment of the words") as raised:
         repair(audited, tmp_path / "out", not_reasons=())
     assert raised.value.option == ("not_reasons",)
     file = tmp_path / "out" / PLAN_FILE
@@ -188,13 +188,17 @@ def test_training_texts_of_other_classes_are_refused(audited, tmp_path):
     assert not (tmp_path / "out" / TRAIN_FILE).exists()
 
 
-def test_a_report_of_stored_predictions_has_no_words_to_repair(tmp_path):
+@pytest.mark.parametrize(
+    ("questions", "words"),
+    [(["calibration"], "--questions shortcuts"), (None, "model asked again")],
+)
+def test_a_report_of_stored_predictions_has_no_words_to_repair(tmp_path, questions, words):
     rng = np.random.default_rng(0)
     shares = rng.uniform(size=60).tolist()
     rows = [{"p_no": share, "p_yes": 1 - share, "label": "yes"} for share in shares]
-    options = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
+    options = {"questions": questions, "n_resamples": 20, "progress": False}
     rightreasons.audit(predictions=rows, out=tmp_path / "report", **options)
-    with pytest.raises(OptionError, match="question about shortcuts") as raised:
+    with pytest.raises(OptionError, match=words) as raised:
         rightreasons.repair(
             tmp_path / "report", {"text": ["a"], "label": ["yes"]}, out=tmp_path / "out"
         )

@@ -132,6 +132,15 @@ def find_result(audit: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+def explain_missing_answer(audit: Mapping[str, Any]) -> str:
+    """Return why an audit has no answer to the question about shortcuts, or the command that asks it."""
+    for outcome in audit["questions"]:
+        # Stored predictions, for one, cannot be asked about swapped words.
+        if outcome["question"] == QUESTION and outcome["reason"]:
+            return str(outcome["reason"])
+    return f"`rightreasons audit … --questions {QUESTION}` asks it."
+
+
 def read_findings(report: str | os.PathLike[str]) -> Findings:
     """Read the findings of an audit, and the items that it was about.
 
@@ -151,7 +160,7 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
     if not result:
         raise OptionError(
             f"Expected a report whose question about shortcuts was answered, but that of {folder} was not: "
-            f"`rightreasons audit … --questions {QUESTION}` asks it.",
+            f"{explain_missing_answer(audit)}",
             option="report",
         )
     # The items are in the file of predictions: the data themselves may be gone, or changed.

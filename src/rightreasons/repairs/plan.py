@@ -7,6 +7,7 @@ Nothing is edited that nobody called no reason. `make_plan` lists what decides; 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,9 @@ Judgment = Literal["yes", "no", "?"]
 
 N_TEXTS = 3
 """Number of texts with a word that a person is shown."""
+
+MAX_WORDS_IN_SENTENCE = 6
+"""Number of words that a refusal names."""
 
 MAX_WORDS = 60
 """Number of words that a plan lists."""
@@ -147,14 +151,16 @@ def read_plan(file: Path) -> dict[str, Judgment]:
 
 def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
     """Return the sentence for a report whose words nobody has judged."""
+    unjudged = [row for row in rows if row.reason == "?"]
+    # The first rows are the strongest pair. A longer list would invite to call every word no reason.
     words = []
-    for row in rows:
-        if row.reason == "?":
+    for row in unjudged[:MAX_WORDS_IN_SENTENCE]:
+        if row.decides == unjudged[0].decides:
             words.append(row.word)
-    # The line can be pasted, and shortened to the words that are meant.
-    shown = ",".join(words[:6])
+    # The line can be pasted.
+    line = shlex.join(["--not-reasons", ",".join(words)])
     return (
-        f"Expected words that a person called no reasons, but nobody has judged what decides: {file} lists "
-        f"{len(words)} words with three texts each. Write `reason: no` where a word is no reason and repeat, or name "
-        f"them: --not-reasons {shown}."
+        f"Expected a person's judgment of the words that decide, but there is none: {file} lists {len(unjudged)} words "
+        "with three texts each. Write `reason: no` for words that are no reasons and repeat the command, or name "
+        f"them, as in {line}"
     )
