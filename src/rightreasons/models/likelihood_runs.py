@@ -7,6 +7,7 @@ A trial on random words finds which ways of batching give the numbers of one by 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -226,6 +227,8 @@ def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: b
         if reach > SHORTEST:
             # A way that fails for short sequences is not tried for long ones.
             earlier_way = find_likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
+        # One long choice is enough to find answers that are drawn at random.
+        repeated_item = dataclasses.replace(items[0], choices=items[0].choices[:1])
         ask_by_way: dict[str, Callable[[], Answers]] = {}
         for way in ways:
             ask_by_way[way] = functools.partial(scorer.answers, items, way)
@@ -235,7 +238,7 @@ def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: b
             lambda: scorer.answers(items, ONE_BY_ONE),
             ask_by_way,
             longest=reach,
-            again=lambda: scorer.answers(items[:1], ONE_BY_ONE),
+            again=lambda: scorer.answers([repeated_item], ONE_BY_ONE),
             before=earlier_way,
         )
 
