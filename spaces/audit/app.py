@@ -47,7 +47,7 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Seven questions to a classifier, a multiple-choice model or a language model. Two finished audits are
+Questions to a classifier, a multiple-choice model or a language model. Two finished audits are
 here. Edit a text to see the prediction of the first one's model change, or audit a model of your own.
 """
 

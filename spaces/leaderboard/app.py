@@ -1,4 +1,4 @@
-"""Leaderboard: audits side by side, over the seven questions, with intervals."""
+"""Leaderboard: audits side by side, by question, with intervals."""
 
 import html
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from leaderboard_view import AUDITS, SORTS, add_audits, bundled, table_of
+from leaderboard_view import AUDITS, SORTS, add_audits, read_bundled, write_table
 
 from rightreasons.widget.pages import (
     MISTAKES,
@@ -23,25 +23,30 @@ from rightreasons.widget.pages import (
 from rightreasons.widget.working import work
 
 STYLE = Path(__file__).with_name("style.css")
-FIRST = next(iter(SORTS))
+
+DEFAULT_SORT = next(iter(SORTS))
 
 INTRO = """
 # Leaderboard
 
-Audits side by side: a row per audit, a column per question, each with its verdict and its first figure with an
-interval. Figures of other data or of other items are no contest: compare rows of the same data. Add your own
-`audit.json`, as `rightreasons audit` and the page Audit write it.
+Audits side by side: a row per audit, a column per question, each with its verdict and its first
+figure with an interval. Figures of different data or items are no contest: compare rows of the same
+data. Add your own `audit.json`, as `rightreasons audit` and the page Audit write it.
 """
 
 
 def build() -> gr.Blocks:
-    with public_page("Leaderboard", STYLE) as demo:
+    """Build the page."""
+    with public_page("Leaderboard", STYLE) as page:
         gr.Markdown(INTRO + PRIVACY)
+        # The visitor's own audits; None for the bundled ones.
         audits = gr.State()
         message = gr.HTML(elem_id="told")
-        shown = gr.HTML(table_of(bundled(), FIRST), elem_id="table")
+        table = gr.HTML(write_table(read_bundled(), DEFAULT_SORT), elem_id="table")
         with gr.Row():
-            sort = gr.Dropdown(list(SORTS), value=FIRST, label="Best first, by", elem_id="sort")
+            sort = gr.Dropdown(
+                list(SORTS), value=DEFAULT_SORT, label="Best first, by", elem_id="sort"
+            )
             with gr.Column():
                 upload = upload_file(
                     label="audit.json, one or more",
@@ -53,37 +58,38 @@ def build() -> gr.Blocks:
         gr.HTML(example_files(sorted(AUDITS.glob("*.json"))))
         page_links("audit", {})
 
-        def add(paths: list[str] | None, before: list[Any] | None, sort: str) -> Iterator[Any]:
-            held = [Held(path) for path in paths or ()]
-            if not held:
-                return
-            try:
-                found = yield from waiting(
-                    work(add_audits, before or (), [str(row.path) for row in held]), 4
-                )
-                names = ", ".join(html.escape(row.path.name) for row in held)
-                yield [
-                    f'<p class="rr-small">Added: {names}. Only yours are shown.</p>',
-                    found,
-                    table_of(found, sort),
-                    None,
-                ]
-            except MISTAKES as error:
-                yield [problem(error), gr.skip(), gr.skip(), None]
+        outputs = [message, audits, table, upload]
+        upload.upload(add_uploads, [upload, audits, sort], outputs)
+        sort.input(sort_audits, [audits, sort], table, show_progress="hidden")
+        back.click(show_examples, sort, outputs, show_progress="hidden")
+    return page
 
-        def order(found: list[Any] | None, sort: str) -> str:
-            return table_of(found or bundled(), sort)
 
-        outputs = [message, audits, shown, upload]
-        upload.upload(add, [upload, audits, sort], outputs)
-        sort.input(order, [audits, sort], shown, show_progress="hidden")
-        back.click(
-            lambda sort: ["", None, table_of(bundled(), sort), None],
-            sort,
-            outputs,
-            show_progress="hidden",
-        )
-    return demo
+def add_uploads(paths: list[str] | None, audits: list[Any] | None, sort: str) -> Iterator[Any]:
+    """Show the uploaded audits, after those that the visitor brought before."""
+    # An upload is deleted as soon as this handler ends.
+    uploads = [Held(path) for path in paths or ()]
+    if not uploads:
+        return
+    steps = work(add_audits, audits or (), [str(upload.path) for upload in uploads])
+    try:
+        audits = yield from waiting(steps, 4)
+    except MISTAKES as error:
+        yield [problem(error), gr.skip(), gr.skip(), None]
+        return
+    names = ", ".join(html.escape(upload.path.name) for upload in uploads)
+    message = f'<p class="rr-small">Added: {names}. Only yours are shown.</p>'
+    yield [message, audits, write_table(audits or (), sort), None]
+
+
+def sort_audits(audits: list[Any] | None, sort: str) -> str:
+    """Write the table in another order."""
+    return write_table(audits or read_bundled(), sort)
+
+
+def show_examples(sort: str) -> list[Any]:
+    """Show the bundled audits again."""
+    return ["", None, write_table(read_bundled(), sort), None]
 
 
 if __name__ == "__main__":

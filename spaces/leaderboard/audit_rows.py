@@ -1,4 +1,4 @@
-"""Audits in rows: what each answers to every question, and their order."""
+"""Audits as rows with a cell for each question, and the order of the rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit
 
 @dataclasses.dataclass(frozen=True)
 class LeaderboardCell(Result):
-    """What an audit answers to one question.
+    """Answer of an audit to one question.
 
     Attributes:
-        question: The question.
-        tone: "good", "neutral", "warn" or "bad"; None where it was not answered.
-        verdict: The answer in one line, or why there is none.
-        figure: The figure that the finding is about, or else the first of the answer; None without one.
+        question: Name of the question.
+        tone: "good", "neutral", "warn" or "bad". None if it was not answered.
+        verdict: The answer in one line, or the reason why there is none.
+        figure: The figure that the finding is about, or the first of the answer. None for no figure.
     """
 
     question: str
@@ -36,13 +36,13 @@ class LeaderboardCell(Result):
 
 @dataclasses.dataclass(frozen=True)
 class LeaderboardRow(Result):
-    """An audit.
+    """Answers of an audit to all questions.
 
     Attributes:
-        model: The model.
-        dataset: The data.
-        n_items: Items of the split that was audited.
-        cells: A cell for each of the seven questions, in their order.
+        model: Name of the model.
+        dataset: Name of the data.
+        n_items: Number of items of the audited split.
+        cells: One cell for each question, in the order of `QUESTIONS`.
     """
 
     model: str
@@ -51,25 +51,29 @@ class LeaderboardRow(Result):
     cells: tuple[LeaderboardCell, ...]
 
     def __getitem__(self, question: str) -> LeaderboardCell:
-        return next(cell for cell in self.cells if cell.question == question)
+        for cell in self.cells:
+            if cell.question == question:
+                return cell
+        raise KeyError(question)
 
 
 def leaderboard(
     audits: Sequence[Mapping[str, Any]], *, by: str | None = None
 ) -> tuple[LeaderboardRow, ...]:
-    """Bring audits into rows.
+    """Make a row of each audit, and sort the rows.
 
     Args:
-        audits: What `read_audit` returns, for each.
-        by: The question whose answers decide the order: the best verdict first, within a verdict the better figure (an
-            undefined one last), and audits without an answer last. None to count, first those with the most answers,
-            as who asks little finds little, then with the fewest bad verdicts, then with the fewest warnings.
+        audits: Contents of audit.json files, as `read_audit` returns them.
+        by: Question whose answers decide the order: the best verdict first, within a verdict the
+            better figure, and audits without an answer last. If None, the audits with the most
+            answers come first, then those with the fewest bad verdicts, then those with the fewest
+            warnings: whoever asks little finds little.
 
     Returns:
-        The rows in that order; audits that are alike stay as they come.
+        The rows in that order; equal ones stay in the order of `audits`.
 
     Raises:
-        ValueError: If one is not an audit, or the question is unknown.
+        ValueError: If a value is no audit, or the question is unknown.
 
     Example:
         >>> leaderboard([])
@@ -78,55 +82,82 @@ def leaderboard(
     if by is not None:
         check_one_of(by, tuple(QUESTIONS), "by")
     check_kind(audits, "audits", Iterable)
+    rows = []
     for audit in audits:
         check_audit(audit)
-    rows = [_row(audit) for audit in audits]
-    return tuple(sorted(rows, key=_counts if by is None else lambda row: _place(row[by])))
+        rows.append(_make_row(audit))
+    if by is None:
+        return tuple(sorted(rows, key=_count_problems))
+    return tuple(sorted(rows, key=lambda row: _rank_cell(row[by])))
 
 
 def find_audits(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read all audits in a folder and the folders in it, by their paths."""
-    files = sorted(path for path in Path(folder).rglob("*.json") if path.name.endswith(AUDIT_FILE))
-    return [read_audit(path) for path in files]
+    """Read all audits below a folder, in the order of their paths."""
+    audits = []
+    for path in sorted(Path(folder).rglob("*.json")):
+        # Names such as encoder.audit.json distinguish audits in one folder.
+        if path.name.endswith(AUDIT_FILE):
+            audits.append(read_audit(path))
+    return audits
 
 
-def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
+def _make_row(audit: Mapping[str, Any]) -> LeaderboardRow:
+    """Return the row of an audit."""
     figures = audit_figures(audit)
-    answer_of = {answer["question"]: answer for answer in audit["questions"]}
-    data = audit["dataset"]
+    answers = {answer["question"]: answer for answer in audit["questions"]}
+    cells = []
+    for question in QUESTIONS:
+        cells.append(_make_cell(question, answers.get(question), figures))
+    dataset = audit["dataset"]
+    sizes = {split["name"]: split["n_items"] for split in dataset["splits"]}
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
-        dataset=short_name(data["name"]),
-        n_items=next(
-            split["n_items"] for split in data["splits"] if split["name"] == data["primary"]
-        ),
-        cells=tuple(_cell(question, answer_of.get(question), figures) for question in QUESTIONS),
+        dataset=short_name(dataset["name"]),
+        n_items=sizes[dataset["primary"]],
+        cells=tuple(cells),
     )
 
 
-def _cell(
+def _make_cell(
     question: str, answer: Mapping[str, Any] | None, figures: Mapping[str, AuditFigure]
 ) -> LeaderboardCell:
+    """Return the cell of a question.
+
+    Args:
+        question: Name of the question.
+        answer: Its entry in audit.json. None if it was not asked.
+        figures: Path -> figure of the whole audit.
+    """
     if answer is None:
         return LeaderboardCell(question, None, "The question was not asked.", None)
-    if answer["result"] is None:
+    result = answer["result"]
+    if result is None:
         return LeaderboardCell(question, None, answer["reason"], None)
-    verdict, finding = answer["result"]["verdict"], answer["result"].get("finding") or {}
-    first = next((figure for figure in figures.values() if figure.question == question), None)
-    figure = figures.get(f"{question}.{finding.get('figure')}", first)
+    verdict = result["verdict"]
+    finding = result.get("finding") or {}
+    figure = figures.get(f"{question}.{finding.get('figure')}")
+    if figure is None:
+        # Not every finding is about a figure.
+        own_figures = [value for value in figures.values() if value.question == question]
+        figure = own_figures[0] if own_figures else None
     return LeaderboardCell(question, verdict["tone"], verdict["label"], figure)
 
 
-def _counts(row: LeaderboardRow) -> tuple[int, ...]:
+def _count_problems(row: LeaderboardRow) -> tuple[int, ...]:
+    """Return a key by which the audits with most answers and fewest problems come first."""
     tones = [cell.tone for cell in row.cells]
     return tones.count(None), tones.count("bad"), tones.count("warn")
 
 
-def _place(cell: LeaderboardCell) -> tuple[int, float]:
+def _rank_cell(cell: LeaderboardCell) -> tuple[int, float]:
+    """Return a key by which the best verdicts, and within them the better figures, come first."""
+    # `TONES` begins with the worst, and no answer is worse than any.
     if cell.tone is None:
         return len(TONES), 0.0
+    rank = len(TONES) - 1 - TONES.index(cell.tone)
     figure = cell.figure
-    worth = math.inf
-    if figure is not None and figure.estimate.value is not None and figure.better is not None:
-        worth = figure.estimate.value if figure.better == "lower" else -figure.estimate.value
-    return len(TONES) - 1 - TONES.index(cell.tone), worth
+    if figure is None or figure.estimate.value is None or figure.better is None:
+        return rank, math.inf
+    if figure.better == "lower":
+        return rank, figure.estimate.value
+    return rank, -figure.estimate.value

@@ -1,4 +1,4 @@
-"""Reads audits, and writes them as a table over the seven questions."""
+"""Audits for the page: `read_bundled` and `add_audits` read them, `write_table` makes a table."""
 
 from __future__ import annotations
 
@@ -17,94 +17,120 @@ from rightreasons.report.schema import read_audit
 from rightreasons.widget.pages import by_name, check_upload, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
+
 MAX_AUDITS = 200
-SORTS = {"most asked, fewest problems": None, **{question: question for question in QUESTIONS}}
+"""Largest number of audits in the table."""
+
+SORTS: dict[str, str | None] = {"most asked, fewest problems": None}
+SORTS |= {question: question for question in QUESTIONS}
+"""Order as a visitor chooses it -> argument `by` of `leaderboard`."""
 
 
 @functools.cache
-def bundled() -> tuple[dict[str, Any], ...]:
+def read_bundled() -> tuple[dict[str, Any], ...]:
     """Read the audits of this folder."""
     return tuple(find_audits(AUDITS))
 
 
 def add_audits(audits: Sequence[dict[str, Any]], paths: Sequence[str]) -> list[dict[str, Any]]:
-    """Read uploaded audits beside those that are there."""
-    if len(audits) + len(paths) > MAX_AUDITS:
-        raise ValueError(
-            f"Expected at most {MAX_AUDITS} audits, but got {len(audits) + len(paths)}."
-        )
-    return [*audits, *(_read(path) for path in paths)]
+    """Return audits with those of uploaded files at the end.
+
+    Raises:
+        ValueError: If a file is no audit, or there are too many.
+    """
+    n_audits = len(audits) + len(paths)
+    if n_audits > MAX_AUDITS:
+        raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {n_audits}.")
+    added = []
+    for path in paths:
+        file = check_upload(path)
+        # A visitor knows the file by its name, not by its path on the server.
+        with by_name(file):
+            added.append(read_audit(file))
+    return [*audits, *added]
 
 
-def _read(path: str) -> dict[str, Any]:
-    file = check_upload(path)
-    with by_name(file):
-        return read_audit(file)
+def write_table(audits: Sequence[dict[str, Any]], sort: str) -> str:
+    """Write audits as a table, with one sentence above it.
 
-
-def table_of(audits: Sequence[dict[str, Any]], sort: str) -> str:
-    """Write the table, with one sentence above it."""
+    Args:
+        audits: The audits.
+        sort: Order of the rows, a key of `SORTS`.
+    """
     rows = leaderboard(list(audits), by=SORTS[sort])
-    titles = {each["question"]: each["title"] for audit in audits for each in audit["questions"]}
-    heads = "".join(
-        f'<th scope="col" title="{html.escape(titles.get(question, ""))}"{_sorted(question == SORTS[sort])}>'
-        f"{html.escape(question)}</th>"
-        for question in QUESTIONS
-    )
-    body = "".join(_row(place, row) for place, row in enumerate(rows, start=1))
+    titles = {}
+    for audit in audits:
+        for question in audit["questions"]:
+            titles[question["question"]] = question["title"]
+    heads = []
+    for name in QUESTIONS:
+        title = html.escape(titles.get(name, ""))
+        mark = ' aria-sort="descending" class="lb-here"' if name == SORTS[sort] else ""
+        heads.append(f'<th scope="col" title="{title}"{mark}>{html.escape(name)}</th>')
+    lines = [_write_row(rank, row) for rank, row in enumerate(rows, start=1)]
     return (
-        f"{verdict(*_verdict(rows))}"
+        f"{summarize(rows)}"
         '<div class="rr-table lb-table" tabindex="0"><table><thead><tr><th scope="col">#</th>'
-        f'<th scope="col">model and data</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<th scope="col">model and data</th>{"".join(heads)}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
-def _sorted(here: bool) -> str:
-    return ' aria-sort="descending" class="lb-here"' if here else ""
-
-
-def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
-    tones = {question: [row[question].tone for row in rows] for question in QUESTIONS}
-    bad = {question: found.count("bad") for question, found in tones.items()}
-    worst = max(bad, key=lambda question: bad[question])
-    if bad[worst]:
-        n = sum(any(cell.tone == "bad" for cell in row.cells) for row in rows)
-        answers = sum(tone is not None for tone in tones[worst])
-        words = f"{n} of {pluralize(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
-        return words, "bad"
+def summarize(rows: Sequence[LeaderboardRow]) -> str:
+    """Write one sentence about the problems in all audits."""
+    tones = [cell.tone for row in rows for cell in row.cells]
     audits = pluralize(len(rows), "audit")
-    doubtful, clear = (
-        sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good")
-    )
-    if doubtful:
-        needs = "needs" if doubtful == 1 else "need"
-        return (
-            f"No problem found in {audits}, but {pluralize(doubtful, 'answer')} {needs} a closer look.",
-            "warn",
-        )
-    if not clear:
-        return (
-            f"No verdict in {audits}: the data cannot tell the answer to any question.",
-            "neutral",
-        )
-    return f"No problem found in {audits}.", "good"
+    if "bad" in tones:
+        return verdict(_describe_problems(rows), "bad")
+    n_doubtful = tones.count("warn")
+    if n_doubtful:
+        verb = "needs" if n_doubtful == 1 else "need"
+        answers = pluralize(n_doubtful, "answer")
+        return verdict(f"No problem found in {audits}, but {answers} {verb} a closer look.", "warn")
+    if "good" not in tones:
+        return verdict(f"No verdict in {audits}: the data are too few to answer any question.")
+    return verdict(f"No problem found in {audits}.", "good")
 
 
-def _row(place: int, row: LeaderboardRow) -> str:
-    cells = "".join(_cell(cell) for cell in row.cells)
-    about = f"{html.escape(row.dataset)}, {pluralize(row.n_items, 'item')}"
+def _describe_problems(rows: Sequence[LeaderboardRow]) -> str:
+    """Return how many audits found a problem, and with which question most often."""
+    n_bad = {}
+    n_answered = {}
+    for question in QUESTIONS:
+        tones = [row[question].tone for row in rows]
+        n_bad[question] = tones.count("bad")
+        n_answered[question] = len(tones) - tones.count(None)
+    worst = max(n_bad, key=lambda question: n_bad[question])
+    n_audits = 0
+    for row in rows:
+        n_audits += "bad" in [cell.tone for cell in row.cells]
     return (
-        f'<tr><td>{place}</td><th scope="row">{html.escape(row.model)}<br><span class="rr-small">{about}</span></th>'
-        f"{cells}</tr>"
+        f"{n_audits} of {pluralize(len(rows), 'audit')} found a problem, most often with {worst}: "
+        f"{n_bad[worst]} of {n_answered[worst]}."
     )
 
 
-def _cell(cell: LeaderboardCell) -> str:
+def _write_row(rank: int, row: LeaderboardRow) -> str:
+    """Write the row of an audit."""
+    cells = "".join(map(_write_cell, row.cells))
+    data = f"{html.escape(row.dataset)}, {pluralize(row.n_items, 'item')}"
+    return (
+        f'<tr><td>{rank}</td><th scope="row">{html.escape(row.model)}<br>'
+        f'<span class="rr-small">{data}</span></th>{cells}</tr>'
+    )
+
+
+def _write_cell(cell: LeaderboardCell) -> str:
+    """Write the answer to a question with its figure; a dash with the reason for no answer."""
+    label = html.escape(cell.verdict)
     if cell.tone is None:
-        return f'<td class="lb-none" title="{html.escape(cell.verdict)}">–</td>'
-    shown = ""
-    if cell.figure is not None:
-        figure = cell.figure
-        name = f'<span class="rr-small">{html.escape(figure.name)}</span>'
-        shown = f"<br><b>{format_estimate(figure.estimate, figure.unit)}</b> {name}"
-    return f'<td class="lb-{cell.tone}">{html.escape(cell.verdict)}{shown}</td>'
+        return f'<td class="lb-none" title="{label}">–</td>'
+    figure = cell.figure
+    if figure is None:
+        return f'<td class="lb-{cell.tone}">{label}</td>'
+    name = html.escape(figure.name)
+    value = format_estimate(figure.estimate, figure.unit)
+    return (
+        f'<td class="lb-{cell.tone}">{label}<br><b>{value}</b> '
+        f'<span class="rr-small">{name}</span></td>'
+    )

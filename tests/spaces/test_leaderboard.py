@@ -14,7 +14,7 @@ open_page = opener("spaces/leaderboard", "#table tbody tr")
 
 def test_audits_are_sorted(visit):
     page = open_page(visit)
-    expect(page.locator("#table thead th")).to_have_count(2 + 7)
+    expect(page.locator("#table thead th")).to_have_count(2 + len(QUESTIONS))
     expect(page.locator(".rr-verdict")).to_contain_text(
         "audits found a problem, most often with calibration"
     )
