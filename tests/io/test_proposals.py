@@ -328,3 +328,32 @@ def test_errors_in_words_are_no_sign_of_another_order():
     answers = ["down" if label == "up" else "up" for label in gold]
 
     assert read_predictions({"gold": gold, "prediction": answers}, answers_alone=True).doubt == ""
+
+
+def test_the_log_probability_of_an_answer_is_its_confidence():
+    gold = ["up", "down", "down"] * 8
+    answers = ["up" if row % 4 == 0 else label for row, label in enumerate(gold)]
+    logprobs = [-0.05 * (row % 9) - 0.01 for row in range(N_ROWS)]
+    table = {"label": gold, "answer": answers, "logprob": logprobs}
+
+    with pytest.warns(UserWarning, match="e to its power"):
+        read = read_predictions(table)
+
+    assert read.kind == "confidence"
+    assert read.predictions[1] == pytest.approx(np.exp(-0.06))
+
+
+def test_an_empty_column_of_predictions_makes_no_predictions():
+    rows = [{"data": {"text": text}, "predictions": []} for text in QUESTIONS]
+    table = datasets.Dataset.from_list(rows)
+
+    assert resolve(table).kind == "classification"
+
+
+def test_one_item_has_no_arms():
+    rows = {"text": ["Rate this."] * 12, "label": ["p", "q"] * 6, "hit": [*"abcdef"] * 2}
+
+    checks = [doubt.check for doubt in resolve(datasets.Dataset.from_dict(rows)).row_doubts]
+
+    assert "constant_text" in checks
+    assert "long_format" not in checks

@@ -147,13 +147,24 @@ class Content:
     @property
     def has_fractions(self) -> bool:
         """Whether the cells are different numbers from 0 to 1, as confidences are."""
+        return self._has_numbers_between(0, 1)
+
+    @property
+    def has_log_fractions(self) -> bool:
+        """Whether the cells are different numbers up to 0, not all of them whole, as log-probabilities are."""
+        if self.numbers is None or not self._has_numbers_between(-np.inf, 0):
+            return False
+        is_whole = self.numbers == np.floor(self.numbers)
+        return not is_whole.all()
+
+    def _has_numbers_between(self, lowest: float, highest: float) -> bool:
+        """Return whether the cells are different numbers within these bounds."""
         if self.numbers is None:
             return False
         if self.n_rows < MIN_ROWS or self.n_values < MIN_FRACTIONS:
             return False
-        lowest = np.nanmin(self.numbers)
-        highest = np.nanmax(self.numbers)
-        return bool(lowest >= 0 and highest <= 1)
+        is_within = np.nanmin(self.numbers) >= lowest and np.nanmax(self.numbers) <= highest
+        return bool(is_within)
 
 
 class Contents(Mapping[str, Content]):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.label_names import fold_name
-from rightreasons.io.cells import parse_cell, parse_list
+from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import Columns
 from rightreasons.io.contents import (
     MIN_KAPPA,
@@ -310,22 +310,32 @@ def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRo
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the only column of fractions, or of log-probabilities, as the confidence in the answer."""
     n_classes = 2
     if roles.labels:
         n_classes = contents[roles.labels[0]].n_values
-    fractions = []
+    reasons: dict[str, str] = {}
     for name in roles.list_unused():
         numbers = contents[name].numbers
-        if not contents[name].has_fractions or numbers is None or np.isnan(numbers).any():
+        if numbers is None or np.isnan(numbers).any():
+            continue
+        reason = "the only column of fractions from 0 to 1"
+        if contents[name].has_log_fractions:
+            numbers = np.exp(numbers)
+            reason = "e to its power are the only fractions from 0 to 1"
+        elif not contents[name].has_fractions:
             continue
         # A model is mostly more confident in its answer than chance; costs and error rates are smaller.
         if np.median(numbers) >= 1 / n_classes:
-            fractions.append(name)
-    if len(fractions) != 1:
+            reasons[name] = reason
+    if len(reasons) != 1:
         return roles
-    reason = "the only column of fractions from 0 to 1"
-    role = Role("confidence", (fractions[0],), "content", reason)
-    return roles.add_proposal(role, confident=fractions)
+    ((name, reason),) = reasons.items()
+    columns = dict(roles.columns)
+    if contents[name].has_log_fractions:
+        columns[name] = np.exp(parse_numbers(columns[name], name))
+    role = Role("confidence", (name,), "content", reason)
+    return roles.add_proposal(role, confident=[name], columns=columns)
 
 
 # ---------------------------------------------------------------------------------- fields

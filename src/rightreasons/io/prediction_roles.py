@@ -207,6 +207,9 @@ def list_score_columns(columns: Columns) -> list[ScoreColumns]:
     """Return what may be the scores by its headings: columns of a usual name, and runs of one per class."""
     candidates = []
     for name in list_role_columns(columns, "scores"):
+        # Annotation tools export a column of predictions that no model has filled in.
+        if _is_empty(columns[name]):
+            continue
         candidates.append(ScoreColumns((name,), USUAL["scores"][make_heading_key(name)]))
     for name in list_role_columns(columns, "confidence"):
         # Lists of confidences are the scores of all classes.
@@ -286,6 +289,13 @@ def find_label_columns(columns: Columns, labels: Column) -> dict[str, Column]:
     if not any(np.allclose(sums, total, atol=SUM_TOLERANCE * total) for total in (1, 100)):
         return {}
     return {f"p_{label}": columns[name] for label, name in names_by_label.items()}
+
+
+def _is_empty(column: Column) -> bool:
+    """Return whether all cells of a column are empty lists, texts or missing; numbers and arrays are not."""
+    if isinstance(column, np.ndarray):
+        return False
+    return all(cell is None or cell in ([], "", "[]") for cell in iterate_distinct(column))
 
 
 def _has_lists(column: Column) -> bool:

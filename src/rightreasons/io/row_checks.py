@@ -255,8 +255,8 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
         arms = table.encode(column)
         # With its arm, a row is unique; without, it repeats an item.
         is_unique = count_codes(combine_codes(codes, arms)) == len(table)
-        # Items that repeat in one arm repeat as often in the others.
-        if not is_unique and not are_crossed(codes, arms):
+        # Items that repeat in one arm repeat as often in the others; one item has no arms.
+        if not is_unique and (n_units < 2 or not are_crossed(codes, arms)):
             continue
         share = "one for each of" if is_unique else "each with all"
         return RowDoubt(
