@@ -11,7 +11,12 @@ import transformers
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import load_causal
 from rightreasons.models.continuations import Tokens
-from rightreasons.models.likelihood_runs import count_rows, make_batches, measure_width
+from rightreasons.models.likelihood_runs import (
+    count_rows,
+    make_batches,
+    measure_width,
+    split_choices,
+)
 from rightreasons.models.likelihoods import WAYS, likelihoods
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
@@ -256,6 +261,24 @@ def test_batches_hold_every_item_once_within_their_budget(way):
         assert n_tokens <= 512 or len(batch) == 1
     if way != "equal lengths":
         assert 60 in batches[0]  # the longest first
+
+
+def test_many_choices_are_split_into_items_of_one_prompt():
+    choices = [[7] * size for size in (300, 200, 12, 1, 600, 5)]
+    item = Tokens("x", [5, 6], choices, places=[4, 2, 3, 0, 1, 5], truncated=True)
+
+    parts = split_choices(item, max_length=2048)
+
+    # 300 + 200 + 12 tokens are 512; one choice of more than 512 is alone.
+    assert [part.places for part in parts] == [[4, 2, 3], [0], [1], [5]]
+    assert [len(part.choices) for part in parts] == [3, 1, 1, 1]
+    assert all(part.prompt == [5, 6] and part.truncated for part in parts)
+    # A long prompt is not read again for fewer tokens than it has.
+    item = Tokens("x", [5] * 800, choices, places=list(range(6)), truncated=False)
+    assert [part.places for part in split_choices(item, max_length=2048)] == [[0, 1, 2, 3], [4, 5]]
+    # The model reads 600 tokens of choices after it.
+    places = [part.places for part in split_choices(item, max_length=1400)]
+    assert places == [[0, 1, 2, 3], [4], [5]]
 
 
 def test_batches_of_padded_rows_are_cut_before_a_fifth_is_padding():

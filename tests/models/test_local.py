@@ -27,6 +27,7 @@ from rightreasons.models.protocol import Engine, Request
 from rightreasons.models.trial import Way
 from rightreasons.models.wording import Prompt
 from tiny_causal import chosen, save_tiny_causal
+from tiny_models import WORDS
 
 TEMPLATE = (
     "{% for turn in messages %}{% if turn.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
@@ -92,6 +93,31 @@ def test_choices_are_scored_as_without_a_prompt(model, engine):
         ours = Prompted(Prompt(**options), engine).choose(prompts, choices, progress=False)
         plain = chosen(model, prompts, choices, method=method, progress=False)
         assert ours.logits.values == pytest.approx(plain.logits.values, abs=1e-4), method
+
+
+def test_many_continuations_of_a_request_share_their_prompt_in_rows_of_moderate_length(
+    model, engine
+):
+    # 240 continuations of five words: a row of all would be longer than the 256 tokens of the model.
+    draw = np.random.default_rng(0)
+    texts = tuple(" " + " ".join(draw.choice(WORDS, 5)) for _ in range(240))
+    shapes = []
+
+    def record(_, arguments, options):
+        shapes.append(tuple(options["input_ids"].shape))
+
+    hook = model.model.register_forward_pre_hook(record, with_kwargs=True)
+    requests = [Request("0", "", texts), Request("1", "the film was", texts[:2])]
+    told = engine.likelihoods(requests, progress=False)
+    hook.remove()
+
+    assert told.way == "shared prefix"
+    # Rows are packed up to one and a half times 256 tokens.
+    assert max(width for _, width in shapes) <= 384
+    for text, value in zip(texts[:240:30], told.values[0][::30], strict=True):
+        assert value == pytest.approx(log_probability(model, "", text), abs=1e-4)
+    for text, value in zip(texts[:2], told.values[1], strict=True):
+        assert value == pytest.approx(log_probability(model, "the film was", text), abs=1e-4)
 
 
 def test_next_words_are_first_tokens(model, engine):

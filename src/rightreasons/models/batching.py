@@ -561,13 +561,18 @@ def pad(
     return tensors
 
 
+def is_queued(device: str | torch.device) -> bool:
+    """Return whether a device computes, and copies, while this process goes on."""
+    return torch.device(device).type == QUEUES
+
+
 def send_array(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device.
 
     A GPU copies it from pinned memory, and this process does not wait for the copy.
     """
     tensor = torch.from_numpy(array)
-    if torch.device(device).type == QUEUES:
+    if is_queued(device):
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
@@ -594,7 +599,7 @@ def read_later(function: Callable[..., T], *tensors: torch.Tensor) -> Callable[[
 
 def _start_copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
     """Start to copy a tensor to the CPU, and return a function that waits for its array."""
-    if tensor.device.type != QUEUES:
+    if not is_queued(tensor.device):
         return tensor.detach().cpu().numpy
     copy = tensor.detach().to("cpu", non_blocking=True)
     event = torch.cuda.Event()  # type: ignore[no-untyped-call]

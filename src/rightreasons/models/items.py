@@ -31,6 +31,7 @@ from rightreasons.models.batching import (
     Places,
     encode_once,
     find_token_places,
+    is_queued,
     length_batches,
     pad,
     padding_values,
@@ -291,7 +292,9 @@ class Items:
             if isinstance(columns, Mapping):
                 return columns
             # A GPU reports some errors only when its results are read.
-            return fails_at(self.classifier.name, batch_name)(columns)
+            wait = fails_at(self.classifier.name, batch_name)(columns)
+            # On a CPU they are at hand, and the progress bar need not wait for the next batch.
+            return wait if is_queued(self.classifier.device) else wait()
 
         return run_model(
             model,

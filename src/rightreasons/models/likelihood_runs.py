@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
+from rightreasons.models.batching import is_queued
 from rightreasons.models.continuations import LanguageModel, Tokens
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.likelihoods import PADDED, SHARED
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 MAX_PADDING = 0.2
 """Largest share of padding in a batch of more than a few tokens."""
+
+MAX_ITEM_TOKENS = 512
+"""Maximum number of tokens of the choices of an item, unless its prompt has more."""
 
 # A pass costs as much as this number of tokens by itself: smaller batches are not cut for padding.
 _MIN_TOKENS = 128
@@ -93,12 +97,15 @@ def score_continuations(
         max_tokens = get_max_tokens(scorer, way.name)
 
     @torch.inference_mode()
-    def score(batch: NDArray[np.int64]) -> Later:
+    def score(batch: NDArray[np.int64]) -> dict[str, Column] | Later:
         batch_items = [items[int(position)] for position in batch]
         add_name = fails_at(scorer.name, batch_items[0].name)
         # A GPU reports some errors only when its results are read.
         read = add_name(add_name(scorer.score)(batch_items, way.name))
-        return lambda: _make_columns(scorer.name, batch_items, read())
+        if is_queued(scorer.model.device):
+            return lambda: _make_columns(scorer.name, batch_items, read())
+        # On a CPU they are at hand, and the progress bar need not wait for the next batch.
+        return _make_columns(scorer.name, batch_items, read())
 
     scores = run_model(
         scorer.model,
@@ -136,6 +143,35 @@ def _digest_items(items: Sequence[Tokens]) -> dict[str, str]:
         tokens.append([item.prompt, item.choices])
         names.append(item.name)
     return {"ids": fingerprint_texts(names), "texts": digest_value(tokens)}
+
+
+def split_choices(item: Tokens, max_length: int) -> list[Tokens]:
+    """Split an item with many choices into several items with the same prompt.
+
+    A row of all choices, such as those of all items of a data set after the empty prompt, would be
+    slow, because attention is quadratic in its length, and could be longer than the model reads.
+    Reading the prompt again at most doubles the tokens.
+
+    Args:
+        item: The item.
+        max_length: Maximum tokens that the model reads.
+
+    Returns:
+        Items with choices of up to `MAX_ITEM_TOKENS` tokens, or as many as the prompt has, but no
+        more than the model reads after the prompt.
+    """
+    max_tokens = max(MAX_ITEM_TOKENS, len(item.prompt))
+    max_tokens = min(max_tokens, max_length - len(item.prompt))
+    parts: list[Tokens] = []
+    n_tokens = 0
+    for position, choice in zip(item.places, item.choices, strict=True):
+        n_tokens += len(choice)
+        if not parts or n_tokens > max_tokens:
+            parts.append(dataclasses.replace(item, choices=[], places=[]))
+            n_tokens = len(choice)
+        parts[-1].choices.append(choice)
+        parts[-1].places.append(position)
+    return parts
 
 
 def measure_width(item: Tokens, way: str) -> int:

@@ -38,7 +38,7 @@ from rightreasons.models.generation import (
     list_end_tokens,
     make_generation_batches,
 )
-from rightreasons.models.likelihood_runs import score_continuations
+from rightreasons.models.likelihood_runs import score_continuations, split_choices
 from rightreasons.models.protocol import (
     BRIEF,
     LONG,
@@ -464,13 +464,20 @@ class LocalEngine:
             reasons: Position of such a request -> the reason.
             **options: Options of `score_continuations`.
         """
-        all_items = list(itertools.chain.from_iterable(items))
+        parts_by_request = []
+        for request_items in items:
+            parts = []
+            for item in request_items:
+                parts += split_choices(item, self.scorer.max_length)
+            parts_by_request.append(parts)
+        all_items = list(itertools.chain.from_iterable(parts_by_request))
         self._check_items(all_items)
         columns, way = score_continuations(
             self.scorer, all_items, max_tokens=self._max_tokens, fail_fast=False, **options
         )
-        # A request is several items if its prompt is truncated differently for its continuations.
-        owners = np.repeat(np.arange(len(items)), list(map(len, items)))
+        # A request is several items if it has many continuations, or its prompt is truncated
+        # differently for them.
+        owners = np.repeat(np.arange(len(items)), list(map(len, parts_by_request)))
         _, reasons_of_scores = columns.whole(owners)
         failed = {**reasons_of_scores, **reasons}
 
