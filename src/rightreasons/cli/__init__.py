@@ -181,11 +181,11 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
         error = with_install_hint(error)
 
     # An error that we raise on purpose is about the input; any other is ours.
-    is_expected = is_user_error(error)
-    if is_expected:
+    exit_code = 1
+    hint = f" Add {TRACEBACK} to see where it arose, and please report it."
+    if is_user_error(error):
+        exit_code = 2
         hint = _suggest_look(error, words)
-    else:
-        hint = f" Add {TRACEBACK} to see where it arose, and please report it."
     flags = _list_flags(words)
     options = [name for name in getattr(error, "option", ()) if name in flags]
     sentence = f"{with_flags(format_error(error), options)}{hint}"
@@ -193,7 +193,7 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
     if record is not None:
         record["error"] = sentence
     typer.echo(f"Error: {sentence}", err=True)
-    return 2 if is_expected else 1
+    return exit_code
 
 
 def _describe_usage_error(error: Any) -> str:
@@ -201,7 +201,10 @@ def _describe_usage_error(error: Any) -> str:
     message = error.format_message().rstrip(".")
     if message.startswith("Usage"):
         return ""
-    command = error.ctx.command_path if error.ctx else "rightreasons COMMAND"
+    # Errors before a command is known have no context.
+    command = "rightreasons COMMAND"
+    if error.ctx:
+        command = error.ctx.command_path
     parameter = getattr(error, "param", None)
     if message.startswith("Missing") and parameter is not None:
         return _describe_missing(parameter, command)

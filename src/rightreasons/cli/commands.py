@@ -89,7 +89,8 @@ class LazyGroup(CommandGroup):
         for heading, commands in COMMANDS.items():
             lines = []
             for name, entry in commands.items():
-                lines.append((name.ljust(width), entry["does"]))
+                padded_name = name.ljust(width)
+                lines.append((padded_name, entry["does"]))
             with formatter.section(heading):
                 formatter.write_dl(lines)
 
@@ -120,7 +121,8 @@ class GroupedCommand(typer.core.TyperCommand):
                 # A heading may name options that this form of the command lacks.
                 if name in options:
                     sections[heading].append(options.pop(name).get_help_record(ctx))
-        for name in list(options)[: self._count_ungrouped(len(options))]:
+        n_ungrouped = self._count_ungrouped(len(options))
+        for name in list(options)[:n_ungrouped]:
             option: Any = options.pop(name)
             heading = option.rich_help_panel or "Options"
             sections.setdefault(heading, []).append(option.get_help_record(ctx))
@@ -138,8 +140,10 @@ class GroupedCommand(typer.core.TyperCommand):
         """Return how many of the options that no heading names are shown."""
         if shows_all_options.get():
             return n_options
+        if self.groups:
+            return 0
         # The two options of the help itself count too.
-        return 0 if self.groups else MAX_SHOWN_OPTIONS - 2
+        return MAX_SHOWN_OPTIONS - 2
 
 
 def command_line(group: type[CommandGroup] = CommandGroup, name: str | None = None) -> typer.Typer:
@@ -183,7 +187,10 @@ def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
     """End the help of a command, and of each command of a group, with its examples."""
     if examples:
         # \b keeps click from wrapping the paragraph.
-        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+        lines = ["\b", "Examples:"]
+        for line in examples:
+            lines.append(f"  {line}")
+        command.epilog = "\n".join(lines)
     for name, subcommand in getattr(command, "commands", {}).items():
         start = f"{words} {name}"
         subcommand_examples = [line for line in examples if line.startswith(start)]
@@ -196,7 +203,8 @@ def _list_nested_commands(name: str) -> list[str]:
     for entry in ABOUT.values():
         for line in entry["examples"]:
             # "rightreasons learn plan …" has the command at its second and third word.
-            words = " ".join(line.split()[1:3])
-            if words.endswith(f" {name}"):
-                matches.add(words)
+            words = line.split()
+            command = " ".join(words[1:3])
+            if command.endswith(f" {name}"):
+                matches.add(command)
     return sorted(matches)

@@ -126,7 +126,10 @@ def _make_parameters(
 
 
 def _prefix(argument: str) -> str:
-    return "" if argument in UNPREFIXED else f"{argument}-"
+    """Return the beginning of the flags of an argument."""
+    if argument in UNPREFIXED:
+        return ""
+    return f"{argument}-"
 
 
 def _make_options(options_class: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
@@ -148,24 +151,31 @@ def _parse_value(kind: Any, value: Any, name: str) -> Any:
     if value is None:
         # Of `tuple | None`, None is a value of its own.
         return () if get_origin(kind) is tuple else None
-    parts = parse_names(value) or []
-    is_valid = bool(parts)
+    elements = parse_names(value) or []
+    is_valid = bool(elements)
     expected = "names"
     if element_type is int:
         expected = "whole numbers"
-        is_valid = is_valid and all(part.isascii() and part.isdigit() for part in parts)
+        is_valid = is_valid and all(map(_is_whole_number, elements))
     if not is_valid:
         raise OptionError(
             f"Expected `{name}` to be comma-separated {expected}, but got {value!r}.", option=name
         )
-    return tuple(element_type(part) for part in parts)
+    return tuple(map(element_type, elements))
+
+
+def _is_whole_number(text: str) -> bool:
+    """Return whether a text consists of the digits 0 to 9."""
+    # Python calls digits of other scripts digits too.
+    return text.isascii() and text.isdigit()
 
 
 def _find_element_type(kind: Any) -> Any:
     """Return the type of the elements of a tuple or an optional tuple; None for another type."""
-    for part in (kind, *get_args(kind)):
-        if get_origin(part) is tuple:
-            return get_args(part)[0]
+    # An optional tuple is a union, whose members are its arguments.
+    for member in (kind, *get_args(kind)):
+        if get_origin(member) is tuple:
+            return get_args(member)[0]
     return None
 
 

@@ -76,6 +76,7 @@ def judges(
     from rightreasons.probes.question import JUDGES
 
     settings = declared["settings"]
+    # Human labels make it another question, about accuracy and not about preferences.
     if declared["options"].human_column is not None:
         show_judged_accuracy(file, declared["options"], settings)
         return
@@ -91,6 +92,7 @@ def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOp
     from rightreasons.probes.judged_accuracy import measure_judged_accuracy, read_graded_answers
     from rightreasons.probes.question import JUDGED
 
+    # Answers without a human label count too: the judge has seen all of them.
     graded = read_graded_answers(file, options=options)
     measured = measure_judged_accuracy(graded, resampling=settings.resampling)
     show_section(str(file), JUDGED.answer(measured, settings.confidence_level))

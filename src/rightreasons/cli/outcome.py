@@ -26,6 +26,7 @@ def hand_over(result: Any) -> None:
     """
     from rightreasons.core.results import to_plain_python
 
+    # Without --json, nobody reads the result.
     record = outcome.get()
     if record is None:
         return

@@ -97,6 +97,7 @@ def compare(
             report_folder = out.with_name(f"{out.name}-reports")
         reports = find_reports(reports, report_folder, **resampling)
         models = [read_audit(report)["model"] for report in reports]
+        # Items of more than two models, or of different tasks, cannot be paired.
         if len(reports) != 2 or not _are_comparable(models):
             table = models_by_tasks(reports)
             hand_over(table)
@@ -150,6 +151,7 @@ def gate(
     from rightreasons.report.schema import read_audit
 
     if list_:
+        # The paths are what conditions are about.
         figures = audit_figures(read_audit(report))
         words = {path: figure.in_words for path, figure in figures.items()}
         hand_over(words)
@@ -175,6 +177,7 @@ DEVELOPER_EXTRAS = ("dev", "peers", "parity")
 @COMMANDS["doctor"].command()
 def doctor() -> None:
     """List what is installed, and which extras are missing."""
+    # The first line is what a bug report needs.
     versions = f"{rightreasons.__version__}, Python {platform.python_version()}"
     rows = [("ok", "rightreasons", versions)]
     for extra, packages in _list_extras().items():

@@ -33,6 +33,8 @@ def serve(
 
     The page is shown on this machine only, under an address that contains a secret token.
     """
+    # The help of a command must not wait for the server's imports.
     from rightreasons.report import live
 
+    # The address is what a user needs to open, so it is printed on stdout.
     live.serve(report, *(model or ()), port=port, tell=typer.echo)

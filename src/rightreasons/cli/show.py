@@ -52,6 +52,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     hand_over(functools.partial(read_audit, result.out))
     for outcome, answer in sort_worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
+    # Verdicts come first; what was not asked explains itself below.
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
     if unanswered:
         typer.echo("")
@@ -131,8 +132,9 @@ def show_table(table: Table) -> None:
         rows.append(list(map(cell, values, table.columns)))
     # Texts are aligned to the left, numbers to the right.
     text_columns = [k for k, column in enumerate(table.columns) if column.kind == "text"]
+    lines = align_columns(rows, text_columns)
     typer.secho(f"\n{table.title}", bold=True)
-    typer.echo(textwrap.indent("\n".join(align_columns(rows, text_columns)), "  "))
+    typer.echo(textwrap.indent("\n".join(lines), "  "))
 
 
 def print_rows(
@@ -200,6 +202,7 @@ def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
     from rightreasons.behavior.generalization import SETTINGS
     from rightreasons.page.formats import number
 
+    # The i.i.d. columns tell whether a method learned the task at all.
     columns = ("configuration", "method", "seed", "i.i.d.", *SETTINGS, "average", "i.i.d. F1")
     rows: list[tuple[str, ...]] = [columns]
     for row in collected.rows:
