@@ -34,11 +34,11 @@ from attribution import captum_scores, one_pass
 
 from probes import plain_loop
 from rightreasons.models.batching import encode, frozen, length_batches, pad
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.models.trial import classifier_way

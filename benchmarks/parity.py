@@ -27,8 +27,8 @@ from blocks import write_block
 from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows, open_multiple_choice
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import bare, load_causal
+from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.scorers import demo_language_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"

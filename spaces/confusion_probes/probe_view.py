@@ -161,9 +161,9 @@ def scorer(path: str) -> Any:
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
-    from rightreasons.models.causal import CausalLM
     from rightreasons.models.choices import bare
     from rightreasons.models.classes import choose
+    from rightreasons.models.language.causal import CausalLM
 
     model = scorer(path)
     if isinstance(model, CausalLM):

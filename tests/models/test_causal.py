@@ -9,7 +9,7 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.models.causal import CausalLM
+from rightreasons.models.language.causal import CausalLM
 from tiny_causal import chosen
 
 WORDS = (

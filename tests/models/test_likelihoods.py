@@ -8,16 +8,16 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import load_causal
-from rightreasons.models.continuations import Tokens
-from rightreasons.models.likelihood_runs import (
+from rightreasons.models.language.causal import CausalLM
+from rightreasons.models.language.continuations import Tokens
+from rightreasons.models.language.likelihood_runs import (
     count_rows,
     make_batches,
     measure_width,
     split_choices,
 )
-from rightreasons.models.likelihoods import WAYS, likelihoods
+from rightreasons.models.language.likelihoods import WAYS, likelihoods
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
 

@@ -11,9 +11,9 @@ import torch
 import transformers
 
 from rightreasons.core.errors import OptionError, SetAsideWarning
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import load_causal
-from rightreasons.models.generation import (
+from rightreasons.models.language.causal import CausalLM
+from rightreasons.models.language.generation import (
     _GOLDEN_GAMMA,
     Sampler,
     StopTexts,

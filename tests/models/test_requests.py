@@ -4,8 +4,8 @@ import pytest
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import bare
+from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.prompts import Item
 
 

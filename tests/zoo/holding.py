@@ -17,7 +17,7 @@ from rightreasons.models.choices import load_language_model
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.likelihood_runs import find_likelihood_way
+from rightreasons.models.language.likelihood_runs import find_likelihood_way
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.trial import Way, classifier_way
 from tiny_causal import chosen

@@ -20,9 +20,9 @@ from transformers.models.auto.modeling_auto import (
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import get_first_line
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.bidirectional import EncoderDecoder, MaskedLM
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.classes import Classifier
+from rightreasons.models.language.bidirectional import EncoderDecoder, MaskedLM
+from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import (
     HowToOpen,
     architectures_of,

@@ -25,20 +25,20 @@ from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply, find_thinking_marks
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
-from rightreasons.models.continuations import LanguageModel, Tokens, tokenize_continuations
 from rightreasons.models.fingerprints import (
     fingerprint_model,
     fingerprint_texts,
     fingerprint_tokenizer,
 )
-from rightreasons.models.generation import (
+from rightreasons.models.language.continuations import LanguageModel, Tokens, tokenize_continuations
+from rightreasons.models.language.generation import (
     find_generation_way,
     generate_tokens,
     get_noise_key,
     list_end_tokens,
     make_generation_batches,
 )
-from rightreasons.models.likelihood_runs import score_continuations, split_choices
+from rightreasons.models.language.likelihood_runs import score_continuations, split_choices
 from rightreasons.models.protocol import (
     BRIEF,
     LONG,

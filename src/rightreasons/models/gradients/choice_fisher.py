@@ -23,10 +23,8 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
-from rightreasons.models.causal import CausalLM
 from rightreasons.models.choices import bare
 from rightreasons.models.classes import Classifier
-from rightreasons.models.continuations import Tokens
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.gradients.eigenvalues import (
     DEFINITION,
@@ -36,6 +34,8 @@ from rightreasons.models.gradients.eigenvalues import (
 )
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
+from rightreasons.models.language.causal import CausalLM
+from rightreasons.models.language.continuations import Tokens
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items

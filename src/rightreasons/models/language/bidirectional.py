@@ -19,8 +19,13 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import read_later, send_array
-from rightreasons.models.causal import CausalLM
-from rightreasons.models.continuations import Encoder, TokenizedTexts, Tokens, WaitForScores
+from rightreasons.models.language.causal import CausalLM
+from rightreasons.models.language.continuations import (
+    Encoder,
+    TokenizedTexts,
+    Tokens,
+    WaitForScores,
+)
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, Answers
 

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import send_array
-from rightreasons.models.continuations import Tokens
+from rightreasons.models.language.continuations import Tokens
 
 Integers: TypeAlias = NDArray[np.int64]
 

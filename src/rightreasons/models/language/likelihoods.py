@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import read_later, send_array
-from rightreasons.models.continuations import Tokens, WaitForScores
-from rightreasons.models.token_rows import Row, make_inputs, make_row, make_rows, pack_rows
+from rightreasons.models.language.continuations import Tokens, WaitForScores
+from rightreasons.models.language.token_rows import Row, make_inputs, make_row, make_rows, pack_rows
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,

@@ -14,9 +14,14 @@ from typing import Any, ClassVar
 import transformers
 
 from rightreasons.models.classes import OfTransformers
-from rightreasons.models.continuations import Encoder, TokenizedTexts, Tokens, WaitForScores
-from rightreasons.models.likelihood_runs import find_likelihood_way
-from rightreasons.models.likelihoods import (
+from rightreasons.models.language.continuations import (
+    Encoder,
+    TokenizedTexts,
+    Tokens,
+    WaitForScores,
+)
+from rightreasons.models.language.likelihood_runs import find_likelihood_way
+from rightreasons.models.language.likelihoods import (
     WAYS,
     likelihoods,
     score_one_by_one,

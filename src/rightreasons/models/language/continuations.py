@@ -49,7 +49,7 @@ class Tokens:
 class LanguageModel(ModelWithTokenizer, Protocol):
     """A language model of transformers, as likelihoods and generation need it.
 
-    `models.causal.CausalLM` is the usual one, and documents the class variables.
+    `models.language.causal.CausalLM` is the usual one, and documents the class variables.
     """
 
     ASKED: ClassVar[frozenset[Ability]]

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
 from rightreasons.models.batching import is_queued
-from rightreasons.models.continuations import LanguageModel, Tokens
 from rightreasons.models.fingerprints import fingerprint_texts
-from rightreasons.models.likelihoods import PADDED, SHARED
+from rightreasons.models.language.continuations import LanguageModel, Tokens
+from rightreasons.models.language.likelihoods import PADDED, SHARED
+from rightreasons.models.language.token_rows import count_shared_tokens
 from rightreasons.models.running import (
     TOKENS_PER_ITEM,
     Column,
@@ -31,7 +32,6 @@ from rightreasons.models.running import (
     default_batch_size,
     run_model,
 )
-from rightreasons.models.token_rows import count_shared_tokens
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,

@@ -25,7 +25,7 @@ from rightreasons.models.batching import (
     text_config,
     vocabulary_size,
 )
-from rightreasons.models.continuations import LanguageModel
+from rightreasons.models.language.continuations import LanguageModel
 from rightreasons.models.protocol import Generation
 from rightreasons.models.trial import ONE_BY_ONE, TRIALS, Way, fastest_way, ordinary_tokens
 
