@@ -122,6 +122,7 @@ MIRRORS = {
         "models/gradients/test_fisher.py",
         "difficulty/test_substitutions.py",
     ),
+    "models/heads.py": ("models/test_model_loading.py",),
     "models/loading.py": ("models/test_model_loading.py",),
     "models/protocol.py": ("models/test_local.py", "models/test_prompted.py"),
     "page/parts.py": ("report/test_render.py",),

@@ -58,7 +58,8 @@ def check_scorer(
     scorer of choices other and more choices.
 
     Scores are compared as log-probabilities, because a number that is added to all scores of an
-    item changes nothing.
+    item changes nothing. `audit` repeats 20 of its own items for every function, estimator and
+    scorer of your own.
 
     Args:
         scorer: The scorer.
@@ -149,14 +150,16 @@ def _check_scores(scorer: Scorer, scores: Scores, rows: dict[int, Floats]) -> No
     )
     names = scorer.label_names
     _check(scores.label_names == names, f"`label_names` {names} of its scores", scores.label_names)
-    are_probabilities = all(
-        row.min() >= 0.0 and abs(row.sum() - 1.0) < _MAX_SUM_ERROR for row in rows.values()
-    )
     _check(
-        not are_probabilities,
+        # A single row of logits may look like probabilities by accident.
+        not all(map(_is_distribution, rows.values())),
         "logits, such as logarithms of probabilities",
         "rows between 0 and 1 that sum to 1",
     )
+
+
+def _is_distribution(row: Floats) -> bool:
+    return bool(row.min() >= 0.0 and abs(row.sum() - 1.0) < _MAX_SUM_ERROR)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -189,7 +192,7 @@ class _RowCheck:
         """Score items again, and compare them."""
         repeated = _parse_rows(self.scorer, _score(self.scorer, items, **options), items)
         for item, row in repeated.items():
-            # An item that failed at first would have no row here.
+            # An item that failed at first has no row.
             _check(item in self.rows, f"no scores of item {item}, which failed before", row)
             self.compare(description, item, row, range(len(row)))
 
@@ -285,12 +288,12 @@ def _check_labeled_texts(scorer: Scorer, texts: Sequence[str], labels: Sequence[
     """Check that most labeled texts get their label."""
     if not len(texts):
         return
-    scores = scorer.predict(
-        list(texts), ids=[f"text {i}" for i in range(len(texts))], progress=False
-    )
-    n_correct = (
-        int((scores.predicted == np.asarray(labels)).sum()) if len(scores) == len(texts) else 0
-    )
+    names = list(map(_name_item, range(len(texts))))
+    scores = scorer.predict(list(texts), ids=names, progress=False)
+    # A text without scores is not classified correctly.
+    n_correct = 0
+    if len(scores) == len(texts):
+        n_correct = int((scores.predicted == np.asarray(labels)).sum())
     _check(
         n_correct > len(texts) / 2,
         "most of `texts` with their `labels`, in the order of `label_names`",
@@ -373,7 +376,8 @@ def _parse_rows(scorer: Scorer, scores: Scores, items: Sequence[int]) -> dict[in
         expected.append((len(classes),))
         shapes.append(row.shape)
     _check(shapes == expected, f"scores of the shapes {expected}", shapes)
-    _check(all(np.isfinite(row).all() for row in rows), "finite scores", logits)
+    for row in rows:
+        _check(bool(np.isfinite(row).all()), "finite scores", logits)
     return dict(zip(scored, rows, strict=True))
 
 

@@ -24,7 +24,7 @@ from rightreasons.models.choices import load_causal, load_chooser
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.loading import load_classifier, load_multiple_choice, loaded_classifier
+from rightreasons.models.loading import load_classifier, load_multiple_choice, make_classifier
 from rightreasons.models.scorers import as_scorer, demo_encoder
 from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
@@ -470,7 +470,7 @@ class TestLoadedModels:
         with pytest.raises(
             ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"
         ):
-            loaded_classifier(kind(config), tiny_tokenizer(), "it")
+            make_classifier(kind(config), tiny_tokenizer(), "it")
 
     @pytest.mark.parametrize(
         ("options", "what"),

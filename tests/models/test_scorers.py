@@ -25,7 +25,12 @@ from rightreasons.models.loading import load_classifier
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Scorer
 from tiny_causal import save_tiny_causal
-from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_multiple_choice,
+    tiny_texts,
+    tiny_tokenizer,
+)
 
 NAMES = ("negative", "positive")
 TEXTS, LABELS = tiny_texts(90)
@@ -228,7 +233,7 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
         assert (form.label_names, form.fingerprint) == (NAMES, classifier.fingerprint)
         assert form.predict(["a good film"], progress=False).logits == pytest.approx(want)
     reloaded.config._name_or_path = str(tmp_path / "elsewhere")
-    with pytest.raises(TypeError, match="Expected `tokenizer` beside a loaded model"):
+    with pytest.raises(TypeError, match="Expected `tokenizer` with a loaded model"):
         as_scorer(reloaded)
     assert as_scorer(save_tiny_multiple_choice(tmp_path / "choices")).label_names is None
     causal = save_tiny_causal(tmp_path / "causal")
@@ -349,6 +354,43 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
 def test_what_a_function_says_is_checked(function, words):
     with pytest.raises(ValueError, match=words):
         as_scorer(function, label_names=NAMES, name="f").predict(["a", "b", "c"], progress=False)
+
+
+def test_a_function_of_one_text_is_told_how_it_is_asked():
+    def rate(text):
+        return [0.25, 0.75] if "good" in text.split() else [0.75, 0.25]
+
+    with pytest.raises(ValueError, match="function\\(text\\) for text in texts"):
+        as_scorer(rate, label_names=NAMES).predict(["a good film"], progress=False)
+
+    scorer = as_scorer(lambda texts: [rate(text) for text in texts], label_names=NAMES)
+    assert scorer.predict(["a good film"], progress=False).predicted.tolist() == [1]
+
+
+class Embedder(torch.nn.Module):
+    """Has a tokenizer and no head, as models of sentence-transformers."""
+
+    def forward(self, features):
+        return features
+
+
+@pytest.mark.parametrize("tokenizer", [None, "its own"])
+def test_a_module_without_a_head_is_used_by_a_function(tokenizer):
+    model = Embedder()
+    if tokenizer is not None:
+        model.tokenizer = tiny_tokenizer()
+
+    with pytest.raises(
+        (TypeError, ValueError), match="function of a list of texts|a list of texts"
+    ):
+        as_scorer(model, label_names=NAMES)
+
+    def classify(texts):
+        lengths = model(torch.tensor([float(len(text)) for text in texts]))
+        return torch.sigmoid(lengths - 9.5)
+
+    scorer = as_scorer(classify, label_names=NAMES)
+    assert scorer.predict(["short", "a longer text"], progress=False).predicted.tolist() == [0, 1]
 
 
 def test_a_text_at_which_a_function_fails_is_left_out():

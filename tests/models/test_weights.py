@@ -14,7 +14,8 @@ from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.inputs import why_no_gradients
-from rightreasons.models.loading import classes_of, load_classifier, load_multiple_choice
+from rightreasons.models.heads import read_class_names
+from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scorers import as_scorer
 from rightreasons.report import audit
 from rightreasons.training import fine_tune
@@ -207,8 +208,8 @@ class TestAdapters:
         np.testing.assert_allclose(got, want, atol=2e-5)
 
     def test_names_of_classes_are_those_of_the_base_or_numbers(self, folders):
-        assert classes_of(str(folders / "classifier")) == ("negative", "positive")
-        assert classes_of(str(folders / "three")) == ("LABEL_0", "LABEL_1", "LABEL_2")
+        assert read_class_names(str(folders / "classifier")) == ("negative", "positive")
+        assert read_class_names(str(folders / "three")) == ("LABEL_0", "LABEL_1", "LABEL_2")
 
     def test_choices_are_those_of_the_merged_model(self, folders):
         assert [kind_of_model(folders / name) for name in ("causal", "choice")] == [

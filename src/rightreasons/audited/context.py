@@ -23,7 +23,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.sentences import find_paragraph
 from rightreasons.core.store import WORK
 from rightreasons.io.options import AuditOptions
-from rightreasons.models.protocol import lacking
+from rightreasons.models.protocol import explain_missing_ability
 
 if TYPE_CHECKING:
     import datasets
@@ -208,7 +208,7 @@ class AuditContext:
 
     def why_no_gradients(self) -> str:
         """Return why words of a text have no gradients, as a sentence; "" if they have."""
-        reason = lacking(self.scorer, "gradients")
+        reason = explain_missing_ability(self.scorer, "gradients")
         # A model that is not loaded here needs no torch, which the check below imports.
         is_remote = getattr(self.source, "n_parameters", None) is None
         if reason and is_remote:

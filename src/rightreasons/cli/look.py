@@ -264,9 +264,9 @@ def _describe_model_match(resolution: Resolution, model: str | None) -> list[str
 
     if model is None or resolution.kind != "classification" or not resolution.label_names:
         return []
-    from rightreasons.models.loading import classes_of
+    from rightreasons.models.heads import read_class_names
 
-    classes = classes_of(model)
+    classes = read_class_names(model)
     try:
         match = match_labels(
             resolution.label_names, classes, terms=MatchTerms("the data", rename="label_names")

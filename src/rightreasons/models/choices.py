@@ -25,10 +25,10 @@ from rightreasons.models.language.bidirectional import EncoderDecoder, MaskedLM
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import (
     HowToOpen,
-    architectures_of,
     check_model,
     check_vocabulary,
     gguf_path,
+    list_architectures,
     load_multiple_choice,
     load_tokenizer,
     open_weights,
@@ -208,7 +208,7 @@ def kind_of_model(
         name = check_model(model)
         adapter = find_adapter(name, revision)
         config = _load_config(name, revision, adapter)
-        architectures = architectures_of(config)
+        architectures = list_architectures(config)
         if adapter is not None and adapter.head:
             architectures = [adapter.head]
     # An adapter that does not tell its task made no classifier of its base if it holds no head.

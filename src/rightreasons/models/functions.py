@@ -197,7 +197,8 @@ class FunctionScorer:
             reason = get_first_line(error).rstrip(".:")
             raise ValueError(
                 f"Expected {expected} for a list of texts, but it fails: "
-                f"{type(error).__name__}: {reason}."
+                f"{type(error).__name__}: {reason}. A function of one text is asked as lambda "
+                "texts: [function(text) for text in texts]."
             ) from error
         try:
             table = parse_answers(answers, self.label_names, self._scores)

@@ -1,9 +1,12 @@
-"""Open a model: a folder, a hub id, an adapter (such as a LoRA) on its base, quantized weights, a package."""
+"""Open a model: a folder, a hub id, an adapter on its base, quantized weights, or a loaded model.
+
+`load_classifier`, `load_multiple_choice` and `load_question_answering` open models by name, and
+`make_classifier` takes a loaded one. Each refuses, in one sentence, what it cannot ask.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 import os
 import re
@@ -21,6 +24,13 @@ from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.sentences import format_value
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
+from rightreasons.models.heads import (
+    add_zero_logit,
+    check_classes,
+    copy_with_zero_logit,
+    has_single_logit,
+    select_label,
+)
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
@@ -32,22 +42,24 @@ if TYPE_CHECKING:
 
 GGUF_SUFFIX = ".gguf"
 _SETFIT_HEAD = "model_head.pkl"
+_CODE_ERRORS = ("Weights only load failed", "trust_remote_code")
 
-FEWEST_TOKENS = 0.5
-"""Share of a model's words that its tokenizer must know."""
+MIN_KNOWN_TOKENS = 0.5
+"""Smallest share of a model's tokens that its tokenizer must know."""
 
 
 class HowToOpen(TypedDict, total=False):
-    """How a model is opened.
+    """Options of opening a model.
 
     Attributes:
         revision: A branch, tag or commit of the hub repository.
-        device: Device of the model; None, the default, takes a GPU if there is one, else the CPU, and "auto" spreads
-            the layers of a model that is larger than a GPU over all of them.
-        dtype: Type of the weights, such as "bfloat16"; None, the default, keeps that of the checkpoint.
-        allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An encoder has no
-            trained head, so its answers would be noise: refused by default.
-        target: The label of a multi-label classifier that is asked for: it answers whether a text has it.
+        device: Device of the model. None (default) takes a GPU if there is one, else the CPU;
+            "auto" spreads the layers of a model that is larger than a GPU over all of them.
+        dtype: Type of the weights, such as "bfloat16". None (default) keeps that of the checkpoint.
+        allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An
+            encoder has no trained head, so that its answers would be noise: refused by default.
+        target: Label of a multi-label classifier that is asked about: it answers whether a text
+            has it.
     """
 
     revision: str | None
@@ -57,79 +69,33 @@ class HowToOpen(TypedDict, total=False):
     target: str | None
 
 
-def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
+def load_classifier(
+    name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
+) -> Classifier:
     """Load a sequence classifier and its tokenizer, and try it on a few short texts.
 
     Args:
         name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
-        **how: `revision`, `device`, `dtype`, `allow_untrained` and `target`, as `HowToOpen` says.
+        **options: `revision`, `device`, `dtype`, `allow_untrained` and `target`, as in `HowToOpen`.
 
     Returns:
         The classifier, in evaluation mode.
 
     Raises:
         TypeError: If the name is neither text nor path.
-        ValueError: If there is no such model, or it is no classifier of at least two exclusive classes, or its
-            tokenizer is missing, or the trial finds that it cannot be asked.
+        ValueError: If there is no such model, or it is no classifier of at least two exclusive
+            classes, or its tokenizer is missing, or the trial finds that it cannot be asked.
     """
     return _load(
-        transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how
+        transformers.AutoModelForSequenceClassification,
+        "sequence classifier",
+        name_or_path,
+        **options,
     )
 
 
-def loaded_parts(
-    model: Any, tokenizer: Any = None, name: str | None = None
-) -> tuple[Any, Any, str]:
-    """Return a loaded model without what wraps it, its tokenizer, and what it is called in errors.
-
-    Args:
-        model: The model.
-        tokenizer: Its tokenizer; None for the one that it holds, or that of the folder, or the download, it came from.
-        name: Its name; None takes its configuration's name, or its class.
-
-    Raises:
-        TypeError: If there is no tokenizer.
-        ValueError: If its weights are not in memory, or it and its tokenizer do not belong together.
-    """
-    tokenizer = getattr(model, "tokenizer", None) if tokenizer is None else tokenizer
-    model = unwrap_model(model)
-    place = getattr(getattr(model, "config", None), "_name_or_path", "")
-    if tokenizer is None and place:
-        with contextlib.suppress(ValueError):
-            tokenizer = load_tokenizer(place, local_files_only=True)
-    if tokenizer is None:
-        raise TypeError(
-            f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None."
-        )
-    called = name or place or type(model).__name__
-    if isinstance(model, torch.nn.Module):
-        check_in_memory(model, called)
-        check_vocabulary(model, tokenizer, called)
-    return model, tokenizer, called
-
-
-def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
-    """Return the classifier that a loaded model and its tokenizer, from `loaded_parts`, make.
-
-    Raises:
-        ValueError: As `load_classifier`. The model is not changed, and neither is its configuration.
-    """
-    # What a model that is not of transformers scores shows in its trial.
-    is_ours = type(model).__module__.startswith("transformers.")
-    is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
-    if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
-        raise ValueError(
-            f"Expected a sequence classifier in `model`, but got {type(model).__name__}."
-        )
-    if has_single_logit(model.config):
-        model = copy_with_zero_logit(model)
-    classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
-    classifier_way(classifier, longest=SHORTEST)  # longer texts are tried where they are met
-    return classifier
-
-
 def load_multiple_choice(
-    name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
+    name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
 ) -> Classifier:
     """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
 
@@ -139,14 +105,14 @@ def load_multiple_choice(
         The model and its tokenizer; `label_names` is None.
     """
     return _load(
-        transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **how
+        transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **options
     )
 
 
 def load_question_answering(
-    name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
+    name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
 ) -> Classifier:
-    """Load a model that marks the answer to a question in a context (`AutoModelForQuestionAnswering`).
+    """Load a model that marks the answer to a question in a text (`AutoModelForQuestionAnswering`).
 
     The arguments are those of `load_classifier`, and so are the errors.
 
@@ -154,137 +120,301 @@ def load_question_answering(
         The model and its tokenizer; `label_names` is None.
     """
     return _load(
-        transformers.AutoModelForQuestionAnswering, "question-answering model", name_or_path, **how
+        transformers.AutoModelForQuestionAnswering,
+        "question-answering model",
+        name_or_path,
+        **options,
     )
+
+
+def _load(
+    auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
+) -> Classifier:
+    """Load a model with a head by a class of transformers; `kind` names it in errors."""
+    name = check_model(name_or_path)
+    is_classifier = auto_class is transformers.AutoModelForSequenceClassification
+    allow_untrained = options.get("allow_untrained", False)
+    model, missing = open_weights(auto_class, kind, name, options)
+    if missing and not allow_untrained:
+        raise ValueError(_explain_untrained(model, kind, name, missing))
+    tokenizer = load_tokenizer(name, options.get("revision"))
+    check_vocabulary(model, tokenizer, name)
+    agree_on_padding(model, tokenizer)
+    # A multi-label head is asked about one of its labels.
+    target = options.get("target")
+    if target is not None:
+        select_label(model, target, name)
+    names = None
+    if is_classifier:
+        if has_single_logit(model.config):
+            add_zero_logit(model)
+        names = check_classes(model.config, name)
+    classifier = Classifier(model, tokenizer, names, name)
+    # A model that is trained first is tried when it is used.
+    if not allow_untrained:
+        is_joint = auto_class is transformers.AutoModelForMultipleChoice
+        classifier_way(classifier, longest=SHORTEST, joint=is_joint)
+    return classifier
+
+
+def _explain_untrained(model: Any, kind: str, name: str, missing: list[str]) -> str:
+    """Return the sentence that refuses a model of which weights were drawn at random."""
+    if (Path(name) / _SETFIT_HEAD).is_file():
+        return (
+            f"Expected the weights of a {kind} in {name}, but its head is in {_SETFIT_HEAD}, a "
+            "pickle, which is never opened: open the model by setfit, and pass it to "
+            "`rightreasons.audit` or `as_scorer`."
+        )
+    names = ", ".join(missing[:3])
+    if len(missing) > 3:
+        names += f" and {len(missing) - 3} more"
+    return (
+        f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {names}: it "
+        f"is {_get_architecture(model.config)} without that head. Fine-tune it first."
+    )
+
+
+def unpack_model(
+    model: Any, tokenizer: Any = None, name: str | None = None
+) -> tuple[Any, Any, str]:
+    """Return a loaded model without its wrapper, its tokenizer, and its name in errors.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer. If None, that of the model, or that of the folder or the download
+            from which the model was loaded.
+        name: Its name. If None, that of its configuration, or of its class.
+
+    Raises:
+        TypeError: If there is no tokenizer.
+        ValueError: If its weights are not in memory, or it and its tokenizer do not belong
+            together.
+    """
+    if tokenizer is None:
+        tokenizer = getattr(model, "tokenizer", None)
+    model = unwrap_model(model)
+    source = getattr(getattr(model, "config", None), "_name_or_path", "")
+    if tokenizer is None and source:
+        with contextlib.suppress(ValueError):
+            tokenizer = load_tokenizer(source, local_files_only=True)
+    if tokenizer is None:
+        raise TypeError(
+            f"Expected `tokenizer` with a loaded model ({type(model).__name__}), but got None: give "
+            "(model, tokenizer), or a function of a list of texts that returns probabilities."
+        )
+    name = name or source or type(model).__name__
+    # A session of optimum has no weights of torch.
+    if isinstance(model, torch.nn.Module):
+        check_in_memory(model, name)
+        check_vocabulary(model, tokenizer, name)
+    return model, tokenizer, name
+
+
+def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
+    """Return the classifier of a loaded model and its tokenizer, from `unpack_model`.
+
+    Raises:
+        ValueError: As `load_classifier`. The model is not changed, and neither is its
+            configuration.
+    """
+    # What a model that is not of transformers scores shows in its trial.
+    is_ours = type(model).__module__.startswith("transformers.")
+    has_head = not is_ours or _get_head(type(model).__name__) == "ForSequenceClassification"
+    if not hasattr(getattr(model, "config", None), "num_labels") or not has_head:
+        raise ValueError(
+            f"Expected a sequence classifier in `model`, but got {type(model).__name__}: a function "
+            "of a list of texts that returns probabilities may use any model, and takes its place."
+        )
+    if has_single_logit(model.config):
+        model = copy_with_zero_logit(model)
+    classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
+    # Longer texts are tried when there are some.
+    classifier_way(classifier, longest=SHORTEST)
+    return classifier
+
+
+# ------------------------------------------------------------------------------- weights
 
 
 def open_weights(
     auto_class: Any,
     kind: str,
     name: str,
-    how: HowToOpen,
+    settings: HowToOpen,
     *,
-    held: Mapping[str, Any] | None = None,
+    adapted: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Any, list[str]]:
-    """Open the weights of a model by a class of transformers, on their device; an adapter is put on its base.
+    """Open the weights of a model by a class of transformers; an adapter is put on its base.
 
     Args:
         auto_class: The class, such as `AutoModelForCausalLM`.
         kind: What the model should be, for errors.
         name: A folder or a hub id.
-        how: `revision`, `device` and `dtype`.
-        held: The weights that an adapter holds, by their names, whatever the checkpoint has in their place.
-        **options: Other arguments of `from_pretrained`.
+        settings: `revision`, `device` and `dtype`.
+        adapted: Weights of an adapter by their names, which replace those of the checkpoint.
+        **options: Further arguments of `from_pretrained`.
 
     Returns:
         The model in evaluation mode, and the names of the weights that its checkpoint lacks.
 
     Raises:
-        ImportError: If what reads an adapter is not installed.
-        ValueError: If it cannot be opened as one, or its weights are not those that its configuration describes.
+        ImportError: If the package that reads an adapter is not installed.
+        ValueError: If it cannot be opened as one, or its weights are not those that its
+            configuration describes.
     """
-    adapter = None if options else find_adapter(name, how.get("revision"))
+    # A base is opened with a configuration of its own.
+    adapter = None
+    if not options:
+        adapter = find_adapter(name, settings.get("revision"))
     if adapter is not None:
-        return _open_adapted(adapter, auto_class, kind, how)
-    revision, device, dtype = how.get("revision"), how.get("device"), how.get("dtype")
-    where = default_device() if device is None else check_device(device)
-    options["device_map"] = where if where == "auto" else {"": where}
-    options |= {} if dtype is None else {"dtype": dtype}
+        return _open_adapted(adapter, auto_class, kind, settings)
+    # Weights are read onto their device, so that they are never in memory twice.
+    device = _choose_device(settings.get("device"))
+    options["device_map"] = device if device == "auto" else {"": device}
+    if settings.get("dtype") is not None:
+        options["dtype"] = settings.get("dtype")
     with quiet():
         try:
             model, report = auto_class.from_pretrained(
                 name,
-                revision=revision,
+                revision=settings.get("revision"),
                 output_loading_info=True,
                 trust_remote_code=False,
-                ignore_mismatched_sizes=True,  # the report says which
+                # The report names them.
+                ignore_mismatched_sizes=True,
                 **options,
             )
         except Exception as error:
-            raise _explain(error, kind, name, how.get("revision")) from error
-    saved = [_head(architecture) for architecture in architectures_of(model.config)]
+            raise _explain(error, kind, name, settings.get("revision")) from error
     # An adapter may turn a model for another task into one for this.
-    other = any(saved) and _head(type(model).__name__) not in saved and "config" not in options
-    if other and auto_class is not transformers.AutoModelForCausalLM:
-        raise ValueError(
-            f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
-        )
-    others = {
-        key
-        for key, _, shape in report["mismatched_keys"]
-        if held and key in held and held[key].shape == shape
-    }
-    report["mismatched_keys"] = [
-        each for each in report["mismatched_keys"] if each[0] not in others
-    ]
+    if "config" not in options:
+        _check_task(model, auto_class, kind, name)
+    replaced = _take_replaced(report, adapted or {})
     _check_report(model, report, kind, name)
-    settings = getattr(model.config, "quantization_config", None)
-    if settings and getattr(model, "hf_quantizer", None) is None:
-        raise ValueError(
-            f"Expected weights as transformers reads them, but those of {name} are quantized by a method that it does "
-            f"not know: {format_value(settings)}."
-        )
-    if where == "auto":
+    _check_quantization(model, name)
+    if device == "auto":
         check_in_memory(model, name)
-    # At each layer of each batch it would say how it rounds.
+    # It would report its rounding at each layer of each batch.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-    model.config.return_dict = True  # a model may have been saved as one that returns tuples
-    return model.eval(), sorted(others.union(report["missing_keys"]))
+    # A model may have been saved as one that returns tuples.
+    model.config.return_dict = True
+    return model.eval(), sorted(replaced.union(report["missing_keys"]))
+
+
+def _choose_device(device: str | torch.device | None) -> Any:
+    return default_device() if device is None else check_device(device)
+
+
+def _check_task(model: Any, auto_class: Any, kind: str, name: str) -> None:
+    """Refuse a model that was saved for another task, though its weights may fit."""
+    # The heads of causal models have several names, such as GPT2LMHead.
+    if auto_class is transformers.AutoModelForCausalLM:
+        return
+    saved_heads = [_get_head(architecture) for architecture in list_architectures(model.config)]
+    if any(saved_heads) and _get_head(type(model).__name__) not in saved_heads:
+        raise ValueError(
+            f"Expected {name} to be a {kind}, but it was saved as "
+            f"{_get_architecture(model.config)}, for another task."
+        )
+
+
+def _take_replaced(report: dict[str, Any], adapted: Mapping[str, Any]) -> set[str]:
+    """Remove weights that an adapter replaces from the mismatches of a report, and return them."""
+    replaced = set()
+    remaining = []
+    for mismatch in report["mismatched_keys"]:
+        key, _, shape = mismatch
+        if key in adapted and adapted[key].shape == shape:
+            replaced.add(key)
+        else:
+            remaining.append(mismatch)
+    report["mismatched_keys"] = remaining
+    return replaced
+
+
+def _check_quantization(model: Any, name: str) -> None:
+    """Refuse weights that are quantized by a method that transformers does not know."""
+    quantization = getattr(model.config, "quantization_config", None)
+    if quantization and getattr(model, "hf_quantizer", None) is None:
+        raise ValueError(
+            f"Expected weights as transformers reads them, but those of {name} are quantized by a "
+            f"method that it does not know: {format_value(quantization)}."
+        )
 
 
 def _open_adapted(
-    adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen
+    adapter: Adapter, auto_class: Any, kind: str, settings: HowToOpen
 ) -> tuple[Any, list[str]]:
+    """Open the base of an adapter, and put the adapter on it."""
     if adapter.head and not auto_class.__name__.endswith(adapter.head):
         raise ValueError(
-            f"Expected {adapter.name} to be a {kind}, but it is an adapter for {adapter.head}, for another task."
+            f"Expected {adapter.name} to be a {kind}, but it is an adapter for {adapter.head}, for "
+            "another task."
         )
     with quiet():
         try:
-            its = HowToOpen(**{**how, "revision": adapter.revision})
-            base, adapted = check_model(adapter.base), adapter.weights
-            model, absent = open_weights(
-                auto_class, kind, base, its, held=adapted, config=adapter.config()
+            model, missing = open_weights(
+                auto_class,
+                kind,
+                check_model(adapter.base),
+                HowToOpen(**{**settings, "revision": adapter.revision}),
+                adapted=adapter.weights,
+                config=adapter.config(),
             )
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in `base_model_name_or_path` "
-                f"of its {ADAPTER}, but it cannot be opened: {get_first_line(error)}"
+                f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in "
+                f"`base_model_name_or_path` of its {ADAPTER}, but it cannot be opened: "
+                f"{get_first_line(error)}"
             ) from error
-        whole = model.state_dict()
-        for key in adapted.keys() & set(
-            absent
-        ):  # a head that peft keeps beside, and never asks, is not random
-            if whole[key].shape == adapted[key].shape:
-                whole[key].copy_(adapted[key])
-        return adapter.attach(model), [key for key in absent if key not in adapted]
+        _copy_replaced(model, adapter, missing)
+        model = adapter.attach(model)
+    return model, [key for key in missing if key not in adapter.weights]
+
+
+def _copy_replaced(model: Any, adapter: Adapter, missing: list[str]) -> None:
+    """Copy the weights of an adapter to those of its base that would be random.
+
+    peft keeps such a head next to that of the base, which is never asked.
+    """
+    weights = model.state_dict()
+    for key in adapter.weights.keys() & set(missing):
+        if weights[key].shape == adapter.weights[key].shape:
+            weights[key].copy_(adapter.weights[key])
 
 
 def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
-    """Load the tokenizer of a model; `options` are other arguments of `from_pretrained`.
+    """Load the tokenizer of a model; `options` are further arguments of `from_pretrained`.
 
     Raises:
-        ValueError: If there is none. From a folder without tokenizer files transformers makes an empty one, which turns
-            every word into the unknown token; that counts as none.
+        ValueError: If there is none. From a folder without tokenizer files transformers makes an
+            empty one, which turns every word into the unknown token; that counts as none.
     """
+    source, source_revision = name, revision
     adapter = None if options else find_adapter(name, revision)
-    where, of = (name, revision) if adapter is None else adapter.tokenizer
+    if adapter is not None:
+        source, source_revision = adapter.tokenizer
+    # An adapter may have a tokenizer of its own, with further words.
+    expected = f"Expected a tokenizer next to the model {name}, but"
     with quiet():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
-                where, revision=of, trust_remote_code=False, **options
+                source, revision=source_revision, trust_remote_code=False, **options
             )
         except Exception as error:
             raise own_code(error, name) or ValueError(
-                f"Expected a tokenizer beside the model {name}, but none could be loaded ({get_first_line(error)})."
+                f"{expected} none could be loaded ({get_first_line(error)})."
             ) from error
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
         raise ValueError(
-            f"Expected a tokenizer beside the model {name}, but there is none: save it to the same folder with "
+            f"{expected} there is none: save it to the same folder with "
             "`tokenizer.save_pretrained`."
         )
     return tokenizer
+
+
+# --------------------------------------------------------------------------------- names
 
 
 def check_model(name_or_path: object) -> str:
@@ -310,12 +440,8 @@ def check_model(name_or_path: object) -> str:
     if folder.suffix == GGUF_SUFFIX:
         raise FileNotFoundError(f"Expected the model {name}, but there is no such file.")
     # A hub id is "name" or "owner/name"; anything else can only be a path.
-    if (
-        isinstance(name_or_path, os.PathLike)
-        or not name
-        or name[0] in "./~\\"
-        or name.count("/") > 1
-    ):
+    is_path = name[0] in "./~\\" or name.count("/") > 1
+    if isinstance(name_or_path, os.PathLike) or is_path:
         raise ValueError(
             f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist."
         )
@@ -328,247 +454,86 @@ def gguf_path(name_or_path: object) -> Path | None:
     if not isinstance(name_or_path, (str, os.PathLike)):
         return None
     path = Path(os.fspath(name_or_path))
-    return path if path.suffix == GGUF_SUFFIX and path.is_file() else None
+    if path.suffix == GGUF_SUFFIX and path.is_file():
+        return path
+    return None
 
 
-def agree_on_padding(model: Any, tokenizer: Any) -> None:
-    """Give a model without a padding token that of its tokenizer.
+def list_architectures(config: Any) -> list[str]:
+    """Return the architectures that a configuration names."""
+    names = config.architectures or []
+    # Some configurations have a single name in place of a list.
+    if isinstance(names, str):
+        return [names]
+    return list(map(str, names))
 
-    A decoder with a classification head reads the last token that is not padding, and refuses batches without one.
-    """
-    if getattr(model.config, "pad_token_id", None) is None and tokenizer.pad_token_id is not None:
-        model.config.pad_token_id = tokenizer.pad_token_id
+
+def _get_architecture(config: Any) -> str:
+    """Return the first architecture of a configuration, or else its type."""
+    for name in list_architectures(config):
+        return name
+    return f"a model of type {config.model_type}"
 
 
-def architectures_of(config: Any) -> list[str]:
-    """Return the architectures that a configuration names; one may be a text in place of a list."""
-    named = config.architectures or []
-    return [named] if isinstance(named, str) else [str(architecture) for architecture in named]
+def _get_head(architecture: str) -> str:
+    """Return the part of the name of an architecture that names its task; "" if none does."""
+    match = re.search("(For[A-Z]|LMHead).*", architecture)
+    return match[0] if match else ""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence the reports of transformers: errors here say what matters in them in one sentence."""
-    its = transformers.utils.logging
-    verbosity, bar = its.get_verbosity(), its.is_progress_bar_enabled()
-    its.set_verbosity_error()
-    its.disable_progress_bar()
+    # Both settings are global, so that they are restored.
+    reports = transformers.utils.logging
+    verbosity = reports.get_verbosity()
+    has_bars = reports.is_progress_bar_enabled()
+    reports.set_verbosity_error()
+    reports.disable_progress_bar()
     try:
         yield
     finally:
-        its.set_verbosity(verbosity)
-        if bar:
-            its.enable_progress_bar()
+        reports.set_verbosity(verbosity)
+        if has_bars:
+            reports.enable_progress_bar()
 
 
-def _load(
-    auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
-) -> Classifier:
-    name, revision = check_model(name_or_path), how.get("revision")
-    allow_untrained = how.get("allow_untrained", False)
-    model, absent = open_weights(auto_class, kind, name, how)
-    if absent and not allow_untrained:
-        if (Path(name) / _SETFIT_HEAD).is_file():
-            raise ValueError(
-                f"Expected the weights of a {kind} in {name}, but its head is in {_SETFIT_HEAD}, a pickle, which is "
-                "never opened: open the model by setfit, and pass it to `rightreasons.audit` or `as_scorer`."
-            )
-        listed = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
-        raise ValueError(
-            f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
-            f"{_architecture(model.config)} without that head. Fine-tune it first."
-        )
-    tokenizer = load_tokenizer(name, revision)
-    check_vocabulary(model, tokenizer, name)
-    agree_on_padding(model, tokenizer)
-    names, target = None, how.get("target")
-    if target is not None:
-        _ask_for(model, target, name)
-    if auto_class is transformers.AutoModelForSequenceClassification:
-        if has_single_logit(model.config):
-            add_zero_logit(model)
-        names = check_classes(model.config, name)
-    classifier = Classifier(model, tokenizer, names, name)
-    if not allow_untrained:  # what is trained first is tried where it is used
-        classifier_way(
-            classifier,
-            longest=SHORTEST,
-            joint=auto_class is transformers.AutoModelForMultipleChoice,
-        )
-    return classifier
+# -------------------------------------------------------------------------------- checks
 
 
-def _head(architecture: str) -> str:
-    """Return the part of the name of an architecture that tells its task; "" where none does."""
-    match = re.search("(For[A-Z]|LMHead).*", architecture)
-    return match[0] if match else ""
+def agree_on_padding(model: Any, tokenizer: Any) -> None:
+    """Give a model without a padding token that of its tokenizer.
 
-
-def classes_of(model: str) -> tuple[str, ...]:
-    """Return the names of a model's classes, for which its configuration is read alone."""
-    config = _config_of(model)
-    if has_single_logit(config):
-        return _name_single_logit(config)
-    return class_names(config, model)
-
-
-def labels_of(model: str) -> tuple[str, ...]:
-    """Return the labels of a multi-label classifier, for which its configuration is read alone.
-
-    Raises:
-        ValueError: If it is no multi-label classifier.
+    A decoder with a classification head reads the last token that is not padding, and refuses
+    batches without one.
     """
-    labels = _labels_in(_config_of(model), model)
-    if not labels:
-        raise OptionError(
-            f"Expected a multi-label classifier where `target` names several labels, but got {model}.",
-            option="target",
-        )
-    return labels
-
-
-def _config_of(model: str) -> Any:
-    try:
-        adapter = find_adapter(model)
-        return (
-            transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
-        )
-    except (OSError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise ValueError(
-            f"Expected a model at {model!r}, but its configuration cannot be read: {reason}."
-        ) from error
-
-
-def _labels_in(config: Any, name: str) -> tuple[str, ...]:
-    several = getattr(config, "problem_type", None) == "multi_label_classification"
-    return class_names(config, name) if several else ()
-
-
-def class_names(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of a model's classes in the order of its logits.
-
-    Raises:
-        ValueError: If `id2label` does not name each of them, or two alike.
-    """
-    names, last = config.id2label, config.num_labels - 1
-    if absent := [number for number in range(last + 1) if number not in names]:
-        raise ValueError(
-            f"Expected `id2label` of {name} to name the classes 0 to {last}, but {absent[0]} is not among "
-            f"{', '.join(map(str, names))}."
-        )
-    texts = tuple(str(names[number]) for number in range(last + 1))
-    if len(set(texts)) < len(texts):
-        raise ValueError(
-            f"Expected `id2label` of {name} to have a name for each class, but got {', '.join(texts)}."
-        )
-    return texts
-
-
-def _ask_for(model: Any, target: str, name: str) -> None:
-    """Make a multi-label classifier a binary classifier of one label."""
-    labels = _labels_in(model.config, name)
-    if target not in labels:
-        known = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
-        raise OptionError(
-            f"Expected {name} to have the label {target!r}, but it has {known}.", option="target"
-        )
-    _make_binary(model, labels.index(target), (f"not {target}", target))
-
-
-def has_single_logit(config: Any) -> bool:
-    """Return whether a head has a single output that is a logit, as those of cross-encoders.
-
-    transformers trains a single output without a `problem_type` as a regression, and many binary
-    classifiers and rerankers are stored that way. A head that was saved as a regression is one.
-    """
-    return config.num_labels == 1 and getattr(config, "problem_type", None) != "regression"
-
-
-def add_zero_logit(model: Any) -> None:
-    """Make a head with a single logit z a binary classifier, by the logits 0 and z.
-
-    Their softmax is the sigmoid of z.
-    """
-    _make_binary(model, 0, _name_single_logit(model.config))
-
-
-def _name_single_logit(config: Any) -> tuple[str, str]:
-    """Return the names of the two classes of a head with a single logit."""
-    name = str(config.id2label.get(0, "LABEL_0"))
-    # transformers numbers classes without names: the single output is that of the second class.
-    if name == "LABEL_0":
-        return ("LABEL_0", "LABEL_1")
-    return (f"not {name}", name)
-
-
-def copy_with_zero_logit(model: Any) -> Any:
-    """Return a binary classifier that shares the weights of a loaded model with a single logit.
-
-    The model itself, which may be in training, is not changed.
-    """
-    binary = copy.copy(model)
-    # The shallow copy would share its hooks and its configuration with the model.
-    binary._forward_hooks = model._forward_hooks.copy()
-    binary.config = copy.deepcopy(model.config)
-    add_zero_logit(binary)
-    return binary
-
-
-def _make_binary(model: Any, position: int, names: tuple[str, str]) -> None:
-    """Let a head answer with the logits 0 and z, z the output at a position."""
-
-    def replace_logits(_model: Any, _inputs: Any, outputs: Any) -> Any:
-        single = outputs.logits[..., position : position + 1]
-        outputs.logits = torch.nn.functional.pad(single, (1, 0))
-        return outputs
-
-    model.register_forward_hook(replace_logits)
-    config = model.config
-    config.problem_type = "single_label_classification"
-    config.id2label = dict(enumerate(names))
-    config.label2id = {label: number for number, label in enumerate(names)}
-
-
-def check_classes(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of the classes of a model; refuse models without exclusive classes."""
-    problem = getattr(config, "problem_type", None)
-    if problem == "multi_label_classification":
-        raise OptionError(
-            f"Expected {name} to be a classifier of exclusive classes, but it is a model of multi "
-            f"label classification with {config.num_labels} outputs: of several labels "
-            "`target` names one, or all (target=all).",
-            option="target",
-        )
-    if config.num_labels < 2 or problem == "regression":
-        raise ValueError(
-            f"Expected {name} to be a classifier of exclusive classes, but it is a model of "
-            f"regression: define a function that turns its numbers into probabilities, and name "
-            "it as my_model.py:function."
-        )
-    return class_names(config, name)
+    if getattr(model.config, "pad_token_id", None) is None and tokenizer.pad_token_id is not None:
+        model.config.pad_token_id = tokenizer.pad_token_id
 
 
 def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
-    """Refuse a tokenizer that knows far fewer tokens than its model; more than that shows in the texts.
+    """Refuse a tokenizer that knows far fewer tokens than its model.
 
-    Tables of words are padded to round numbers, by 2 % at most in published models.
+    One that knows too many shows in the texts. Tables of words are padded to round numbers, by 2 %
+    at most in published models.
     """
-    known, size = vocabulary_size(model), len(tokenizer)
-    if known is not None and size < known * FEWEST_TOKENS:
+    n_known = vocabulary_size(model)
+    n_tokens = len(tokenizer)
+    if n_known is not None and n_tokens < n_known * MIN_KNOWN_TOKENS:
         raise ValueError(
-            f"Expected a tokenizer of about {known:,} tokens, which {name} knows, but it has {size:,}: tokenizer and "
-            "model do not belong together."
+            f"Expected a tokenizer of about {n_known:,} tokens, which {name} knows, but it has "
+            f"{n_tokens:,}: tokenizer and model do not belong together."
         )
 
 
 def check_in_memory(model: torch.nn.Module, name: str) -> None:
     """Refuse a model without the values of its weights, such as one that is offloaded."""
-    if empty := [key for key, weight in model.named_parameters() if weight.is_meta]:
-        raise ValueError(
-            f"Expected the weights of {name} in memory, but {empty[0]} is on the meta device, where it has no values: "
-            "open the model by from_pretrained, without offloading."
-        )
+    for key, weight in model.named_parameters():
+        if weight.is_meta:
+            raise ValueError(
+                f"Expected the weights of {name} in memory, but {key} is on the meta device, where "
+                "it has no values: open the model by from_pretrained, without offloading."
+            )
 
 
 def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> None:
@@ -576,13 +541,15 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
 
     Args:
         model: The model as it was opened.
-        report: What transformers reports of its weights.
+        report: Names of missing, unexpected and mismatched weights, from transformers.
         kind: What the model should be.
-        name: What the user called it.
+        name: Its name in errors.
 
     Raises:
-        ValueError: If a weight has another shape, or the checkpoint is one of another architecture or of more layers.
+        ValueError: If a weight has another shape, or the checkpoint is one of another architecture
+            or of more layers.
     """
+    # transformers would draw these weights at random.
     if report["mismatched_keys"]:
         key, shape, expected_shape = min(report["mismatched_keys"])
         raise ValueError(
@@ -598,10 +565,10 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
             f"which a wrapper such as DataParallel or torch.compile adds: remove it from the names, "
             f"as {{key.removeprefix({prefix!r}): weight}}, and save the weights again."
         )
-    known = {_mask_numbers(key) for key in model.state_dict()}
+    layer_names = {_mask_numbers(key) for key in model.state_dict()}
     has_no_weights = set(dict(model.named_parameters())) <= missing
     # A checkpoint may hold a head that is not needed, but no further layers.
-    further = [key for key in unexpected if has_no_weights or _mask_numbers(key) in known]
+    further = [key for key in unexpected if has_no_weights or _mask_numbers(key) in layer_names]
     if further:
         raise ValueError(
             f"Expected {name} to be a {kind} of type {model.config.model_type}, as its "
@@ -632,11 +599,12 @@ def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
 
 def own_code(error: Exception, name: str) -> ValueError | None:
     """Return the error of a model that needs Python code of its own; None for others."""
-    if not any(words in str(error) for words in ("Weights only load failed", "trust_remote_code")):
+    if not any(words in str(error) for words in _CODE_ERRORS):
         return None
     return ValueError(
-        f"Expected weights alone, and an architecture that transformers has, but {name} needs Python code or objects "
-        "of its own, which are never run: save it as safetensors."
+        "Expected weights alone, and an architecture that transformers has, but "
+        f"{name} needs Python code or objects of its own, which are never run: save it as "
+        "safetensors."
     )
 
 
@@ -659,12 +627,13 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
     needs_code = own_code(error, name)
     if needs_code is not None:
         return needs_code
+    # The configuration may be what cannot be read.
     architectures: list[str] = []
     with contextlib.suppress(Exception):
         config = transformers.AutoConfig.from_pretrained(
             name, revision=revision, trust_remote_code=False
         )
-        architectures = architectures_of(config)
+        architectures = list_architectures(config)
     other_input = find_other_input(architectures)
     if other_input:
         return OptionError(
@@ -674,13 +643,9 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
         )
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
-            f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
-            f"provides ({get_first_line(error)})."
+            f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no "
+            f"model that the hub provides ({get_first_line(error)})."
         )
     return ValueError(
         f"Expected {name} to be a {kind}, but it cannot be opened as one: {get_first_line(error)}"
     )
-
-
-def _architecture(config: Any) -> str:
-    return next(iter(architectures_of(config)), f"a model of type {config.model_type}")

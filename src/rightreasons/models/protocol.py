@@ -1,10 +1,11 @@
-"""What a question may ask of a model, whatever the model is: a folder of weights, a server, or stored answers.
+"""Contracts of models: what questions ask of a folder of weights, a server, or stored answers.
 
-Two contracts meet here. A `Scorer` answers items: classes of a text, or the choice among several. An `Engine` answers
-requests of a language model: it continues them, or tells how likely given continuations are. A prompt turns items into
-requests, and so makes a scorer of any engine; it is written once for models in this process and for servers.
+A `Scorer` answers items: classes of a text, or the choice among several. An `Engine` answers
+requests of a language model: it continues them, or returns how likely given continuations are. A
+prompt turns items into requests, and so makes a scorer of any engine; it is written once for models
+in this process and for servers.
 
-Nothing here imports torch, so that a server or a log is asked without it.
+Nothing here imports torch, so that a server or a log can be asked without it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
 Ability: TypeAlias = Literal[
     "likelihoods", "next_words", "text", "constrained_text", "gradients", "processes"
 ]
-"""What an engine or a scorer can do.
+"""Something that an engine or a scorer can do.
 
 - "likelihoods": the log-likelihood of any given continuation of a request;
-- "next_words": the log-probability that a request goes on with a given short word or letter, among the most likely;
+- "next_words": the log-probability that a request goes on with a given short word or letter, among
+  the most likely ones;
 - "text": generated answers;
-- "constrained_text": generated answers that are held to the continuations of their request;
+- "constrained_text": generated answers that are restricted to the continuations of their request;
 - "gradients": derivatives with respect to the input embeddings;
 - "processes": the items of one run are shared by several processes (`accelerate launch`).
 """
@@ -44,15 +46,15 @@ Message: TypeAlias = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a language model is asked once.
+    """One request to a language model.
 
     Attributes:
         name: The item, for stores and errors; unique in a run.
-        prompt: The text to continue, unchanged, or the turns of a conversation, which the engine puts into the chat
-            template of its model. A last turn of the assistant is continued; after any other one, the assistant's
-            begins.
-        continuations: The texts whose likelihood is asked, exactly as they follow the prompt, the space between them
-            included where there is one; () where an answer is generated.
+        prompt: The text to continue, unchanged, or the turns of a conversation, which the engine
+            puts into the chat template of its model. A last turn of the assistant is continued;
+            after any other one, the assistant's begins.
+        continuations: Texts whose likelihood is requested, exactly as they follow the prompt, with
+            the space between them if there is one; () for a generated answer.
     """
 
     name: str
@@ -62,18 +64,20 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Likelihoods:
-    """How likely the continuations of N requests are.
+    """Likelihoods of the continuations of N requests.
 
     Attributes:
-        values: N rows of natural logarithms of probabilities, one per continuation, summed over its tokens.
+        values: N rows of natural logarithms of probabilities, one per continuation, summed over its
+            tokens.
         lengths: N rows of the number of tokens of each continuation.
-        failures: Name of a request -> why it has no answer; the values of such a request are NaN.
-        truncated: How many requests were cut at their beginning.
-        way: How the engine asked, in words; "" where there is nothing to say.
+        failures: Name of a request -> the reason why it has no answer; its values are NaN.
+        truncated: Number of requests that were cut at their beginning.
+        way: Description of how the engine asked; "" for none.
     """
 
     values: Ragged
     lengths: Ragged
+    # Results are frozen, so that each needs a mapping of its own.
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     truncated: int = 0
     way: str = ""
@@ -81,13 +85,13 @@ class Likelihoods:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:
-    """What a language model wrote to N requests.
+    """Answers of a language model to N requests.
 
     Attributes:
         replies: N lists of replies, `n` each; [] for a request that failed.
-        failures: Name of a request -> why it has no reply.
-        truncated: How many requests were cut at their beginning.
-        way: How the engine asked, in words; "" where there is nothing to say.
+        failures: Name of a request -> the reason why it has no reply.
+        truncated: Number of requests that were cut at their beginning.
+        way: Description of how the engine asked; "" for none.
     """
 
     replies: list[list[Reply]]
@@ -99,22 +103,32 @@ class Answers:
     def of(
         cls, texts: Sequence[Sequence[str]], failures: Mapping[str, str] | None = None
     ) -> Answers:
-        """Make answers of plain texts, which may hold thinking between tags."""
-        return cls([[Reply.parse(text) for text in row] for row in texts], failures or {})
+        """Make answers of plain texts, which may contain thinking between tags."""
+        replies = []
+        for row in texts:
+            replies.append([Reply.parse(text) for text in row])
+        return cls(replies, failures or {})
 
     @property
     def texts(self) -> list[list[str]]:
-        """The texts of the replies, also of those that are no answers; see `Reply.no_answer_reason`."""
-        return [[reply.text for reply in row] for row in self.replies]
+        """Texts of the replies, also of those that are no answers; see `Reply.no_answer_reason`."""
+        rows = []
+        for row in self.replies:
+            rows.append([reply.text for reply in row])
+        return rows
 
 
-BRIEF, LONG = 32, 2048
-"""Tokens of an answer by default: of a model that answers at once, and the least of one that thinks."""
+BRIEF = 32
+"""Default number of tokens of an answer of a model that answers at once."""
+
+LONG = 2048
+"""Smallest number of tokens of an answer of a model that thinks."""
 
 
 class Generation(Options):
-    """How answers are generated."""
+    """Options of generated answers."""
 
+    # A temperature of 0 is reproducible on every engine, so that it is the default.
     n: int = option(1, "Answers per request.", minimum=1)
     temperature: float = option(
         0.0,
@@ -137,24 +151,25 @@ class Generation(Options):
     def _check(self) -> None:
         if len(self.thinking_tags) % 2:
             raise OptionError(
-                f"Expected `thinking_tags` in pairs, what opens thinking and what closes it, but got "
-                f"{len(self.thinking_tags)}.",
+                "Expected `thinking_tags` in pairs, what opens thinking and what closes it, but "
+                f"got {len(self.thinking_tags)}.",
                 option="thinking_tags",
             )
 
     @property
     def tags(self) -> tuple[tuple[str, str], ...]:
-        """The thinking tags as pairs."""
+        """Thinking tags as pairs."""
+        # An option is a flat list, as a command line gives it.
         return tuple(zip(self.thinking_tags[::2], self.thinking_tags[1::2], strict=True))
 
 
 class HowToKeep(TypedDict, total=False):
-    """How a run is shown and kept; nothing of it changes an answer.
+    """Display and storage of a run, which change no answer.
 
     Attributes:
-        progress: Whether to show a progress bar; it is shown by default.
-        out: A folder for the answers, from which a killed run resumes; a later run asks only what has none. None, the
-            default, keeps them in memory.
+        progress: Whether to show a progress bar. Defaults to True.
+        out: A folder for the answers, from which a killed run resumes; a later run requests only
+            the missing ones. None (default) keeps them in memory.
     """
 
     progress: bool
@@ -162,37 +177,40 @@ class HowToKeep(TypedDict, total=False):
 
 
 class Source(Protocol):
-    """What engines and scorers have in common: `Engine` and `Scorer` say what it is."""
+    """The common part of engines and scorers; see `Engine` and `Scorer`."""
 
+    # Properties, so that an implementation may have plain attributes or computed ones.
     @property
     def name(self) -> str:
-        """What the user called the model."""
+        """Name of the model, as the user gave it."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can do."""
+        """The abilities of the model."""
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that its answers depend on."""
+        """A digest of everything that its answers depend on."""
 
 
 @runtime_checkable
 class Engine(Source, Protocol):
-    """A language model that answers requests: in this process, or behind a server.
+    """A language model that answers requests: in this process, or on a server.
 
     Attributes:
-        name: What the user called the model.
+        name: Name of the model, as the user gave it.
         abilities: What it can do; decided by trying it, not by what it claims.
-        fingerprint: A digest of all that its answers depend on: weights or the server's model, tokenizer, template.
-        has_template: Whether conversations can be asked.
-        thinks: Whether it thinks before it answers a conversation: then its next token is no answer.
-        budget: Tokens that an answer to a conversation needs, thinking among them, as a trial found.
+        fingerprint: A digest of everything that its answers depend on: weights or the server's
+            model, tokenizer, template.
+        has_template: Whether it takes conversations.
+        thinks: Whether it thinks before it answers a conversation: then its next token is no
+            answer.
+        budget: Tokens that an answer to a conversation needs, with its thinking, as a trial found.
     """
 
     @property
     def has_template(self) -> bool:
-        """Whether conversations can be asked."""
+        """Whether it takes conversations."""
 
     @property
     def thinks(self) -> bool:
@@ -203,16 +221,20 @@ class Engine(Source, Protocol):
         """Tokens that an answer to a conversation needs."""
 
     def render(self, prompt: str | Sequence[Message]) -> str:
-        """Return the text that the model reads, its template applied; of a server that hides it, the turns as text."""
+        """Return the text that the model reads, with its template.
 
-    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
+        A server may hide its template: then the turns are returned as text.
+        """
+
+    def likelihoods(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request ("likelihoods")."""
 
-    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
+    def next_words(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation ("next_words").
 
-        The continuations of a request must begin with different tokens. One that is not among the tokens that the
-        engine tells gets minus infinity, and a request none of whose continuations is among them is a failure.
+        The continuations of a request must begin with different tokens. One that is not among the
+        tokens that the engine reports gets minus infinity, and a request of which no continuation
+        is among them is a failure.
         """
 
     @accept_options_as_keywords(Generation)
@@ -224,32 +246,35 @@ class Engine(Source, Protocol):
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return generated answers to each request ("text"), as the options or their fields by keyword say."""
+        """Return generated answers to each request ("text")."""
 
 
 @runtime_checkable
 class Scorer(Source, Protocol):
-    """What answers the items of a dataset: it scores classes of texts, or choices after prompts.
+    """A model that answers the items of a dataset: classes of texts, or choices after prompts.
 
     Attributes:
-        name: What the user called the model.
-        label_names: The names of the classes; None for a scorer of choices.
+        name: Name of the model, as the user gave it.
+        label_names: Names of the classes; None for a scorer of choices.
         abilities: What it can do.
-        fingerprint: A digest of all that its scores depend on: the engine, the prompt, and the options.
-        joint: Whether the choices of an item are seen together, so that one can change the scores of the others.
+        fingerprint: A digest of everything that its scores depend on: the engine, the prompt, and
+            the options.
+        joint: Whether the choices of an item are seen together, so that one can change the scores
+            of the others.
     """
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
-        """The names of the classes; None for a scorer of choices."""
+        """Names of the classes; None for a scorer of choices."""
 
     @property
     def joint(self) -> bool:
         """Whether the choices of an item are seen together."""
 
     def describe(self) -> dict[str, Any]:
-        """Return what a report says at its top: the prompt as asked, verbatim, its options, and a rendered example."""
+        """Return what a report says at its top: prompt, options, and a rendered example."""
 
+    # Ids and labels are passed through, so that scores stay with their items.
     def predict(
         self,
         texts: Sequence[str],
@@ -257,7 +282,7 @@ class Scorer(Source, Protocol):
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        **how: Unpack[HowToKeep],
+        **options: Unpack[HowToKeep],
     ) -> Scores:
         """Score the classes of N texts."""
 
@@ -268,24 +293,27 @@ class Scorer(Source, Protocol):
         *,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        **how: Unpack[HowToKeep],
+        **options: Unpack[HowToKeep],
     ) -> Scores:
         """Score the choices of N items."""
 
 
-def lacking(source: Source, ability: Ability) -> str:
-    """Return why a source cannot be asked what needs an ability; "" where it can.
+def explain_missing_ability(source: Source, ability: Ability) -> str:
+    """Return why a source lacks an ability that is needed; "" if it has it.
 
     Example:
         >>> class Served:
         ...     name, abilities = "http://127.0.0.1:8000/v1", frozenset({"text"})
-        >>> lacking(Served(), "gradients")
+        >>> explain_missing_ability(Served(), "gradients")
         'This needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
     """
+    # Called with what a user passes, which may be no model at all.
     if not hasattr(source, "abilities"):
         raise TypeError(f"Expected a model, but got {describe_kind(source)}.")
     if ability in source.abilities:
         return ""
-    able = ", ".join(sorted(source.abilities)).replace("_", " ")
-    gives = f": it gives {able}" if able else ""
-    return f"This needs {ability.replace('_', ' ')}, which {source.name} cannot give{gives}."
+    alternatives = ", ".join(sorted(source.abilities)).replace("_", " ")
+    # A function gives nothing but scores, which needs no word.
+    if alternatives:
+        alternatives = f": it gives {alternatives}"
+    return f"This needs {ability.replace('_', ' ')}, which {source.name} cannot give{alternatives}."

@@ -98,6 +98,7 @@ def as_scorer(
         >>> scorer.predict(["a good film", "a film"], progress=False).predicted.tolist()
         [1, 0]
     """
+    # The object of a file may itself be any of the other forms.
     if is_object_name(model):
         name = name or str(model)
         model = load_object(model)
@@ -307,17 +308,18 @@ def _of_transformers(
 ) -> Scorer:
     """Return the scorer of a loaded model of transformers, or of a session of optimum."""
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
-    from rightreasons.models.loading import check_classes, loaded_classifier, loaded_parts
+    from rightreasons.models.heads import check_classes
+    from rightreasons.models.loading import make_classifier, unpack_model
     from rightreasons.models.local import LocalEngine
 
-    model, tokenizer, name = loaded_parts(model, tokenizer, name)
+    model, tokenizer, name = unpack_model(model, tokenizer, name)
     if not _is_module(model):
         # A session of optimum runs outside torch.
         names = check_classes(model.config, name)
         return FunctionScorer(_get_session_function(model, tokenizer), names, name)
     kind = kind_of_model(model)
     if kind not in LANGUAGE_MODELS:
-        return loaded_classifier(model, tokenizer, name)
+        return make_classifier(model, tokenizer, name)
     scorer = LANGUAGE_MODELS[kind](model, tokenizer, name)
     scorer.try_out()
     return Prompted(Prompt(), LocalEngine(scorer), label_names)

@@ -67,6 +67,7 @@ def describe_folder(folder: Path) -> str:
     checkpoint = _find_last_checkpoint(folder)
     if checkpoint is not None:
         return f"{expected} checkpoints of a training: name one of them, such as {checkpoint}."
+    # sentence-transformers lists the modules that a text passes through.
     if "modules.json" in names:
         return f"{expected} modules of sentence-transformers: {OBJECT_ADVICE}."
     # spaCy stores the configuration of its pipeline beside a description of the package.

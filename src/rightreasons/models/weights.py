@@ -206,6 +206,7 @@ def find_adapter(name: str, revision: str | None = None) -> Adapter | None:
     inner_folder = Path(name) / base
     if inner_folder.is_dir() and not Path(base).exists():
         base = str(inner_folder)
+    # Older versions of peft store the name of the task alone.
     task = str(getattr(settings.task_type, "value", settings.task_type))
     return Adapter(
         name=name,
@@ -311,6 +312,7 @@ def describe_weights(model: torch.nn.Module) -> str:
     for settings in (getattr(model, "peft_config", None) or {}).values():
         kind = getattr(settings.peft_type, "value", settings.peft_type)
         notes.append(f"{kind} adapter on {settings.base_model_name_or_path}")
+    # Settings without a quantized layer are those of weights that were dequantized.
     quantization = getattr(getattr(model, "config", None), "quantization_config", None)
     if quantization is not None and explain_quantization(model):
         method = getattr(quantization, "quant_method", "")

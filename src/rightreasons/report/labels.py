@@ -274,9 +274,9 @@ def make_label_settings(
     label_settings: dict[str, dict[str, Any]] = {}
     has_headings = False
     if predictions is None:
-        from rightreasons.models.loading import labels_of
+        from rightreasons.models.heads import read_labels
 
-        for label in labels_of(model):
+        for label in read_labels(model):
             label_settings[label] = {"target": label}
     else:
         stored = select_options(StoredOptions, options)

@@ -28,7 +28,7 @@ from rightreasons.core.store import write_json
 from rightreasons.core.validation import check_labels, check_same_length, check_texts
 from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
-from rightreasons.models.loading import class_names
+from rightreasons.models.heads import class_names
 from rightreasons.models.running import processes
 from rightreasons.shortcuts.detector import Heads
 from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts

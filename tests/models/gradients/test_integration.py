@@ -116,7 +116,7 @@ def test_the_mean_is_that_of_the_tokens_that_the_tokenizer_knows():
 
 
 def test_no_gradient_is_taken_at_the_baseline(monkeypatch):
-    from rightreasons.models.gradients.attribution import Path
+    from rightreasons.models.gradients.paths import Path
 
     asked, gradients = [], Path.gradients
 
@@ -132,11 +132,11 @@ def test_no_gradient_is_taken_at_the_baseline(monkeypatch):
 
 def test_the_rule_at_the_baseline_is_exact_for_quadratic_slopes():
     # Of slopes a + b x + c x^2 over [0, h], from nodes at h/4, h/2 and h: the integral is a h + b h^2/2 + c h^3/3.
-    from rightreasons.models.gradients.attribution import _Nodes, _weights
+    from rightreasons.models.gradients.integration import _Intervals, _Nodes
 
     place, slope = np.array([0.1, 0.2, 0.4]), lambda x: 3 + 5 * x - 7 * x**2
     nodes = _Nodes(np.zeros(3, np.int64), place, np.zeros(3), slope(place), [])
-    weights = _weights(nodes, np.array([[0, 1, 2]]), np.array([True]))
+    weights = _Intervals(np.array([[0, 1, 2]]), np.array([True])).compute_weights(nodes)
     assert (weights @ slope(place)).item() == pytest.approx(
         3 * 0.4 + 5 * 0.4**2 / 2 - 7 * 0.4**3 / 3
     )
@@ -161,7 +161,7 @@ def test_items_that_do_not_add_up_are_not_valid_and_can_be_left_out():
 
 
 def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others(monkeypatch):
-    from rightreasons.models.gradients.attribution import Path
+    from rightreasons.models.gradients.paths import Path
 
     bert, gradients = tiny_encoder("bert"), Path.gradients
     whole = integrated_gradients(bert, TEXTS, progress=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.models.gradients.attribution import Path
+from rightreasons.models.gradients.paths import Path
 
 
 class Sums:

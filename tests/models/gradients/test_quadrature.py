@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rightreasons.models.gradients.attribution import quadrature
+from rightreasons.models.gradients.paths import quadrature
 
 
 def test_right_riemann_sum_of_a_line():

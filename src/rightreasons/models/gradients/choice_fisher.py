@@ -1,17 +1,20 @@
-"""Where a model that chooses is fragile: Fisher information with respect to the prompt of its choices.
+"""Fragile choices: Fisher information with respect to the prompt of the choices.
 
-The classes are the choices of an item, or the label words that a language model is asked for. What is moved
-are the embeddings of the tokens before the choices, which all choices share. The probabilities are those of
-the model's own scores, so a score that is corrected by a constant keeps its gradients. `measure_choice_fisher`
-is the entry point; items are read one at a time and without padding, which is exact for every model.
+The classes are the choices of an item, or the label words that a language model is asked for. What
+is moved are the embeddings of the tokens before the choices, which all choices share. The
+probabilities are those of the model's own scores, so a score that is corrected by a constant keeps
+its gradients. `measure_choice_fisher` is the entry point; items are read one at a time and without
+padding, which is exact for every model.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -39,10 +42,12 @@ from rightreasons.models.language.continuations import Tokens
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items
-from rightreasons.models.protocol import Scorer, lacking
-from rightreasons.models.running import Column, run_model
+from rightreasons.models.protocol import Scorer, explain_missing_ability
+from rightreasons.models.running import Column, Columns, run_model
 from rightreasons.models.trial import fails_at
 from rightreasons.models.weights import explain_quantization
+
+Ints = NDArray[np.int64]
 
 CHOICE_DEFINITION = DEFINITION.replace(
     "word embeddings of the item", "word embeddings of the prompt"
@@ -56,12 +61,12 @@ class Reading:
     Attributes:
         inputs: What the model is called with, one row.
         choices: The choices that the sequence gives scores of.
-        wanted: The tokens of each of these choices, for a language model; () for a head.
+        choice_tokens: The tokens of each of these choices, for a language model; () for a head.
     """
 
     inputs: dict[str, Any]
     choices: tuple[int, ...]
-    wanted: tuple[tuple[int, ...], ...] = ()
+    choice_tokens: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +117,8 @@ class HeadReader:
     def __init__(
         self, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None
     ) -> None:
-        self.scorer, self.model = classifier, classifier.model
+        self.scorer = classifier
+        self.model = classifier.model
         self.counts = items.counts
         self._items = items
         self._max_length = max_length
@@ -133,24 +139,29 @@ class HeadReader:
             ValueError: If its sequences do not begin with the same tokens.
         """
         sequences = range(self._starts[row], self._starts[row + 1])
-        encoded, parts = self._pairs.encoded, self._pairs.places.sequence
-        prompts = []
-        for sequence in sequences:
-            place = slice(encoded.offsets[sequence], encoded.offsets[sequence + 1])
-            tokens = encoded.columns["input_ids"][place]
-            is_choice = (parts[place] == 1) & ~self._pairs.places.special[place]
-            # An empty choice leaves the special tokens of the end, which are no part of the prompt.
-            n_prompt = int(is_choice.argmax()) if is_choice.any() else len(tokens)
-            prompts.append(tokens[:n_prompt].tolist())
+        prompts = [self._get_prompt(sequence) for sequence in sequences]
+        # A long choice may have cut the prompt of its sequence.
         n_prompt = min(map(len, prompts))
-        if any(prompt[:n_prompt] != prompts[0][:n_prompt] for prompt in prompts):
-            raise ValueError(_describe_unequal_prompts(self._items.ids[row]))
-        readings = [
-            Reading(self._pairs.inputs(np.array([sequence])), (choice,))
-            for choice, sequence in enumerate(sequences)
-        ]
-        is_truncated = bool(encoded.truncated[list(sequences)].any())
+        for prompt in prompts:
+            if prompt[:n_prompt] != prompts[0][:n_prompt]:
+                raise ValueError(_describe_unequal_prompts(self._items.ids[row]))
+        readings = []
+        for choice, sequence in enumerate(sequences):
+            readings.append(Reading(self._pairs.inputs(np.array([sequence])), (choice,)))
+        is_truncated = bool(self._pairs.encoded.truncated[list(sequences)].any())
         return ReadItem(n_prompt, len(readings), tuple(readings), is_truncated)
+
+    def _get_prompt(self, sequence: int) -> list[int]:
+        """Return the tokens of a sequence before its choice."""
+        encoded = self._pairs.encoded
+        places = self._pairs.places
+        columns = slice(encoded.offsets[sequence], encoded.offsets[sequence + 1])
+        tokens: list[int] = encoded.columns["input_ids"][columns].tolist()
+        is_choice = (places.sequence[columns] == 1) & ~places.special[columns]
+        # An empty choice leaves the special tokens of the end, which are no part of the prompt.
+        if not is_choice.any():
+            return tokens
+        return tokens[: int(is_choice.argmax())]
 
     def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
         """Return the score of the choice of a sequence."""
@@ -171,12 +182,16 @@ class LanguageModelReader:
         self.model = self._engine.model
         self._items = items
         self._scoring = prompted.rendering.scoring
-        requests = [prompted.rendering.request(item, prompted.shots(item)) for item in items]
+        requests = []
+        for item in items:
+            requests.append(prompted.rendering.request(item, prompted.shots(item)))
         self.counts = np.array([len(request.continuations) for request in requests])
         self._failures: dict[int, str] = {}
         self._tokens = self._engine.tokens(requests, failures=self._failures)
-        parameters = inspect.signature(self.model.forward).parameters
-        self._options = {"use_cache": False} if "use_cache" in parameters else {}
+        # A cache has no use in a single pass, and some models cannot be differentiated with one.
+        self._options = {}
+        if "use_cache" in inspect.signature(self.model.forward).parameters:
+            self._options["use_cache"] = False
 
     def score(self, *, fail_fast: bool = False, **options: Any) -> Scores:
         """Return the scores of the choices, or of the label words."""
@@ -196,8 +211,8 @@ class LanguageModelReader:
         (tokens,) = self._tokens[row]
         # Choices that share all but their last token are read once: one pass for single tokens.
         choices_by_start: dict[tuple[int, ...], list[int]] = {}
-        wanted = self._select_tokens(tokens)
-        for choice, answer in enumerate(wanted):
+        choice_tokens = self._select_tokens(tokens)
+        for choice, answer in enumerate(choice_tokens):
             choices_by_start.setdefault(answer[:-1], []).append(choice)
         readings = []
         for start, choices in choices_by_start.items():
@@ -206,10 +221,11 @@ class LanguageModelReader:
                 Reading(
                     inputs={"input_ids": ids, **self._options},
                     choices=tuple(tokens.places[choice] for choice in choices),
-                    wanted=tuple(wanted[choice] for choice in choices),
+                    choice_tokens=tuple(choice_tokens[choice] for choice in choices),
                 )
             )
-        return ReadItem(len(tokens.prompt), len(wanted), tuple(readings), tokens.truncated)
+        n_choices = len(choice_tokens)
+        return ReadItem(len(tokens.prompt), n_choices, tuple(readings), tokens.truncated)
 
     def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
         """Return the log-likelihood of each choice of a sequence, or its mean per token."""
@@ -217,10 +233,13 @@ class LanguageModelReader:
         rows = logits[0, -reading.inputs["input_ids"].shape[1] :]
         log_p = rows[n_prompt - 1 :].double().log_softmax(dim=-1)
         scores = []
-        for tokens in reading.wanted:
+        for tokens in reading.choice_tokens:
             index = torch.tensor(tokens, device=log_p.device)[:, None]
+            # The scores are those of the scorer, so that its prior correction keeps the gradients.
             score = log_p.gather(1, index).sum()
-            scores.append(score / len(tokens) if self._scoring == "mean" else score)
+            if self._scoring == "mean":
+                score = score / len(tokens)
+            scores.append(score)
         return scores
 
     def _select_tokens(self, tokens: Tokens) -> list[tuple[int, ...]]:
@@ -235,18 +254,21 @@ Reader: TypeAlias = HeadReader | LanguageModelReader
 def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
     """Return why the prompts of a scorer of choices have no gradients; "" if they have.
 
-    Multiple-choice heads and causal language models in this process have them, if they are scored by
-    likelihood or by next words and no layer is quantized.
+    Multiple-choice heads and causal language models in this process have them, if they are scored
+    by likelihood or by next words and no layer is quantized.
     """
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
     if isinstance(scorer, Classifier):
         return explain_quantization(scorer.model)
     if not isinstance(scorer, Prompted) or not isinstance(scorer.engine, LocalEngine):
-        return lacking(scorer, "gradients") or f"{scorer.name} is no model of transformers."
+        return (
+            explain_missing_ability(scorer, "gradients")
+            or f"{scorer.name} is no model of transformers."
+        )
     if type(scorer.engine.scorer) is not CausalLM:
         # An encoder-decoder or a masked model reads prompt and answer in other ways.
-        return lacking(scorer, "gradients")
+        return explain_missing_ability(scorer, "gradients")
     if scorer.rendering.scoring == "generated":
         return f"This needs likelihoods, but {scorer.name} is asked for generated answers."
     return explain_quantization(scorer.engine.model)
@@ -261,110 +283,173 @@ def is_scorer_of_choices(scorer: Scorer | CausalLM) -> bool:
 
 def measure_choice_fisher(
     scorer: Scorer | CausalLM,
-    asked: ChoiceTexts,
+    requests: ChoiceTexts,
     options: FisherOptions,
     *,
     progress: bool,
     out: str | os.PathLike[str] | None,
     fail_fast: bool,
 ) -> FisherInformation:
-    """Compute the Fisher information of the choices of every item; `fisher_information` has the arguments."""
+    """Compute the Fisher information of the choices of every item.
+
+    `fisher_information` describes the arguments, the result and the errors.
+    """
     reason = explain_missing_choice_gradients(scorer)
     if reason:
         raise ValueError(reason)
     _check_options(options)
-    names = asked.ids
-    reader = _make_reader(scorer, asked)
+    reader = _make_reader(scorer, requests)
     scores = reader.score(
         progress=progress, out=get_results_subfolder(out, "scores"), fail_fast=fail_fast
     )
-    row_by_id = {name: row for row, name in enumerate(scores.ids)}
-
-    reasons = dict(scores.failures)
-    items: dict[int, ReadItem] = {}
-    for row, name in enumerate(names):
-        try:
-            if name not in reasons:
-                items[row] = reader.read(row)
-        except ValueError as error:
-            reasons[name] = str(error)
+    run = _Run(reader, requests, options, scores)
+    items, reasons = run.read_items()
     if (fail_fast and reasons) or not items:
-        raise ValueError(next(reasons[name] for name in names if name in reasons))
-
-    rows = list(items)
-    embedding_input = EmbeddingInput(reader.model)
-
-    def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        (place,) = batch.tolist()
-        row = rows[place]
-        logits = torch.from_numpy(np.asarray(scores.logits[row_by_id[names[row]]])[None])
-        with fails_at(reader.scorer.name, names[row]):
-            return _measure_item(reader, embedding_input, items[row], logits, options)
+        # The first failure stands for all.
+        raise ValueError(run.sort_failures(reasons)[0][1])
 
     columns = run_model(
         reader.model,
-        compute,
-        [np.array([place]) for place in range(len(rows))],
+        functools.partial(run.measure, items, EmbeddingInput(reader.model)),
+        [np.array([position]) for position in range(len(items))],
         kind="Fisher information of choices",
-        inputs=lambda: {
-            "ids": fingerprint_texts(names),
-            "scorer": reader.scorer.fingerprint,
-            "texts": digest_value(
-                [list(asked.texts), asked.text_pairs and list(asked.text_pairs), asked.choices]
-            ),
-            "options": {**options.model_dump(exclude={"unit"}), "max_length": asked.max_length},
-        },
+        inputs=run.list_dependencies,
         progress=progress,
         out=get_results_subfolder(out, "fisher"),
         fail_fast=fail_fast,
     )
-    for place, reason in columns.failures.items():
-        reasons[names[rows[place]]] = reason
-    n_values = reader.counts[rows] - 1
-    columns = columns.filled({"spectrum": n_values})
+    return run.make_result(items, columns, reasons)
 
-    def spread(name: str) -> NDArray[np.float64]:
-        values = np.full(len(names), np.nan)
-        values[rows] = columns.array(name)
-        return values
 
-    logits = np.full((len(names), int(reader.counts.max())), np.nan)
-    for row in rows:
-        scored = np.asarray(scores.logits[row_by_id[names[row]]])
-        logits[row] = -np.inf
-        logits[row, : len(scored)] = scored
-    truncated = np.zeros(len(names), dtype=np.bool_)
-    for row, item in items.items():
-        truncated[row] = item.is_truncated
-    spectrum = None
-    if options.spectrum:
-        values_by_row = dict(zip(rows, columns.ragged("spectrum"), strict=True))
-        lengths = reader.counts - 1
-        blank = [np.full(length, np.nan) for length in lengths]
-        spectrum = Ragged.of(
-            np.concatenate([values_by_row.get(row, blank[row]) for row in range(len(names))]),
-            lengths,
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The computation for all items that can be read.
+
+    Attributes:
+        reader: Reads the items.
+        requests: The items.
+        options: The options.
+        scores: Scores of the choices.
+    """
+
+    reader: Reader
+    requests: ChoiceTexts
+    options: FisherOptions
+    scores: Scores
+
+    @cached_property
+    def _logits(self) -> dict[str, NDArray[np.float64]]:
+        """Id of an item -> the scores of its choices."""
+        rows = map(np.asarray, self.scores.logits)
+        return dict(zip(self.scores.ids, rows, strict=True))
+
+    def read_items(self) -> tuple[dict[int, ReadItem], dict[str, str]]:
+        """Return the readable items by their row, and the reasons of the others by their id."""
+        reasons = dict(self.scores.failures)
+        items: dict[int, ReadItem] = {}
+        for row, name in enumerate(self.requests.ids):
+            # Without scores, an item has no probabilities.
+            if name in reasons:
+                continue
+            try:
+                items[row] = self.reader.read(row)
+            except ValueError as error:
+                reasons[name] = str(error)
+        return items, reasons
+
+    def sort_failures(self, reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return ids and reasons of failed items, in the order of the items."""
+        return [(name, reasons[name]) for name in self.requests.ids if name in reasons]
+
+    def list_dependencies(self) -> dict[str, Any]:
+        """Return everything that stored results depend on, besides the model."""
+        requests = self.requests
+        # A column of an array or a table is digested as its texts.
+        pairs = requests.text_pairs
+        if pairs is not None:
+            pairs = list(pairs)
+        return {
+            "ids": fingerprint_texts(requests.ids),
+            "scorer": self.reader.scorer.fingerprint,
+            "texts": digest_value([list(requests.texts), pairs, requests.choices]),
+            "options": {
+                **self.options.model_dump(exclude={"unit"}),
+                "max_length": requests.max_length,
+            },
+        }
+
+    def measure(
+        self, items: Mapping[int, ReadItem], embedding_input: EmbeddingInput, batch: Ints
+    ) -> dict[str, Column]:
+        """Return the results of a batch of one item."""
+        # A batch counts the items that can be read.
+        (position,) = batch.tolist()
+        row = list(items)[position]
+        name = self.requests.ids[row]
+        logits = torch.from_numpy(self._logits[name][None])
+        with fails_at(self.reader.scorer.name, name):
+            return _measure_item(self.reader, embedding_input, items[row], logits, self.options)
+
+    def make_result(
+        self, items: Mapping[int, ReadItem], columns: Columns, reasons: dict[str, str]
+    ) -> FisherInformation:
+        """Return the result for all items; those without one have NaN and a reason."""
+        names = self.requests.ids
+        rows = list(items)
+        for position, reason in columns.failures.items():
+            reasons[names[rows[position]]] = reason
+        columns = columns.filled({"spectrum": self.reader.counts[rows] - 1})
+
+        def spread(name: str) -> NDArray[np.float64]:
+            values = np.full(len(names), np.nan)
+            values[rows] = columns.array(name)
+            return values
+
+        is_truncated = np.zeros(len(names), dtype=np.bool_)
+        for row, item in items.items():
+            is_truncated[row] = item.is_truncated
+        spectrum = None
+        if self.options.spectrum:
+            spectrum = self._spread_spectrum(rows, columns.ragged("spectrum"))
+        return FisherInformation(
+            ids=tuple(names),
+            eigenvalues=spread("eigenvalues"),
+            scale_free=spread("eigenvalues") * spread("scale"),
+            gradient_norms=spread("gradient_norms"),
+            logits=self._make_logits_table(rows),
+            error=spread("error"),
+            truncated=is_truncated,
+            failures=tuple(self.sort_failures(reasons)),
+            label_names=self.reader.scorer.label_names,
+            definition=CHOICE_DEFINITION,
+            spectrum=spectrum,
         )
-    return FisherInformation(
-        ids=tuple(names),
-        eigenvalues=spread("eigenvalues"),
-        scale_free=spread("eigenvalues") * spread("scale"),
-        gradient_norms=spread("gradient_norms"),
-        logits=logits,
-        error=spread("error"),
-        truncated=truncated,
-        failures=tuple((name, reasons[name]) for name in names if name in reasons),
-        label_names=reader.scorer.label_names,
-        definition=CHOICE_DEFINITION,
-        spectrum=spectrum,
-    )
+
+    def _make_logits_table(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Return the scores of all items, (N, K), with -inf after the choices of an item."""
+        names = self.requests.ids
+        table = np.full((len(names), int(self.reader.counts.max())), np.nan)
+        for row in rows:
+            logits = self._logits[names[row]]
+            # A choice that an item does not have is never chosen.
+            table[row] = -np.inf
+            table[row, : len(logits)] = logits
+        return table
+
+    def _spread_spectrum(self, rows: Sequence[int], spectrum: Ragged) -> Ragged:
+        """Return the eigenvalues of all items, NaN for those that could not be computed."""
+        lengths = self.reader.counts - 1
+        values = [np.full(length, np.nan) for length in lengths]
+        for row, eigenvalues in zip(rows, spectrum, strict=True):
+            values[row] = eigenvalues
+        return Ragged.of(np.concatenate(values), lengths)
 
 
 def _check_options(options: FisherOptions) -> None:
     if options.eigenvector:
         raise OptionError(
-            "Expected eigenvector=False for a model that chooses, but got True: its eigenvector is that "
-            "of a prompt with all its instructions, and not of the words of a text.",
+            "Expected eigenvector=False for a model that chooses, but got True: its eigenvector is "
+            "that of a prompt with all its instructions, and not of the words of a text.",
             option="eigenvector",
         )
     if options.method == "power":
@@ -374,32 +459,35 @@ def _check_options(options: FisherOptions) -> None:
         )
 
 
-def _make_reader(scorer: Scorer | CausalLM, asked: ChoiceTexts) -> Reader:
+def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
     """Return the items as the model reads them."""
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
+    choices = requests.choices
     needs_choices = scorer.label_names is None
-    if needs_choices != (asked.choices is not None):
-        found = "none" if asked.choices is None else "some"
+    if needs_choices != (choices is not None):
+        count = "none" if choices is None else "some"
         raise OptionError(
-            f"Expected `choices` for a model that chooses, and none for {scorer.name} if it has classes, "
-            f"but got {found}.",
+            f"Expected `choices` for a model that chooses, and none for {scorer.name} if it has "
+            f"classes, but got {count}.",
             option="choices",
         )
-    if isinstance(scorer, Prompted) and asked.max_length is not None:
+    if isinstance(scorer, Prompted) and requests.max_length is not None:
         raise OptionError(
-            f"Expected no `max_length` for the prompts of {scorer.name}, but got {asked.max_length}.",
+            f"Expected no `max_length` for the prompts of {scorer.name}, but got "
+            f"{requests.max_length}.",
             option="max_length",
         )
-    if asked.choices is not None:
-        items = ChoiceItems.check(asked.texts, asked.choices, ids=asked.ids, allow_empty=True)
+    if choices is not None:
+        items = ChoiceItems.check(requests.texts, choices, ids=requests.ids, allow_empty=True)
         if isinstance(scorer, Prompted):
             return LanguageModelReader(scorer, items.items())
-        return HeadReader(cast("Classifier", scorer), items, max_length=asked.max_length)
-    pairs: Sequence[str | None] = [None] * len(asked.texts)
-    if asked.text_pairs is not None:
-        pairs = list(asked.text_pairs)
-    items_of_texts = make_items(asked.ids, text=asked.texts, text_pair=pairs)
+        return HeadReader(cast("Classifier", scorer), items, max_length=requests.max_length)
+    # Label words are asked after one text, or after two.
+    pairs: Sequence[str | None] = [None] * len(requests.texts)
+    if requests.text_pairs is not None:
+        pairs = list(requests.text_pairs)
+    items_of_texts = make_items(requests.ids, text=requests.texts, text_pair=pairs)
     return LanguageModelReader(cast("Prompted", scorer), items_of_texts)
 
 
@@ -411,24 +499,27 @@ def _measure_item(
     options: FisherOptions,
 ) -> dict[str, Column]:
     """Return the columns of one item, each with one row."""
-    gradients: list[Tensor | None] = [None] * item.n_choices
+    gradients: dict[int, Tensor] = {}
     scale = 0.0
     for reading in item.readings:
-        ids = reading.inputs["input_ids"]
-        embeddings = embedding_input.look_up(ids)
+        embeddings = embedding_input.look_up(reading.inputs["input_ids"])
         prompt = embeddings[..., : item.n_prompt, :].detach().requires_grad_()
         # What follows the prompt keeps its own embeddings.
-        moved = torch.cat((prompt, embeddings[..., item.n_prompt :, :]), dim=-2)
+        mixed = torch.cat((prompt, embeddings[..., item.n_prompt :, :]), dim=-2)
         with torch.enable_grad():
-            outputs = embedding_input.logits(moved, reading.inputs)
+            outputs = embedding_input.logits(mixed, reading.inputs)
             scores = reader.read_scores(outputs, reading, item.n_prompt)
-            for number, (choice, score) in enumerate(zip(reading.choices, scores, strict=True)):
+            for number, score in enumerate(scores):
+                # The graph is freed with the last score.
                 is_needed_again = number < len(scores) - 1
                 (gradient,) = torch.autograd.grad(score, prompt, retain_graph=is_needed_again)
-                gradients[choice] = gradient.flatten().double()
+                gradients[reading.choices[number]] = gradient.flatten().double()
+        # The prompt is the same in every sequence.
         scale = float(prompt.detach().norm(dim=-1).double().mean()) ** 2
 
-    table = torch.stack([gradient for gradient in gradients if gradient is not None])
+    # The order of the choices is that of their scores.
+    table = torch.stack([gradients[choice] for choice in sorted(gradients)])
+    # Only differences of scores matter to their softmax.
     differences = (table[1:] - table[:1])[None]
     leading = solve_gram(logits.to(table.device), differences, options)
     columns: dict[str, Column] = {
@@ -437,6 +528,7 @@ def _measure_item(
         "error": leading.error.cpu().numpy(),
         "scale": np.array([scale]),
     }
+    # The only item of its batch has no neighbors that could go on.
     if not bool(torch.isfinite(leading.eigenvalues).all()):
         raise ValueError("Expected finite scores and gradients, but got NaN or infinity.")
     if leading.spectrum is not None:
@@ -446,6 +538,6 @@ def _measure_item(
 
 def _describe_unequal_prompts(name: str) -> str:
     return (
-        f"Expected a prompt that fits beside each choice, but item {name!r} is too long: its choices "
-        "are read after different parts of the prompt."
+        f"Expected a prompt that fits next to each choice, but item {name!r} is too long: its "
+        "choices are read after different parts of the prompt."
     )

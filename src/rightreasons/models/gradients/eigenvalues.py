@@ -1,7 +1,7 @@
 """The eigenvalues of Fisher information from logits and their gradients, for a batch of items.
 
-`solve_gram` finds all of them from the gradients, and `leading_eigenvalues` the largest one by the method
-that the options name. `FisherInformation` holds the results for a dataset.
+`solve_gram` finds all of them from the gradients, and `leading_eigenvalues` the largest one by the
+method that the options name. `FisherInformation` holds the results for a dataset.
 """
 
 from __future__ import annotations
@@ -18,17 +18,23 @@ from rightreasons.core.choices import UNITS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 
+SMALLEST = 1e-300
+"""Smallest norm by which vectors are divided."""
+
 
 @dataclass(frozen=True, eq=False)
 class FisherEigen:
-    """The leading eigenvalue of G for each of b items; NaN where logits or gradients were not finite.
+    """The leading eigenvalue of G for each of b items; NaN for items without finite numbers.
 
     Attributes:
         eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
         gradient_norms: (b,) float64, norm of the gradient of log p of the predicted class.
-        error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for the Gram matrix.
-        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its sign means nothing.
-        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first; None unless asked for.
+        error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for
+            the Gram matrix.
+        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its
+            sign means nothing.
+        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first;
+            None unless asked for.
     """
 
     eigenvalues: Tensor
@@ -44,6 +50,7 @@ def _gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen
     # Only differences of logits matter, so K - 1 backward passes are enough.
     differences = logits[:, 1:] - logits[:, :1]
     gradients = []
+    # The graph is freed by the last pass.
     for k in range(n_classes - 1):
         is_needed_again = k < n_classes - 2
         (gradient,) = torch.autograd.grad(
@@ -61,87 +68,121 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
         gradients: (b, K - 1, ...) gradients of logit k minus logit 0, for k = 1, …, K - 1.
         options: Whether to return the eigenvector and all eigenvalues.
     """
-    n_items, n_classes = logits.shape
+    n_items = len(logits)
     shape = gradients.shape[2:]
     gradients = gradients.flatten(2)  # (b, K - 1, D)
-    inner = torch.zeros(n_items, n_classes, n_classes, dtype=torch.float64, device=logits.device)
-    inner[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
     p = logits.double().softmax(dim=-1)
+    products = _multiply_gradients(gradients)
+
     # grad log p_y = h_y - sum_k p_k h_k, with h the gradients of the differences and h_0 = 0.
-    center = torch.eye(n_classes, dtype=torch.float64, device=logits.device) - p[:, None, :]
+    identity = torch.eye(p.shape[1], dtype=torch.float64, device=p.device)
+    center = identity - p[:, None, :]
     scaled = p.sqrt()[:, :, None] * center
-    gram = scaled @ inner @ scaled.transpose(1, 2)
-    finite = torch.isfinite(gram).flatten(1).all(dim=1)
-    values, vectors = torch.linalg.eigh(
-        torch.where(finite[:, None, None], gram, torch.zeros_like(gram))
-    )
-    values = torch.where(finite[:, None], values.clamp_min(0), torch.full_like(values, torch.nan))
-    row = center[torch.arange(n_items, device=p.device), _predicted(p)]
-    squared = torch.einsum("bi,bij,bj->b", row, inner, row)
+    gram = scaled @ products @ scaled.transpose(1, 2)
+    # An item with a number that is not finite must not stop the solver for the others.
+    is_finite = torch.isfinite(gram).flatten(1).all(dim=1)
+    finite_gram = torch.where(is_finite[:, None, None], gram, torch.zeros_like(gram))
+    values, vectors = torch.linalg.eigh(finite_gram)
+    undefined = torch.full_like(values, torch.nan)
+    values = torch.where(is_finite[:, None], values.clamp_min(0), undefined)
+
+    items = torch.arange(n_items, device=p.device)
+    predicted_row = center[items, _find_predicted(p)]
+    squared_norms = torch.einsum("bi,bij,bj->b", predicted_row, products, predicted_row)
     eigenvector = None
     if options.eigenvector:
+        # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda).
         weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
-        weights = weights / values[:, -1:].sqrt().clamp_min(1e-300)
+        weights = weights / values[:, -1:].sqrt().clamp_min(SMALLEST)
         flat = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients)
         eigenvector = flat.view(n_items, *shape)
-    # The gradients of log p are linearly dependent, so the smallest of the K eigenvalues is 0.
-    spectrum = values[:, 1:].flip(1) if options.spectrum else None
+    spectrum = None
+    if options.spectrum:
+        # The gradients of log p are linearly dependent, so that the smallest eigenvalue is 0.
+        spectrum = values[:, 1:].flip(1)
     return FisherEigen(
         eigenvalues=values[:, -1],
-        gradient_norms=squared.clamp_min(0).sqrt(),
+        gradient_norms=squared_norms.clamp_min(0).sqrt(),
         error=torch.zeros(n_items, dtype=torch.float64, device=logits.device),
         eigenvector=eigenvector,
         spectrum=spectrum,
     )
 
 
+def _multiply_gradients(gradients: Tensor) -> Tensor:
+    """Return the inner products of the gradients of all logits minus logit 0, (b, K, K)."""
+    n_items = len(gradients)
+    n_classes = gradients.shape[1] + 1
+    # That of logit 0 itself is zero.
+    products = torch.zeros(
+        (n_items, n_classes, n_classes), dtype=torch.float64, device=gradients.device
+    )
+    products[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
+    return products
+
+
 def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
     """Iterate exact products G v = J^T (diag p - p p^T) J v.
 
-    J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the direction v.
+    J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the
+    direction v.
     """
     p = logits.detach().softmax(dim=-1)
     u = torch.zeros_like(logits, requires_grad=True)
     (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
-    shape = (-1,) + (1,) * (inputs.dim() - 1)
 
-    top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
-    (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
-    gradient_norms = _norm(start)
-    v = start / gradient_norms.clamp_min(1e-300).view(shape).to(start.dtype)
+    # The gradient of log p of the predicted class is a good first direction.
+    is_predicted = torch.zeros_like(logits).scatter_(1, _find_predicted(p)[:, None], 1.0)
+    (direction,) = torch.autograd.grad(logits, inputs, is_predicted - p, retain_graph=True)
+    gradient_norms = _measure_norms(direction)
+    v = _normalize(direction, gradient_norms)
+
     values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
     error = torch.full_like(values, torch.inf)
     for _ in range(options.max_iterations):
         (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
         s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
-        (moved,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
-        values = (v * moved).flatten(1).double().sum(dim=1)
-        error = _norm(moved - values.view(shape).to(v.dtype) * v)
-        if bool((error.nan_to_num(0) <= options.tolerance * values.abs().nan_to_num(0)).all()):
+        (product,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
+        values = (v * product).flatten(1).double().sum(dim=1)
+        error = _measure_norms(product - _expand(values, v) * v)
+        # An item that comes out as NaN needs no further rounds.
+        allowed = options.tolerance * values.abs().nan_to_num(0)
+        if bool((error.nan_to_num(0) <= allowed).all()):
             break
-        v = moved / _norm(moved).clamp_min(1e-300).view(shape).to(v.dtype)
-    return FisherEigen(values, gradient_norms, error, v if options.eigenvector else None)
+        v = _normalize(product, _measure_norms(product))
+    eigenvector = v if options.eigenvector else None
+    return FisherEigen(values, gradient_norms, error, eigenvector)
 
 
-def _predicted(p: Tensor) -> Tensor:
+def _find_predicted(p: Tensor) -> Tensor:
     return p.nan_to_num(-1).argmax(dim=1)
 
 
-def _norm(v: Tensor) -> Tensor:
+def _measure_norms(v: Tensor) -> Tensor:
     norms: Tensor = v.flatten(1).double().norm(dim=1)
     return norms
+
+
+def _expand(values: Tensor, v: Tensor) -> Tensor:
+    """Return one number per item in the shape and type of v, whose items they multiply."""
+    shape = (-1,) + (1,) * (v.dim() - 1)
+    return values.view(shape).to(v.dtype)
+
+
+def _normalize(v: Tensor, norms: Tensor) -> Tensor:
+    return v / _expand(norms.clamp_min(SMALLEST), v)
 
 
 METHODS = ("auto", "gram", "power")
 
 GRAM_CLASSES = 24
-"""Maximum classes for which method="auto" takes the Gram matrix; with more, its backward passes cost more than
-iteration."""
+"""Maximum classes for which method="auto" takes the Gram matrix; with more, its backward passes
+cost more than iteration."""
 
 DEFINITION = (
-    "Largest eigenvalue of the Fisher information G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T with respect to "
-    "the word embeddings of the item (Datta et al.): KL(p(.|x) || p(.|x + e v)) is about e^2 / 2 times it along its "
-    "eigenvector v."
+    "Largest eigenvalue of the Fisher information G = sum_y p(y|x) grad log p(y|x) grad log "
+    "p(y|x)^T with respect to the word embeddings of the item (Datta et al.): KL(p(.|x) || p(.|x + "
+    "e v)) is about e^2 / 2 times it along its eigenvector v."
 )
 
 
@@ -154,23 +195,24 @@ class FisherInformation:
     Attributes:
         ids: N item ids.
         eigenvalues: (N,) the largest eigenvalue, at least 0; larger is more fragile.
-        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, which makes models with
-            embeddings of different sizes comparable.
+        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, which
+            makes models with embeddings of different sizes comparable.
         gradient_norms: (N,) norm of the gradient of log p of the predicted class.
-        logits: (N, K) float64; K is the largest number of choices where this differs, and -inf fills the rows.
-        error: (N,) bound on the distance of `eigenvalues` from an eigenvalue of G: 0 for the Gram matrix, the residual
-            of the iteration for method="power".
+        logits: (N, K) float64; K is the largest number of choices where this differs, and -inf
+            fills the rows.
+        error: (N,) bound on the distance of `eigenvalues` from an eigenvalue of G: 0 for the Gram
+            matrix, the residual of the iteration for method="power".
         tokens: N tuples of tokens; None unless the eigenvector was asked for.
-        token_norms: N rows: how far the unit eigenvector moves each token (squares sum to 1 less what falls on special
-            tokens); None unless asked for.
+        token_norms: N rows: how far the unit eigenvector moves each token (squares sum to 1 less
+            what falls on special tokens); None unless asked for.
         starts: (total,) first character of each token in its text; None unless asked for.
         ends: (total,) one past its last character; None unless asked for.
         truncated: (N,) whether a text of the item was cut.
         failures: (id, sentence) of the items that could not be computed.
         label_names: K names of the classes; None for choices.
         definition: The measure in words.
-        spectrum: N rows of the K - 1 eigenvalues that may differ from 0, the largest first; an item that could not be
-            computed has a row of NaN; None unless asked for.
+        spectrum: N rows of the K - 1 eigenvalues that may differ from 0, the largest first; an item
+            that could not be computed has a row of NaN; None unless asked for.
     """
 
     ids: tuple[str, ...]
@@ -225,9 +267,11 @@ def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOption
     r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
 
     Args:
-        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only on inputs[i].
+        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only
+            on inputs[i].
         inputs: (b, ...) that require gradients.
-        options: The method, and whether to return the eigenvector; or fields of `FisherOptions` by keyword.
+        options: The method, and whether to return the eigenvector; or fields of `FisherOptions` by
+            keyword.
 
     Returns:
         A `FisherEigen`.

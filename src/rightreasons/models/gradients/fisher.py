@@ -1,10 +1,14 @@
-"""Where a model is fragile: the Fisher information of its prediction with respect to the input embeddings."""
+"""Fragile predictions: the Fisher information of a prediction with respect to the input embeddings.
+
+`fisher_information` is the entry point. The eigenvalues are computed in `eigenvalues`, and those of
+the prompts of choices in `choice_fisher`.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -55,29 +59,35 @@ def fisher_information(
 
     For class probabilities p of an item with word embeddings x in R^D, D = tokens x dimensions,
 
-        G = sum_y p_y g_y g_y^T,   g_y = grad_x log p_y,   A = diag(sqrt p) (g_1, ..., g_K)^T,   G = A^T A
+        G = sum_y p_y g_y g_y^T,   g_y = grad_x log p_y,   A = diag(sqrt p) (g_1, ..., g_K)^T,   G =
+        A^T A
 
-    G is never built: its non-zero eigenvalues are those of the K x K Gram matrix A A^T, and its eigenvectors are
-    A^T u / sqrt(lambda). Only differences of logits matter, so K - 1 backward passes are enough: one for two classes.
-    With many classes (method="power") each product G v takes one backward and one double-backward pass, whatever K is.
+    G is never built: its non-zero eigenvalues are those of the K x K Gram matrix A A^T, and its
+    eigenvectors are A^T u / sqrt(lambda). Only differences of logits matter, so K - 1 backward
+    passes are enough: one for two classes. With many classes (method="power") each product G v
+    takes one backward and one double-backward pass, whatever K is.
 
-    Of a model that chooses, the classes are the choices of an item, or the label words of a prompted language model,
-    p is the softmax of its scores, and x are the embeddings of the tokens before the choices: the prompt, which all
-    choices share. Each item takes a pass per choice, or one pass if the choices are single tokens.
+    Of a model that chooses, the classes are the choices of an item, or the label words of a
+    prompted language model, p is the softmax of its scores, and x are the embeddings of the tokens
+    before the choices: the prompt, which all choices share. Each item takes a pass per choice, or
+    one pass if the choices are single tokens.
 
     Args:
-        classifier: From `load_classifier`; or, with `choices`, from `load_multiple_choice`, `load_causal` or
-            `load_chooser`; or a `Prompted` causal language model that is scored by likelihood or next words.
+        classifier: From `load_classifier`; or, with `choices`, from `load_multiple_choice`,
+            `load_causal` or `load_chooser`; or a `Prompted` causal language model that is scored by
+            likelihood or next words.
         texts: N texts, or the prompts of the choices.
         text_pairs: N second texts for a task of pairs.
         choices: N lists of at least two texts; None for classes and label words.
         ids: N unique ids; by default "0", "1", …
         options: A `FisherOptions`, in place of the following keywords.
-        method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram up to
-            `GRAM_CLASSES` classes.
-        eigenvector: Whether to return how far the leading eigenvector moves each token; default False.
+        method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram
+            up to `GRAM_CLASSES` classes.
+        eigenvector: Whether to return how far the leading eigenvector moves each token; default
+            False.
         unit: "wordpiece" (default) or "word" for those tokens.
-        spectrum: Whether to return all eigenvalues that may differ from 0, by method gram; default False.
+        spectrum: Whether to return all eigenvalues that may differ from 0, by method gram; default
+            False.
         tolerance: Relative residual at which power iteration stops; default 1e-4.
         max_iterations: Maximum rounds of power iteration; default 100.
         batch_size: Maximum items per batch.
@@ -88,20 +98,21 @@ def fisher_information(
         fail_fast: Whether an item that cannot be computed is an error; default False.
 
     Returns:
-        A `FisherInformation`. An item whose text has no tokens, whose logits are not finite, or that the model cannot
-        read, is in `failures` and does not affect the others.
+        A `FisherInformation`. An item whose text has no tokens, whose logits are not finite, or
+        that the model cannot read, is in `failures` and does not affect the others.
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an option is wrong, or the model has no word embeddings through which
-            gradients flow, or no item can be read.
+        ValueError: If columns differ in length, an option is wrong, or the model has no word
+            embeddings through which gradients flow, or no item can be read.
 
     References:
-        Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision
-        boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection
-        under the Fisher Information Metric", AAAI. Liu, Du, Sachan & Cotterell (2024), "Efficiently Computing
-        Susceptibility to Context in Language Models", Findings of EMNLP, use Fisher information of contexts, too; the
-        eigenvalue here is not their measure.
+        Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at
+        the decision boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The
+        Adversarial Attack and Detection under the Fisher Information Metric", AAAI. Liu, Du, Sachan
+        & Cotterell (2024), "Efficiently Computing Susceptibility to Context in Language Models",
+        Findings of EMNLP, use Fisher information of contexts, too; the eigenvalue here is not their
+        measure.
 
     Example:
         >>> from rightreasons.models.loading import load_classifier
@@ -111,29 +122,30 @@ def fisher_information(
     """
     if choices is not None or is_scorer_of_choices(classifier):
         names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-        asked = ChoiceTexts(texts, text_pairs, choices, names, max_length)
+        requests = ChoiceTexts(texts, text_pairs, choices, names, max_length)
         return measure_choice_fisher(
-            classifier, asked, options, progress=progress, out=out, fail_fast=fail_fast
+            classifier, requests, options, progress=progress, out=out, fail_fast=fail_fast
         )
     model = classifier_with_gradients(classifier)
+    # An empty text is a failure of its own, not an error of the call.
     items = Items.of(
         model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True
     )
     embedding_input = EmbeddingInput(model.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> Later:
+        # A leaf of the graph, so that gradients stop at the words.
         embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
         with torch.enable_grad():
             logits = embedding_input.logits(embeddings, inputs)
             leading = leading_eigenvalues(logits, embeddings, options=options)
-        return _columns(leading, logits, embeddings, inputs["attention_mask"])
+        return _read_columns(leading, logits, embeddings, inputs["attention_mask"])
 
-    # Only plain attention can be differentiated twice; the faster kernels have no second derivative.
-    with (
-        sdpa_kernel(SDPBackend.MATH)
-        if options.iterates(len(model.label_names or ()))
-        else nullcontext()
-    ):
+    # Only plain attention can be differentiated twice; faster kernels have no second derivative.
+    kernels: AbstractContextManager[Any] = nullcontext()
+    if options.iterates(len(model.label_names or ())):
+        kernels = sdpa_kernel(SDPBackend.MATH)
+    with kernels:
         columns = items.run(
             "Fisher information",
             compute,
@@ -144,91 +156,105 @@ def fisher_information(
             out=out,
             fail_fast=fail_fast,
         )
-    return _fisher_information(items, columns, options, fail_fast)
+    return _make_result(items, columns, options, fail_fast)
 
 
-def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> Later:
-    """Return the results of one batch; an item that comes out as NaN stays NaN and does not affect the others."""
-    real = mask.unsqueeze(-1).to(embeddings.dtype)
-    norms = (embeddings.detach() * real).norm(dim=-1).double().sum(dim=1)
-    mean_norm = norms / mask.double().sum(dim=1)
+def _read_columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> Later:
+    """Return the results of one batch. NaN of one item does not affect the others."""
+    is_real = mask.unsqueeze(-1).to(embeddings.dtype)
+    norms = (embeddings.detach() * is_real).norm(dim=-1).double().sum(dim=1)
+    # Eigenvalues scale with the inverse square of the size of the embeddings.
+    mean_norms = norms / mask.double().sum(dim=1)
     tensors = {
         "logits": logits.double(),
         "eigenvalues": leading.eigenvalues,
         "gradient_norms": leading.gradient_norms,
-        "scale": mean_norm**2,
+        "scale": mean_norms**2,
         "error": leading.error,
     }
     if leading.spectrum is not None:
         tensors["spectrum"] = leading.spectrum
     if leading.eigenvector is not None:
-        tensors["token_norms"] = (leading.eigenvector * real).norm(dim=-1).double()
+        tensors["token_norms"] = (leading.eigenvector * is_real).norm(dim=-1).double()
 
-    def columns(real: NDArray[np.bool_], *arrays: NDArray[np.float64]) -> dict[str, Column]:
-        found: dict[str, Column] = dict(zip(tensors, arrays, strict=True))
-        if "token_norms" in found:
-            found["token_norms"] = Ragged.of(
-                np.asarray(found["token_norms"])[real], real.sum(axis=1)
-            )
-        return found
+    def make_columns(
+        is_token: NDArray[np.bool_], *arrays: NDArray[np.float64]
+    ) -> dict[str, Column]:
+        columns: dict[str, Column] = dict(zip(tensors, arrays, strict=True))
+        if "token_norms" in columns:
+            # Without padding, the rows have different lengths.
+            values = np.asarray(columns["token_norms"])[is_token]
+            columns["token_norms"] = Ragged.of(values, is_token.sum(axis=1))
+        return columns
 
-    return read_later(columns, mask.bool(), *tensors.values())
+    # The arrays are read while the device computes the next batch.
+    return read_later(make_columns, mask.bool(), *tensors.values())
 
 
-def _fisher_information(
+def _make_result(
     items: Items, columns: Columns, options: FisherOptions, fail_fast: bool
 ) -> FisherInformation:
+    """Return the result of a run; items without one have NaN, and the reason.
+
+    Raises:
+        ValueError: If `fail_fast` is set and an item has no result.
+    """
     reasons = columns.failures
     columns = columns.filled({"token_norms": items.encoded.lengths})
     logits = columns.array("logits")
     n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[:-1])
-    bad = (
-        ~np.isfinite(logits).all(axis=1)
-        | ~np.isfinite(columns.array("eigenvalues"))
-        | (n_tokens == 0)
-    )
-
-    failures = tuple(
-        (items.ids[item], reasons.get(item) or _why(items, item, int(n_tokens[item])))
-        for item in np.flatnonzero(bad).tolist()
-    )
+    is_finite = np.isfinite(logits).all(axis=1) & np.isfinite(columns.array("eigenvalues"))
+    is_missing = ~is_finite | (n_tokens == 0)
+    # A reason of the run comes first: it says why there are no numbers.
+    failures = []
+    for item in np.flatnonzero(is_missing).tolist():
+        reason = reasons.get(item) or _explain_missing(items, item, int(n_tokens[item]))
+        failures.append((items.ids[item], reason))
     if failures and fail_fast:
         raise ValueError(failures[0][1])
 
-    def column(name: str) -> NDArray[np.float64]:
-        return np.where(bad, np.nan, columns.array(name))
+    def get_column(name: str) -> NDArray[np.float64]:
+        return np.where(is_missing, np.nan, columns.array(name))
 
-    words: dict[str, Any] = {}
-    if options.eigenvector:  # squares of norms add up
-        moved = merge_pieces(
-            items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum"
-        )
-        norms = Ragged(np.sqrt(moved.scores.values), moved.scores.offsets)
-        words = {
-            "tokens": moved.tokens,
-            "token_norms": norms,
-            "starts": moved.starts,
-            "ends": moved.ends,
-        }
+    spectrum = None
+    if options.spectrum:
+        spectrum = Ragged.of_table(columns.array("spectrum"))
+    tokens: dict[str, Any] = {}
+    if options.eigenvector:
+        tokens = _measure_tokens(items, columns, options.unit)
     return FisherInformation(
         ids=items.ids,
-        eigenvalues=column("eigenvalues"),
-        gradient_norms=column("gradient_norms"),
-        error=column("error"),
-        scale_free=column("eigenvalues") * column("scale"),
+        eigenvalues=get_column("eigenvalues"),
+        gradient_norms=get_column("gradient_norms"),
+        error=get_column("error"),
+        scale_free=get_column("eigenvalues") * get_column("scale"),
         logits=logits,
         truncated=items.encoded.truncated,
-        failures=failures,
+        failures=tuple(failures),
         label_names=items.classifier.label_names,
-        spectrum=Ragged.of_table(columns.array("spectrum")) if options.spectrum else None,
-        **words,
+        spectrum=spectrum,
+        **tokens,
     )
 
 
-def _why(items: Items, item: int, n_tokens: int) -> str:
+def _measure_tokens(items: Items, columns: Columns, unit: str) -> dict[str, Any]:
+    """Return the tokens, and how far the eigenvector moves each, as fields of the result."""
+    # Squares of norms add up.
+    squares = columns.ragged("token_norms").values ** 2
+    tokens = merge_pieces(items, squares, unit=unit, merge="sum")
+    norms = Ragged(np.sqrt(tokens.scores.values), tokens.scores.offsets)
+    return {
+        "tokens": tokens.tokens,
+        "token_norms": norms,
+        "starts": tokens.starts,
+        "ends": tokens.ends,
+    }
+
+
+def _explain_missing(items: Items, item: int, n_tokens: int) -> str:
     if n_tokens == 0:
         return f"Expected a text with tokens, but item {items.ids[item]!r} has none."
     return (
-        f"Expected finite logits and gradients, but {items.classifier.name} gave NaN or infinity for item "
-        f"{items.ids[item]!r}."
+        f"Expected finite logits and gradients, but {items.classifier.name} gave NaN or infinity "
+        f"for item {items.ids[item]!r}."
     )

@@ -20,7 +20,7 @@ from rightreasons.core.choices import LAYERS
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import check_fast
 from rightreasons.models.classes import Classifier
-from rightreasons.models.protocol import Scorer, lacking
+from rightreasons.models.protocol import Scorer, explain_missing_ability
 from rightreasons.models.weights import explain_quantization
 
 _SPECIAL_TOKENS = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
@@ -219,6 +219,7 @@ class EmbeddingInput:
                 f"text shifted by one place, but {type(self._model).__name__} feeds its decoder in "
                 "an unknown way."
             )
+        # The first token of the decoder is not one of the text, unless it is its last one.
         begin = output[:, :1].detach()
         if shifts_last_token:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -295,7 +296,7 @@ def _find_coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
 def why_no_gradients(scorer: Scorer) -> str:
     """Return why the words of the texts of a scorer have no gradients; "" if they have."""
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
-        reason = lacking(scorer, "gradients")
+        reason = explain_missing_ability(scorer, "gradients")
         return reason or f"{scorer.name} is no classifier of transformers in this process."
     try:
         check_fast(scorer.tokenizer)

@@ -1,4 +1,4 @@
-"""How integrated gradients are asked, and what they answer: nothing here needs torch."""
+"""Options of integrated gradients and their results; nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ MAX_GAP = 0.05
 """Sundararajan et al. (2017, section 5) take enough nodes for the attributions to add up to the score within 5 %."""
 
 
+_DESCRIBED_BASELINES = {
+    "zeros": "zero embeddings",
+    "mean": "the mean word embedding of the vocabulary",
+}
+
+
 class AttributionOptions(Options):
     """The settings of `integrated_gradients` that change its result."""
 
@@ -58,7 +64,8 @@ class AttributionOptions(Options):
     )
     max_gap: float | None = option(
         MAX_GAP,
-        "Completeness gap, as a share of the change of the score, up to which the attributions of an item are valid.",
+        "Completeness gap, as a share of the change of the score, up to which the attributions of "
+        "an item are valid.",
         minimum=0.0,
     )
     reduce: str = option(
@@ -69,43 +76,53 @@ class AttributionOptions(Options):
     rank_special: bool = option(False, "Special tokens are scored too.")
 
     def _check(self) -> None:
-        check_count(
-            self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1
-        )
+        # The adaptive rule begins with five nodes.
+        minimum = len(FIRST_PLACES) if self.method == "adaptive" else 1
+        check_count(self.steps, "steps", minimum=minimum)
         if self.baseline == "mean" and self.layer != "word_embeddings":
             raise ValueError(
-                "Expected layer='word_embeddings' with baseline='mean', the mean of the table of words, but got "
-                f"{self.layer!r}."
+                "Expected layer='word_embeddings' with baseline='mean', the mean of the table of "
+                f"words, but got {self.layer!r}."
             )
+        # A special token has no place in the text, and so no word.
         if self.rank_special and self.unit == "word":
             raise ValueError(
-                "Expected unit='wordpiece' with rank_special=True, as special tokens are no words, but got 'word'."
+                "Expected unit='wordpiece' with rank_special=True, as special tokens are no words, "
+                "but got 'word'."
             )
 
-    def of_pieces(self) -> dict[str, Any]:
-        """Return what decides the scores of the pieces; the rest applies afterwards."""
+    def get_piece_options(self) -> dict[str, Any]:
+        """Return the options on which the scores of the pieces depend."""
+        # Stored results serve every unit.
         return self.model_dump(exclude={"unit", "rank_special"})
 
     def describe(self, baseline: str) -> str:
         """Describe what is computed, from the baseline that was taken."""
-        layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[
-            self.layer
-        ]
-        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}
-        kept = " between the special tokens" if self.keep_special else ""
-        at_most = f"gap at most {self.tolerance:g}, at most " if self.method == "adaptive" else ""
-        norm = ", divided by the 2-norm of the item" if self.normalize else ""
-        types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
-        units = (
-            "word piece"
-            if self.unit == "wordpiece"
-            else "word, the largest in magnitude of its pieces"
-        )
+        layer = self.layer.replace("_", " ")
+        if self.layer == "embeddings":
+            layer = "output of the embeddings"
+        # The chosen baseline is described, not the option, which may be "auto".
+        start = _DESCRIBED_BASELINES.get(baseline, "the embedding of the pad token")
+        if self.keep_special:
+            start += " between the special tokens"
+        rule = f"{self.method.replace('_', ' ')}, {self.steps} nodes"
+        if self.method == "adaptive":
+            rule = f"adaptive, gap at most {self.tolerance:g}, at most {self.steps} nodes"
+        reduction = self.reduce
+        if self.normalize:
+            reduction += ", divided by the 2-norm of the item"
+        types = ""
+        if self.token_type is not None:
+            types = f" Every token has the type {self.token_type}."
+        unit = "word piece"
+        if self.unit == "word":
+            unit = "word, the largest in magnitude of its pieces"
+        # The position of the special tokens in the ranking matters to shortcut rates.
+        special = "special tokens included" if self.rank_special else "without special tokens"
         return (
-            f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
-            f"{start.get(baseline, 'the embedding of the pad token')}{kept} ({self.method.replace('_', ' ')}, {at_most}"
-            f"{self.steps} nodes), reduced to one number per token by {self.reduce}{norm}.{types} One number per "
-            f"{units}, {'special tokens included' if self.rank_special else 'without special tokens'}."
+            f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, "
+            f"from {start} ({rule}), reduced to one number per token by {reduction}.{types} One "
+            f"number per {unit}, {special}."
         )
 
 
@@ -114,8 +131,8 @@ class Attributions:
     """What each prediction rests on, token by token, in the order of the items.
 
     The tokens of all items are in flat arrays, one item after another; those of item i are
-    `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens, unless they are ranked
-    too (`rank_special`): then their `starts` and `ends` are 0.
+    `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens,
+    unless they are ranked too (`rank_special`): then their `starts` and `ends` are 0.
 
     Attributes:
         ids: N item ids.
@@ -129,14 +146,15 @@ class Attributions:
         labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
         value: (N,) the explained score of the input.
         baseline_value: (N,) the explained score of the baseline.
-        gap: (N,) completeness gap: the sum of the attributions of all tokens (with reduce="sum", special tokens
-            included) minus `value - baseline_value`; 0 is exact.
+        gap: (N,) completeness gap: the sum of the attributions of all tokens (with reduce="sum",
+            special tokens included) minus `value - baseline_value`; 0 is exact.
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
         label_names: K names of the classes.
         baseline: The baseline that was taken: "zeros", "mean" or "pad".
-        valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
-            them where `max_gap` is None. The numbers of the others should not be read.
+        valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value -
+            baseline_value`; all of them where `max_gap` is None. The numbers of the others should
+            not be read.
         definition: What the scores are, in words.
         failures: Id of an item that the model could not read -> the reason; it is not among the N.
     """
@@ -171,17 +189,35 @@ class Attributions:
 
     def take(self, rows: NDArray[np.int64]) -> Attributions:
         """Return some items, in the order of `rows`."""
-        tokens = np.concatenate(
-            [np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()]
-        )
-        by_item = ("explained", "value", "baseline_value", "gap", "nodes", "truncated", "valid")
+        # Tokens of all items are in flat arrays, from which those of some rows are gathered.
+        offsets = self.scores.offsets
+        tokens = [np.arange(offsets[row], offsets[row + 1]) for row in rows.tolist()]
+        positions = np.concatenate(tokens)
+        columns: dict[str, Any] = {}
+        for name in ("starts", "ends", "parts"):
+            columns[name] = getattr(self, name)[positions]
+        for name in _COLUMNS_BY_ITEM:
+            columns[name] = getattr(self, name)[rows]
+        # Data without labels has no column of them.
+        if self.labels is not None:
+            columns["labels"] = self.labels[rows]
         return dataclasses.replace(
             self,
             ids=tuple(self.ids[row] for row in rows.tolist()),
             tokens=tuple(self.tokens[row] for row in rows.tolist()),
             scores=self.scores.take(rows),
-            logits=self.logits[rows],
-            labels=None if self.labels is None else self.labels[rows],
-            **{name: getattr(self, name)[tokens] for name in ("starts", "ends", "parts")},
-            **{name: getattr(self, name)[rows] for name in by_item},
+            **columns,
         )
+
+
+# Arrays with one row per item.
+_COLUMNS_BY_ITEM = (
+    "explained",
+    "logits",
+    "value",
+    "baseline_value",
+    "gap",
+    "nodes",
+    "truncated",
+    "valid",
+)

@@ -72,17 +72,23 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """
     n_words = len(spans)
     if n_words == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        empty = np.empty(0, dtype=np.int64)
+        return empty, empty
+    word_starts, word_ends = spans.T
     # The first word that ends after the piece begins, and the last one that begins before it ends.
-    first_words = np.searchsorted(spans[:, 1], starts, side="right")
-    last_words = np.searchsorted(spans[:, 0], ends, side="left") - 1
+    first_words = np.searchsorted(word_ends, starts, side="right")
+    last_words = np.searchsorted(word_starts, ends, side="left") - 1
+    # A piece after the last word belongs to it.
     first_words = np.minimum(first_words, n_words - 1)
+    # A piece between two words has no word of its own, and gets the next one.
     counts = np.maximum(last_words - first_words + 1, 1)
 
     pieces = np.repeat(np.arange(len(starts)), counts)
     # 0, 1, … within the words of each piece.
-    positions = np.arange(len(pieces)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return pieces, np.repeat(first_words, counts) + positions
+    first_rows = np.cumsum(counts) - counts
+    positions = np.arange(len(pieces)) - np.repeat(first_rows, counts)
+    words = np.repeat(first_words, counts) + positions
+    return pieces, words
 
 
 def merge_pieces(
@@ -132,11 +138,11 @@ class _WordTable:
     """
 
     tokens: list[str] = field(default_factory=list)
-    spans: list[Ints] = field(default_factory=lambda: [np.empty((0, 2), np.int64)])
+    spans: list[Ints] = field(default_factory=list)
     n_words: list[int] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
-    pieces: list[Ints] = field(default_factory=lambda: [np.empty(0, np.int64)])
-    words: list[Ints] = field(default_factory=lambda: [np.empty(0, np.int64)])
+    pieces: list[Ints] = field(default_factory=list)
+    words: list[Ints] = field(default_factory=list)
 
     def add_text(self, text: str, part: int, pieces: Ints, starts: Ints, ends: Ints) -> None:
         """Add the words of a text that have pieces; a truncated text has words without any.
@@ -162,8 +168,11 @@ class _WordTable:
 
 def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> TokenScores:
     table, n_words_by_item = _find_words(items)
-    pieces = np.concatenate(table.pieces)
-    words = np.concatenate(table.words)
+    # Items of empty texts have no words, so that there may be nothing to join.
+    empty = np.empty(0, dtype=np.int64)
+    pieces = np.concatenate([empty, *table.pieces])
+    words = np.concatenate([empty, *table.words])
+    spans = np.concatenate([empty.reshape(0, 2), *table.spans])
     values = scores[pieces]
     if merge == "absmax":
         # The last of a word's pieces in this order is the largest in magnitude.
@@ -171,10 +180,10 @@ def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> To
         merged = np.zeros(len(table.tokens))
         merged[words[order]] = values[order]
     else:
+        # Each word gets an equal share of a piece, so that no part of the sum is lost.
         n_words_by_piece = np.bincount(pieces, minlength=len(scores))
         shares = values / n_words_by_piece[pieces]
         merged = np.bincount(words, shares, minlength=len(table.tokens)).astype(np.float64)
-    spans = np.concatenate(table.spans)
     return TokenScores(
         tokens=_split_rows(table.tokens, n_words_by_item),
         scores=Ragged(merged, compute_offsets(n_words_by_item)),
@@ -186,23 +195,26 @@ def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> To
 
 def _find_words(items: Items) -> tuple[_WordTable, Ints]:
     """Return the words of all items, and how many each item has."""
-    places = items.places
     table = _WordTable()
     n_words_by_item = np.zeros(len(items), dtype=np.int64)
-    columns = [items.texts]
-    if items.text_pairs is not None:
-        columns.append(items.text_pairs)
     offsets = items.encoded.offsets
     for row in range(len(items)):
         tokens = np.arange(offsets[row], offsets[row + 1])
         n_before = len(table.tokens)
-        for part, column in enumerate(columns):
-            is_inside = ~places.special[tokens] & (places.sequence[tokens] == part)
-            pieces = tokens[is_inside]
-            if len(pieces):
-                table.add_text(column[row], part, pieces, places.start[pieces], places.end[pieces])
+        _add_text(table, items, items.texts[row], 0, tokens)
+        if items.text_pairs is not None:
+            _add_text(table, items, items.text_pairs[row], 1, tokens)
         n_words_by_item[row] = len(table.tokens) - n_before
     return table, n_words_by_item
+
+
+def _add_text(table: _WordTable, items: Items, text: str, part: int, tokens: Ints) -> None:
+    """Add one of the texts of an item, whose tokens are given, to a table."""
+    places = items.places
+    is_inside = ~places.special[tokens] & (places.sequence[tokens] == part)
+    pieces = tokens[is_inside]
+    if len(pieces):
+        table.add_text(text, part, pieces, places.start[pieces], places.end[pieces])
 
 
 def _split_rows(tokens: list[str], lengths: Ints) -> tuple[tuple[str, ...], ...]:

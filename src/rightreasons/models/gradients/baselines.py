@@ -1,0 +1,138 @@
+"""Baselines of attributions: the embedding at which the path of every token begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rightreasons.models.batching import vocabulary_size
+from rightreasons.models.classes import Classifier
+from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.gradients.options import AttributionOptions
+from rightreasons.models.gradients.paths import Path
+from rightreasons.models.items import Items
+from rightreasons.models.running import Column
+
+NEAR = 1 / 64
+"""Position on the path from zeros at which the model is asked whether it has already changed."""
+
+SINGULAR = 0.25
+"""Zero is singular if more than this share of the change of the logits happens in the first `NEAR`
+of the path. Models with positions in their embeddings change there by 0.03 or less, models that
+normalize words alone by 0.55 or more."""
+
+_TEXTS = (
+    "The film was good, and the story is as fine as the actors are.",
+    "Why did the rain stop? Nobody knows what it was.",
+    "a long and dull day",
+    "She said that there were three of them, not two.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The embedding with which the path of every token begins.
+
+    Attributes:
+        name: "zeros", "mean" or "pad".
+        token: The token whose embedding it is; None for the others.
+        vector: (d,) the mean of the word embeddings; None for the others.
+    """
+
+    name: str
+    token: int | None = None
+    vector: Tensor | None = None
+
+    @classmethod
+    def choose(
+        cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions
+    ) -> Baseline:
+        """Choose the baseline that the options name.
+
+        "auto" is "zeros", unless zero is singular for the model: then it is "mean".
+
+        Raises:
+            ValueError: If the tokenizer lacks the token.
+        """
+        name = options.baseline
+        if name == "auto":
+            name = "zeros"
+            # The output of a module of embeddings has no mean of a vocabulary.
+            feeds_words = options.layer == "word_embeddings"
+            if feeds_words and is_zero_singular(classifier, embedding_input):
+                name = "mean"
+        if name == "mean":
+            return cls(name, vector=_average_words(classifier, embedding_input))
+        if name == "pad":
+            token = classifier.tokenizer.pad_token_id
+            if token is None:
+                raise ValueError(
+                    f"Expected the tokenizer of {classifier.name} to have a pad token for "
+                    "baseline='pad', but it has none."
+                )
+            return cls(name, token)
+        return cls(name)
+
+    def make_embeddings(
+        self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], is_kept: Tensor
+    ) -> Tensor | None:
+        """Return the embeddings at which the paths of a batch begin; None for zeros.
+
+        Args:
+            embedding_input: The model.
+            inputs: Its inputs.
+            is_kept: Positions whose tokens stay, in the shape of the ids.
+
+        Returns:
+            Embeddings in the shape of those of the batch.
+        """
+        if self.token is not None:
+            is_changed = inputs["attention_mask"].bool() & ~is_kept
+            input_ids = inputs["input_ids"].masked_fill(is_changed, self.token)
+            return embedding_input.embed({**inputs, "input_ids": input_ids})
+        # Zeros need no table of them, which is the most common case.
+        if self.vector is None and not is_kept.any():
+            return None
+        embeddings = embedding_input.embed(inputs)
+        start: Tensor | float = 0.0
+        if self.vector is not None:
+            start = self.vector.to(embeddings.dtype)
+        return torch.where(is_kept.unsqueeze(-1), embeddings, start)
+
+
+def _average_words(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
+    """Return the mean embedding, (d,), of the tokens that the tokenizer knows."""
+    # Tables of words are padded to round numbers.
+    n_words = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
+    words = embedding_input.look_up(torch.arange(n_words, device=classifier.device))
+    return words.mean(dim=0, dtype=torch.float64)
+
+
+def is_zero_singular(classifier: Classifier, embedding_input: EmbeddingInput) -> bool:
+    """Return whether a model changes at once if the embeddings of its words leave zero.
+
+    A model that normalizes word embeddings without positions (RMSNorm of Llama, Qwen and Gemma,
+    LayerNorm of DeBERTa-v3 and ModernBERT) sees their direction alone, however small they are. At
+    zero its gradient is a multiple of 1 / sqrt(eps) for each layer, and almost all of the change
+    from zero to the text happens next to zero, where no quadrature finds it. A few fixed texts are
+    asked, one at a time.
+    """
+    items = Items.of(classifier, _TEXTS)
+
+    def measure_share(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
+        first_item = np.zeros(3, dtype=np.int64)
+        zero, near, end = path.logits(first_item, np.array([0.0, NEAR, 1.0]))
+        change = float(np.linalg.norm(end - zero))
+        # A model that never changes has no singular point.
+        share = 0.0
+        if change > 0:
+            share = float(np.linalg.norm(near - zero)) / change
+        return {"share": np.array([share])}
+
+    shares = items.run("baseline", measure_share, batch_size=1, progress=False).array("share")
+    return bool(np.median(shares) > SINGULAR)

@@ -1,0 +1,177 @@
+"""Heads of classifiers: the names of their classes, and heads that answer a binary question.
+
+`check_classes` returns the classes of a model. `select_label` and `add_zero_logit` make a
+multi-label head, or one with a single logit, a binary classifier.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+import transformers
+
+from rightreasons.core.errors import OptionError
+from rightreasons.models.weights import find_adapter
+
+
+def read_class_names(model: str) -> tuple[str, ...]:
+    """Return the names of the classes of a model, for which only its configuration is read."""
+    config = _read_config(model)
+    if has_single_logit(config):
+        return _name_single_logit(config)
+    return class_names(config, model)
+
+
+def read_labels(model: str) -> tuple[str, ...]:
+    """Return the labels of a multi-label classifier, for which only its configuration is read.
+
+    Raises:
+        ValueError: If it is no multi-label classifier.
+    """
+    labels = _get_labels(_read_config(model), model)
+    if not labels:
+        raise OptionError(
+            f"Expected a multi-label classifier where `target` names several labels, but got "
+            f"{model}.",
+            option="target",
+        )
+    return labels
+
+
+def _read_config(model: str) -> Any:
+    try:
+        adapter = find_adapter(model)
+        if adapter is not None:
+            return adapter.config()
+        return transformers.AutoConfig.from_pretrained(model)
+    except (OSError, ValueError, TypeError) as error:
+        # Reasons of the hub fill a page.
+        reason = " ".join(str(error).split())[:100]
+        raise ValueError(
+            f"Expected a model at {model!r}, but its configuration cannot be read: {reason}."
+        ) from error
+
+
+def _get_labels(config: Any, name: str) -> tuple[str, ...]:
+    """Return the labels of a multi-label head; () for other heads."""
+    if getattr(config, "problem_type", None) != "multi_label_classification":
+        return ()
+    return class_names(config, name)
+
+
+def class_names(config: Any, name: str) -> tuple[str, ...]:
+    """Return the names of a model's classes in the order of its logits.
+
+    Raises:
+        ValueError: If `id2label` does not name each of them, or gives two the same name.
+    """
+    # A file may name fewer classes than the head has.
+    names = config.id2label
+    numbers = range(config.num_labels)
+    for number in numbers:
+        if number not in names:
+            raise ValueError(
+                f"Expected `id2label` of {name} to name the classes 0 to {config.num_labels - 1}, "
+                f"but {number} is not among {', '.join(map(str, names))}."
+            )
+    texts = tuple(str(names[number]) for number in numbers)
+    # Predictions and labels are matched by name.
+    if len(set(texts)) < len(texts):
+        raise ValueError(
+            f"Expected `id2label` of {name} to have a name for each class, but got "
+            f"{', '.join(texts)}."
+        )
+    return texts
+
+
+def check_classes(config: Any, name: str) -> tuple[str, ...]:
+    """Return the names of the classes of a model; refuse models without exclusive classes."""
+    problem = getattr(config, "problem_type", None)
+    if problem == "multi_label_classification":
+        raise OptionError(
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of multi "
+            f"label classification with {config.num_labels} outputs: of several labels "
+            "`target` names one, or all (target=all).",
+            option="target",
+        )
+    if config.num_labels < 2 or problem == "regression":
+        raise ValueError(
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of "
+            f"regression: define a function that turns its numbers into probabilities, and name "
+            "it as my_model.py:function."
+        )
+    return class_names(config, name)
+
+
+def select_label(model: Any, target: str, name: str) -> None:
+    """Make a multi-label classifier a binary classifier of one label, in place.
+
+    Raises:
+        ValueError: If it has no such label.
+    """
+    labels = _get_labels(model.config, name)
+    if target not in labels:
+        heads = "no multi-label head"
+        if labels:
+            heads = f"the labels {', '.join(labels)}"
+        raise OptionError(
+            f"Expected {name} to have the label {target!r}, but it has {heads}.", option="target"
+        )
+    _make_binary(model, labels.index(target), (f"not {target}", target))
+
+
+def has_single_logit(config: Any) -> bool:
+    """Return whether a head has a single output that is a logit, as those of cross-encoders.
+
+    transformers trains a single output without a `problem_type` as a regression, and many binary
+    classifiers and rerankers are stored that way. A head that was saved as a regression is one.
+    """
+    return config.num_labels == 1 and getattr(config, "problem_type", None) != "regression"
+
+
+def add_zero_logit(model: Any) -> None:
+    """Make a head with a single logit z a binary classifier, by the logits 0 and z.
+
+    Their softmax is the sigmoid of z.
+    """
+    _make_binary(model, 0, _name_single_logit(model.config))
+
+
+def copy_with_zero_logit(model: Any) -> Any:
+    """Return a binary classifier that shares the weights of a loaded model with a single logit.
+
+    The model itself, which may be in training, is not changed.
+    """
+    binary = copy.copy(model)
+    # The shallow copy would share its hooks and its configuration with the model.
+    binary._forward_hooks = model._forward_hooks.copy()
+    binary.config = copy.deepcopy(model.config)
+    add_zero_logit(binary)
+    return binary
+
+
+def _name_single_logit(config: Any) -> tuple[str, str]:
+    """Return the names of the two classes of a head with a single logit."""
+    name = str(config.id2label.get(0, "LABEL_0"))
+    # transformers numbers classes without names: the single output is that of the second class.
+    if name == "LABEL_0":
+        return ("LABEL_0", "LABEL_1")
+    return (f"not {name}", name)
+
+
+def _make_binary(model: Any, position: int, names: tuple[str, str]) -> None:
+    """Let a head answer with the logits 0 and z, z the output at a position."""
+
+    def replace_logits(_model: Any, _inputs: Any, outputs: Any) -> Any:
+        logit = outputs.logits[..., position : position + 1]
+        outputs.logits = torch.nn.functional.pad(logit, (1, 0))
+        return outputs
+
+    # A hook changes the outputs for gradients, too, and leaves the weights as they are.
+    model.register_forward_hook(replace_logits)
+    config = model.config
+    config.problem_type = "single_label_classification"
+    config.id2label = dict(enumerate(names))
+    config.label2id = {label: number for number, label in enumerate(names)}
