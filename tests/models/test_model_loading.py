@@ -298,7 +298,7 @@ def test_a_model_without_its_tokenizer_is_refused(tmp_path, classifier_folder):
     # transformers alone would make a tokenizer that knows no word.
     for name in ("config.json", "model.safetensors"):
         shutil.copy(classifier_folder / name, tmp_path)
-    with pytest.raises(ValueError, match="Expected a tokenizer beside the model"):
+    with pytest.raises(ValueError, match="Expected a tokenizer next to the model"):
         load_classifier(tmp_path)
 
 

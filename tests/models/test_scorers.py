@@ -267,7 +267,7 @@ def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp
     assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
     assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
     plain.model.config._name_or_path = ""  # where a tokenizer would be found
-    with pytest.raises(TypeError, match="`tokenizer` beside"):
+    with pytest.raises(TypeError, match="`tokenizer` with"):
         as_scorer(session)
 
 

@@ -195,10 +195,12 @@ class FunctionScorer:
             answers = self._function(texts, **options)
         except Exception as error:
             reason = get_first_line(error).rstrip(".:")
+            advice = ""
+            if not pairs and _takes_single_text(self._function, texts[0]):
+                advice = ": ask a function of one text as lambda texts: [function(text) for text in texts]"
             raise ValueError(
                 f"Expected {expected} for a list of texts, but it fails: "
-                f"{type(error).__name__}: {reason}. A function of one text is asked as lambda "
-                "texts: [function(text) for text in texts]."
+                f"{type(error).__name__}: {reason}{advice}."
             ) from error
         try:
             table = parse_answers(answers, self.label_names, self._scores)
@@ -226,6 +228,16 @@ def is_foreign(source: Source) -> bool:
     if isinstance(source, FunctionScorer):
         return True
     return not type(source).__module__.startswith("rightreasons.")
+
+
+def _takes_single_text(function: Callable[..., Any], text: str) -> bool:
+    """Return whether a function that fails at a list of texts takes one text."""
+    try:
+        function(text)
+    except Exception:
+        # Functions of users fail with errors of any type.
+        return False
+    return True
 
 
 def _takes_pairs(function: Callable[..., Any]) -> bool:

@@ -94,6 +94,7 @@ class Answers:
         way: Description of how the engine asked; "" for none.
     """
 
+    # A reply also has its thinking and the reason why it stopped, which its text does not show.
     replies: list[list[Reply]]
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     truncated: int = 0
