@@ -294,13 +294,13 @@ def _list_ways(scorer: LanguageModel, *, shared_prefix: bool) -> list[str]:
 
 
 def _round_up(length: int) -> int:
-    """Return a length of three binary digits that is at least the given one.
+    """Return the next length of four binary digits, which is at most an eighth longer.
 
     Example:
-        >>> [_round_up(length) for length in (16, 17, 266, 320, 321)]
-        [16, 20, 320, 320, 384]
+        >>> [_round_up(length) for length in (16, 17, 266, 273, 288, 289)]
+        [16, 18, 288, 288, 288, 320]
     """
-    step = 1 << max(length.bit_length() - 3, 0)
+    step = 1 << max(length.bit_length() - 4, 0)
     return -(-length // step) * step
 
 
