@@ -18,6 +18,7 @@ from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.recalibration import recalibration_report
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.classification import compute_macro_f1
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
@@ -35,6 +36,7 @@ from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.reliance import shortcut_reliance
 from rightreasons.shortcuts.swaps import deciding_share
 from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
+from rightreasons.shortcuts.word_cues import measure_word_cues
 
 # --------------------------------------------------------------------------------------------------------- calibration
 
@@ -150,6 +152,16 @@ def tokens(rng: np.random.Generator, seed: int) -> Outcome:
         if "film" in table.tokens
         else None
     }
+
+
+def word_cues(rng: np.random.Generator, seed: int) -> Outcome:
+    """The smallest corrected p-value of words without any relation to three labels of unequal frequency."""
+    texts = [" ".join(f"w{word}" for word in rng.integers(40, size=6)) for _ in range(120)]
+    labels = np.r_[0, 1, 2, rng.choice(3, 117, p=(0.6, 0.3, 0.1))]
+    found = measure_word_cues(
+        texts, labels, ("a", "b", "c"), resampling=Resampling(level=1e-6, resamples=400, seed=seed)
+    )
+    return {"cues.p_value": min((cue.p_value for cue in found.cues), default=1.0)}
 
 
 def blind(rng: np.random.Generator, seed: int) -> Outcome:
@@ -639,6 +651,12 @@ SCENARIOS = (
     ),
     Scenario(
         "lmi", "a word in three of ten of 120 texts, once to five times, labels at random", tokens
+    ),
+    Scenario(
+        "measure_word_cues",
+        "40 words in 120 texts of three labels, at random",
+        word_cues,
+        conservative=True,
     ),
     Scenario(
         "shortcut_reliance",

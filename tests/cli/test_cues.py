@@ -149,3 +149,86 @@ class TestSplit:
         assert again.code == 2
         assert message in again.err
         assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def tweets(tmp_path):
+    """A folder of two splits of made-up tweets, of which the test split alone names its label."""
+    folder = tmp_path / "tweets"
+    folder.mkdir()
+    for split, hashtag in (("train", "monday"), ("test", "sarcasm")):
+        rows = []
+        for number in range(60):
+            label = ("plain", "ironic")[number % 2]
+            # Words that both labels have alike, and a hashtag of the ironic ones.
+            text = f"rain on train {number // 2 % 5} #{hashtag if number % 2 else 'monday'}"
+            rows.append({"id": f"{split}{number}", "text": text, "label": label})
+        (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return folder
+
+
+class TestWordsOfTexts:
+    def test_the_split_that_names_its_label_is_found(self, tweets, capsys):
+        done = json.loads(run(capsys, "cues", tweets, "--json").out)
+
+        splits = done["result"]
+        assert splits["train"]["cues"] == []
+        by_word = {cue["word"]: cue for cue in splits["test"]["cues"]}
+        assert set(by_word) == {"sarcasm", "monday"}
+        cue = by_word["sarcasm"]
+        assert (cue["label"], cue["n_texts"], cue["share"], cue["prior"]) == (
+            "ironic",
+            30,
+            1.0,
+            0.5,
+        )
+        said = " ".join("\n".join(done["printed"]).split())
+        assert "test: 60 items" in said
+        assert "sarcasm ironic 30 100.0% 50.0%" in said
+
+    def test_one_split_and_few_words(self, tweets, capsys):
+        code, said, _ = run(capsys, "cues", tweets, "--split", "test", "--top", 1)
+
+        assert code == 0
+        assert "train: " not in said
+        assert said.count("30  ") == 1
+        assert "2 of " in said
+
+    def test_a_text_column_is_named(self, tmp_path, capsys):
+        rows = []
+        for number in range(40):
+            rows.append(
+                {
+                    "review": f"film {number % 4 // 2} {'dull' if number % 2 else 'fine'}",
+                    "y": number % 2,
+                }
+            )
+        file = tmp_path / "reviews.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+        done = json.loads(
+            run(
+                capsys, "cues", file, "--text-column", "review", "--label-column", "y", "--json"
+            ).out
+        )
+
+        (found,) = done["result"].values()
+        assert {cue["word"] for cue in found["cues"]} == {"dull", "fine"}
+
+    def test_a_table_of_neither_is_told_about_choices(self, tmp_path, capsys):
+        file = tmp_path / "numbers.csv"
+        file.write_text("height,weight\n1,2\n3,4\n", "utf-8")
+
+        code, _, error = run(capsys, "cues", file)
+
+        assert code == 2
+        assert "--choices-column" in error
+
+    def test_texts_of_one_label_have_no_cues(self, tmp_path, capsys):
+        file = tmp_path / "texts.csv"
+        file.write_text("text,label\nfine film,good\nfine plot,good\n", "utf-8")
+
+        code, _, error = run(capsys, "cues", file)
+
+        assert code == 2
+        assert "two labels" in error

@@ -5,20 +5,27 @@ Unlike `audit`, they need no model: each reads one table, and prints what it fin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.calibration.options import ConfidenceOptions
 from rightreasons.cli import hand_over, make_command_lines
 from rightreasons.cli.declared import Dataset, declared_command
-from rightreasons.cli.show import say, show_section, show_table
+from rightreasons.cli.show import print_rows, say, show_section, show_table
+from rightreasons.core.errors import OptionError
 from rightreasons.core.sentences import pluralize
 from rightreasons.cues.options import CuesOptions
-from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
+from rightreasons.io.options import RESAMPLED, AuditOptions, ItemOptions
 from rightreasons.probes.options import JudgmentOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.shortcuts.word_cues import WordCues
 
 COMMANDS = make_command_lines("measure")
 
@@ -103,7 +110,7 @@ def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOp
     COMMANDS["cues"],
     "cues",
     {
-        "source": SourceOptions,
+        "source": ItemOptions,
         "options": CuesOptions,
         "settings": (AuditOptions, ("limit", "confidence_level", "seed")),
     },
@@ -116,13 +123,19 @@ def cues(
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
     **declared: Any,
 ) -> None:
-    """Count superficial cues in the choices, and score a classifier that sees only the choices."""
+    """Count superficial cues in the choices, or the words of labeled texts that give their label away.
+
+    For choices, it also scores a classifier that sees only the choices.
+    """
     from rightreasons.cli.data import open_items
     from rightreasons.cues.measure import ChoiceItems, measure_cues
     from rightreasons.cues.question import CUE_TABLE, CUES
     from rightreasons.page.formats import level_percent
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
+    if find_task(dataset, source) == "classification":
+        show_word_cues(dataset, split, top, declared)
+        return
     # Cues of the training data are those that a model may have learned.
     data, split_name = open_items(
         dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed
@@ -145,3 +158,91 @@ def cues(
     if figures.classifier is not None:
         say(f"{figures.classifier.n_folds} folds.")
     hand_over({"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
+
+
+def find_task(dataset: str, source: ItemOptions) -> str:
+    """Return whether a data set has choices or labeled texts; choices, if it is neither."""
+    from rightreasons.io.tables import open_splits
+
+    if source.text_column is not None and source.choices_column is None:
+        return "classification"
+    try:
+        # One item is enough to see the columns.
+        open_splits(dataset, **source.source("multiple_choice"), limit=1)
+    except OptionError as error:
+        is_unknown_form = "choices_column" in error.option
+        if not is_unknown_form or source.choices_column or source.prompt_column:
+            raise
+        try:
+            open_splits(dataset, **source.source("classification"), limit=1)
+        except (TypeError, ValueError):
+            # Whoever named neither is told about the choices, which this command is about.
+            raise error from None
+        return "classification"
+    return "multiple_choice"
+
+
+def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[str, Any]) -> None:
+    """Print the words that give the labels of texts away, in each split with labels or in one."""
+    from rightreasons.io.tables import choose_split, labeled_items, open_splits
+    from rightreasons.shortcuts.word_cues import measure_word_cues
+
+    source, options, settings = declared["source"], declared["options"], declared["settings"]
+    splits = open_splits(
+        dataset, **source.source("classification"), limit=settings.limit, seed=settings.seed
+    )
+    # By default all splits, as nobody knows yet which of them has a fault.
+    names = list(splits)
+    if split is not None:
+        names = [choose_split(splits, split, where=dataset, preferred=(), others=True)]
+
+    results = {}
+    # A split may have cues of its own, such as hashtags that another one lacks.
+    for name in names:
+        items = labeled_items(splits[name])
+        # The test split of a competition may have no labels.
+        if len(set(items["label"][:])) < 2:
+            continue
+        results[name] = measure_word_cues(
+            join_columns(items),
+            items["label"][:],
+            items.features["label"].names,
+            min_texts=options.min_applicability,
+            resampling=settings.resampling,
+        )
+        typer.secho(f"{dataset}, {name}: {pluralize(len(items), 'item')}", bold=True)
+        print_word_cues(results[name], top)
+    if not results:
+        raise OptionError(
+            f"Expected texts with two labels or more in {dataset}, but no split has them.",
+            option="label_column",
+        )
+    hand_over(results)
+
+
+def join_columns(items: datasets.Dataset) -> list[str]:
+    """Return the text of each item, followed by its second text if there is one."""
+    texts: list[str] = items["text"][:]
+    if "text_pair" not in items.column_names:
+        return texts
+    return [" ".join(pair) for pair in zip(texts, items["text_pair"][:], strict=True)]
+
+
+def print_word_cues(found: WordCues, top: int) -> None:
+    """Print the words of a split that give a label away."""
+    rows = [["word", "label", "texts", "with the label", "all texts", "p"]]
+    for cue in found.cues[:top]:
+        rows.append(
+            [
+                cue.word,
+                cue.label,
+                f"{cue.n_texts:,}",
+                f"{100 * cue.share:.1f}%",
+                f"{100 * cue.prior:.1f}%",
+                f"{cue.p_value:.2g}",
+            ]
+        )
+    if found.cues:
+        print_rows(rows, texts=(0, 1))
+    n_words = pluralize(found.n_words, "word")
+    say(f"{len(found.cues):,} of {n_words} differ from chance after Holm's correction.")

@@ -6,6 +6,7 @@ from .mutual_information import lmi as lmi
 from .reliance import shortcut_reliance as shortcut_reliance
 from .swaps import deciding_share as deciding_share
 from .tradeoff import shortcut_tradeoff as shortcut_tradeoff
+from .word_cues import measure_word_cues as measure_word_cues
 
 __all__ = [
     "deciding_share",
@@ -13,6 +14,7 @@ __all__ = [
     "lmi",
     "measure_shortcuts",
     "measure_swaps",
+    "measure_word_cues",
     "shortcut_diagram",
     "shortcut_reliance",
     "shortcut_tradeoff",

@@ -1,12 +1,14 @@
 """TweetEval's irony set: its page has the counts of the files, and an audit finds the cue by itself."""
 
 import importlib.util
+import json
 import re
 
 import datasets
 import pytest
 
 import rightreasons
+from command_line import run
 from rightreasons.models.scorers import as_scorer
 
 HASHTAG = re.compile(r"#(irony|ironic|sarcasm|not)\b", re.IGNORECASE)
@@ -47,6 +49,18 @@ def test_an_audit_names_the_hashtags_of_irony_without_being_told(real_data, tmp_
     assert question["result"]["verdict"]["tone"] != "good"
     (note,) = audit["dataset"]["known_issues"]
     assert "431 of 784 items noted (431 label leak)" in note
+
+
+@pytest.mark.real_data
+def test_cues_list_the_hashtags_of_irony_without_a_model(real_data, capsys):
+    done = json.loads(run(capsys, "cues", "tweeteval_irony", "--data-dir", real_data, "--json").out)
+
+    words = {}
+    for split, found in done["result"].items():
+        words[split] = {cue["word"] for cue in found["cues"]}
+    assert words["test"] == {"irony", "sarcasm", "#", "not"}
+    # The training split has no hashtag that names its label.
+    assert not words["train"] & words["test"]
 
 
 WORDS = "the a my this morning train again coffee rain meeting late great love work bus office"
