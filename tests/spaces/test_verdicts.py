@@ -125,9 +125,9 @@ def test_a_planted_cue_that_decides_is_red(view, strength, tone):
 
 def forms(without, before, after):
     """One item with two choices, the first one right, and two wrong ones added behind them."""
-    rows = {"original": {"label": 0}, "extra_choices": {"label": 0}}
+    items = {"original": {"label": 0}, "extra_choices": {"label": 0}}
     confidences = {"no_question": without, "original": before, "extra_choices": after}
-    return SimpleNamespace(rows=rows, item=rows["original"]), {
+    return SimpleNamespace(items=items, original=items["original"]), {
         key: np.array(row) for key, row in confidences.items()
     }
 
@@ -164,7 +164,7 @@ def forms(without, before, after):
     ],
 )
 def test_one_item_is_neither_red_nor_green(view, item, tone, says):
-    said, of = view("confusion_probes", "probe_view")._verdict(*forms(*item))
+    said, of = view("confusion_probes", "probe_view").describe_faults(*forms(*item))
     assert of == tone
     assert says in said
 
