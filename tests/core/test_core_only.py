@@ -125,6 +125,7 @@ for module in pkgutil.walk_packages(rightreasons.__path__, "rightreasons."):
         "inspect_arms",
         "inspect_engine",
         "inspect_tasks",
+        "lighteval_arms",
         "lighteval_tasks",
         "lm_eval_arms",
         "lm_eval_plugin",

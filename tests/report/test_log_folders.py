@@ -1,10 +1,14 @@
 """A folder of logs of several harnesses: every readable one is compared, and the others are named."""
 
+import re
+import shlex
 import warnings
 
 import pytest
 
 import logs_of_harnesses as logs
+from command_line import run
+from rightreasons.report.runner import audit
 from rightreasons.report.tasks import find_reports, models_by_tasks
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -56,3 +60,16 @@ def test_each_readable_log_is_in_the_table_and_the_others_are_named(tmp_path):
         assert found[key] == pytest.approx(n_correct / 20), key
     # Ten of two models, and one that names neither its model nor its task.
     assert len(found) == 11
+
+
+@pytest.mark.parametrize("write", [logs.write_lm_eval, logs.write_helm])
+def test_a_log_without_arms_names_the_command_that_asks_its_items_in_them(write, tmp_path, capsys):
+    log = write(tmp_path / "logs", 15)
+
+    result = audit(predictions=str(log), out=tmp_path / "report", progress=False)
+    (command,) = re.findall("`(rightreasons data export .*)`", result["probes"].reason)
+    done = run(capsys, *shlex.split(command)[1:], "--out", tmp_path / "task")
+
+    assert done.code == 0, done.err
+    (rows,) = (tmp_path / "task").glob("*.jsonl")
+    assert len(rows.read_text("utf-8").splitlines()) == 20

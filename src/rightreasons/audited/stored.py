@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,7 +156,8 @@ def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:
     Args:
         model: The stored predictions.
         records: Answers to each item as JSON; None if the file has none.
-        commands: Command that asks for them, in each row; None if it is not known.
+        commands: Command that asks for them, in each row. None for a harness that has none, whose
+            items another task asks.
     """
     arms = None
     if records is not None:
@@ -162,7 +165,27 @@ def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:
     command = ""
     if commands is not None:
         command = str(commands[0])
+    elif model.task == "multiple_choice":
+        command = write_export_command(model.name)
     return dataclasses.replace(model, arms=arms, arms_command=command)
+
+
+def write_export_command(path: str) -> str:
+    """Return the command that writes the items of a file, and their changed versions, as a task.
+
+    Example:
+        >>> write_export_command("details/m/2026/details_piqa|0_2026-11-27T23-38-56.16.parquet")
+        "rightreasons data export 'details/m/2026/details_piqa|0_2026-11-27T23-38-56.16.parquet' --to lighteval"
+        >>> write_export_command("samples.jsonl")
+        'rightreasons data export samples.jsonl --to lm-eval'
+    """
+    from rightreasons.io.logs import SAMPLE_FILES
+
+    file = Path(path)
+    # Details of lighteval are tables, and all other harnesses write text.
+    is_lighteval = file.suffix == ".parquet" and SAMPLE_FILES.fullmatch(file.name)
+    harness = "lighteval" if is_lighteval else "lm-eval"
+    return shlex.join(["rightreasons", "data", "export", path, "--to", harness])
 
 
 def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool) -> None:

@@ -454,8 +454,10 @@ def split(
 
 COMMANDS = {"data": DATA, "suite": command_line()}
 
-BENCHMARK = "benchmark"
 LM_EVAL = "lm-eval"
+LIGHTEVAL = "lighteval"
+
+BENCHMARK = "benchmark"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
 
 ROWS = "items.jsonl"
@@ -509,7 +511,8 @@ class ExportOptions(Options):
 
     to: str = option(
         "lm-eval",
-        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks: lm-eval (the probes, or --reasons) or inspect (--reasons).",
+        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks: lm-eval (the "
+        "probes, --questions or --reasons), lighteval (the probes) or inspect (--reasons).",
         choices=(*HARNESSES, BENCHMARK),
     )
     task: str | None = option(
@@ -559,6 +562,14 @@ def export(
                 f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
             )
         export_benchmark(dataset, settings, out)
+    elif options.to == LIGHTEVAL:
+        for name in ("reasons", "questions"):
+            if getattr(options, name):
+                raise OptionError(
+                    f"Expected no `{name}` in a task of lighteval, which asks the probes.",
+                    option=name,
+                )
+        export_probed(dataset, settings, out, to=LIGHTEVAL)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
     elif options.to == LM_EVAL:
@@ -573,22 +584,39 @@ def export(
 
 
 def export_probed(
-    dataset: str, settings: AuditOptions, out: Path, questions: Sequence[str]
+    dataset: str,
+    settings: AuditOptions,
+    out: Path,
+    questions: Sequence[str] = (),
+    *,
+    to: str = LM_EVAL,
 ) -> None:
-    """Write tasks of lm-evaluation-harness that ask the probes or some questions, one per dataset.
+    """Write tasks of a harness that ask the probes or some questions, one per dataset.
 
     Args:
         dataset: Names or files, separated by commas.
         settings: The columns, the split, the limit and the seed.
         out: The folder.
         questions: The questions; () for the probes by the prompt of the task.
+        to: The harness.
     """
-    from rightreasons.cli.probed_tasks import list_probed_items, write_probed_tasks
+    from rightreasons.cli.probed_tasks import (
+        list_probed_items,
+        write_lighteval_tasks,
+        write_probed_tasks,
+    )
 
     rows_by_name = {}
-    for name in filter(None, map(str.strip, dataset.split(","))):
+    names = list(filter(None, map(str.strip, dataset.split(","))))
+    # The name of a file may have commas.
+    if Path(dataset).exists():
+        names = [dataset]
+    for name in names:
         rows_by_name[name] = list_probed_items(name, settings)
-    files = write_probed_tasks(rows_by_name, out, questions)
+    if to == LIGHTEVAL:
+        files = write_lighteval_tasks(rows_by_name, out, seed=settings.seed)
+    else:
+        files = write_probed_tasks(rows_by_name, out, questions)
     for file, rows in zip(files, rows_by_name.values(), strict=True):
         typer.echo(f"Task: {file} ({pluralize(len(rows), 'item')})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")

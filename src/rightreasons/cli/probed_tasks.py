@@ -59,6 +59,71 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
     return rows
 
 
+LIGHTEVAL_TEXT = """\
+# Asked by: lighteval accelerate "model_name=MODEL" {task} --custom-tasks {file} --output-dir logs --save-details
+# Read by: rightreasons audit logs/details/MODEL/*/details_{task}*.parquet
+from pathlib import Path
+
+from rightreasons.integrations.lighteval_arms import make_task
+
+TASKS_TABLE = [make_task("{task}", Path(__file__).parent / "{task}")]
+"""
+"""Content of the file of a task of lighteval."""
+
+
+def write_lighteval_tasks(
+    rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path, *, seed: int
+) -> list[Path]:
+    """Write a task of lighteval per dataset into one folder, and return their files.
+
+    Args:
+        rows_by_name: Dataset -> its rows.
+        out: The folder; tasks of the same names in it are replaced.
+        seed: Seed of what is drawn.
+
+    Raises:
+        ValueError: If the folder contains something else.
+    """
+    from rightreasons.core.store import check_folder, format_json_lines, write_text
+    from rightreasons.datasets.perturbing.arms import (
+        TEXT_KINDS,
+        list_arms,
+        make_original,
+        write_arm,
+    )
+    from rightreasons.datasets.perturbing.probes import Pool
+
+    tasks = {name_task(name, "probed"): rows for name, rows in rows_by_name.items()}
+    files = ["logs", "__pycache__", *tasks]
+    folder = check_folder(out, own=(*files, *(f"{task}.py" for task in tasks)))
+    declared = []
+    # Texts are borrowed within a dataset, as in its audit.
+    for task, rows in tasks.items():
+        lines = []
+        pool = Pool(rows)
+        # The arms of an item follow it, so that a limit cuts few items.
+        for row in rows:
+            arms = [make_original(row), *list_arms(row, TEXT_KINDS, pool=pool, seed=seed)]
+            for arm in arms:
+                lines.append({"id": arm.id, "arm": write_arm(arm)})
+        (folder / task).mkdir(parents=True, exist_ok=True)
+        write_text(folder / task / "test.jsonl", format_json_lines(lines))
+        text = LIGHTEVAL_TEXT.format(task=task, file=f"{folder.name}/{task}.py")
+        declared.append(write_text(folder / f"{task}.py", text))
+    return declared
+
+
+def name_task(dataset: str, kind: str) -> str:
+    """Return the name of the task of a dataset, in letters, digits and underscores.
+
+    Example:
+        >>> name_task("data/my-items.jsonl", "probed")
+        'rightreasons_my_items_probed'
+    """
+    words = re.sub(r"[^0-9A-Za-z]+", "_", Path(dataset).stem).strip("_").lower()
+    return f"rightreasons_{words or 'items'}_{kind}"
+
+
 def write_probed_tasks(
     rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path, questions: Sequence[str] = ()
 ) -> list[Path]:
@@ -83,10 +148,8 @@ def write_probed_tasks(
         kind = "questioned"
         template_file = QUESTIONED_TEMPLATE
     tasks = {}
-    # A name of the harness has letters, digits and underscores.
     for name, rows in rows_by_name.items():
-        words = re.sub(r"[^0-9A-Za-z]+", "_", Path(name).stem).strip("_").lower()
-        tasks[f"rightreasons_{words or 'items'}_{kind}"] = rows
+        tasks[name_task(name, kind)] = rows
     files = [UTILS, "logs", "__pycache__"]
     for task in tasks:
         files += [f"{task}.yaml", f"{task}.jsonl"]
@@ -99,6 +162,7 @@ def write_probed_tasks(
         path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
     )
     declared = []
+    # All tasks share the folder, so that one run of the harness can ask them.
     for task, rows in tasks.items():
         write_text(folder / f"{task}.jsonl", format_json_lines(rows))
         text = template.render(

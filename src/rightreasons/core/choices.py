@@ -57,5 +57,5 @@ SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")
 """Protocols by which shortcuts are found; see `protocol_of`."""
 
-HARNESSES = ("lm-eval", "inspect")
+HARNESSES = ("lm-eval", "inspect", "lighteval")
 """Harnesses for which a task can be written."""

@@ -30,6 +30,7 @@ from lm_eval.api.task import ConfigurableTask
 from rightreasons.audited.logged_arms import ArmAnswer, write_arms
 from rightreasons.datasets.perturbing.arms import (
     ORDERS,
+    TEXT_KINDS,
     Arm,
     check_kinds,
     list_arms,
@@ -39,9 +40,6 @@ from rightreasons.datasets.perturbing.hint_kinds import KINDS
 from rightreasons.datasets.perturbing.probes import PROBES, Pool
 from rightreasons.integrations.arm_figures import ENDS, compute_arm_figures
 from rightreasons.io.logs import ARMS_KEY
-
-TEXT_KINDS = ("no_question", "wrong_question", "no_right_answer", "extra_choices_2")
-"""Kinds of arms of a task whose choices continue the question: their order has no effect."""
 
 LISTED_KINDS = ("no_question", "wrong_question", "orders")
 """Kinds of arms of a task whose question lists the choices."""

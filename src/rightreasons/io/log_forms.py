@@ -19,6 +19,7 @@ from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.harnesses.lm_eval_logs import KEYS, lm_eval_columns
 from rightreasons.io.logs import (
+    ARMS,
     PICKED,
     LogColumns,
     Row,
@@ -174,7 +175,8 @@ def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = No
     samples = _collect_samples(rows, form, file_name)
     if "source" in form:
         samples = _select_source(samples, form, file_name, log_filter)
-    return drop_unjudged(_make_columns(samples, form, file_name), file_name)
+    samples, arms = _join_arms(samples, form)
+    return drop_unjudged(_make_columns(samples, form, file_name) | arms, file_name)
 
 
 def _check_samples(rows: Sequence[Any], form: Form, file_name: str) -> None:
@@ -233,6 +235,38 @@ def _check_some(samples: list[Row], file_name: str) -> list[Row]:
     if not samples:
         raise ValueError(f"Expected samples in {file_name}, but it has none.")
     return samples
+
+
+ORIGINAL = "original"
+"""Name of the arm that is the item itself."""
+
+
+def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
+    """Return the samples that are items themselves, and the answers to their other versions."""
+    items: list[Row] = []
+    answers_by_item: dict[str, dict[str, Any]] = {}
+    texts = [_find_first(sample, form.get("arm", ())) for sample in samples]
+    # Samples of any other task are items.
+    if not all(isinstance(text, str) for text in texts):
+        return samples, {}
+    # The harness may have shuffled the documents.
+    for sample in sorted(samples, key=lambda sample: int(_find_first(sample, form["order"]))):
+        text = _find_first(sample, form["arm"])
+        arm = json.loads(text)
+        name = arm.pop("name")
+        item_id = str(arm.pop("item_id"))
+        scores = list(map(float, to_list(_find_first(sample, form["scores"]))))
+        position = scores.index(max(scores))
+        answers = answers_by_item.setdefault(item_id, {})
+        answers[name] = {**arm, "position": position, "logits": scores}
+        if name == ORIGINAL:
+            items.append(sample)
+    records = []
+    for item in items:
+        answers = answers_by_item[str(_find_first(item, form["id"]))]
+        # Each choice was scored by itself, without the others.
+        records.append(json.dumps({"seed": 0, "joint": False, "arms": answers}))
+    return items, {ARMS: records}
 
 
 def _select_source(

@@ -47,6 +47,9 @@ PICKED = "answer_choice"
 ARMS_KEY = "rightreasons"
 """Name under which a sample or a document contains the answers to its changed versions."""
 
+ITEM_KEY = "rightreasons_item"
+"""Name under which a document that is one version of an item contains the id of the item."""
+
 REQUESTS_KEY = "rightreasons_requests"
 """Name under which a sample or a document contains the answers to the requests of an audit."""
 

@@ -14,6 +14,7 @@ reader of their logs share this list, so that an arm has the same id, text and d
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,9 @@ NEUTRAL = "neutral"
 
 DEFAULT_KINDS = ("no_question", "wrong_question", ORDERS)
 """Kinds of arms from which the question about answer priors is answered, if answers are generated."""
+
+TEXT_KINDS = ("no_question", "wrong_question", "no_right_answer", "extra_choices_2")
+"""Kinds of arms of a task that scores each choice by itself, so that their order has no effect."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,6 +192,26 @@ def list_arms(
             yield from _list_hints(item, kind, seed, answer)
         else:
             yield from _list_perturbed(item, kind, pool, seed)
+
+
+def write_arm(arm: Arm) -> str:
+    """Return an arm as JSON, for the rows of another harness.
+
+    Example:
+        >>> arm = make_original({"id": "a", "prompt": "Why?", "choices": ["So.", "No."], "label": 1})
+        >>> read_arm(write_arm(arm)) == arm
+        True
+    """
+    return json.dumps(dataclasses.asdict(arm))
+
+
+def read_arm(text: str) -> Arm:
+    """Return the arm that `write_arm` wrote."""
+    fields = json.loads(text)
+    # JSON has lists in place of tuples.
+    for name in ("choices", "original_positions"):
+        fields[name] = tuple(fields[name])
+    return Arm(**fields)
 
 
 def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iterator[Arm]:
