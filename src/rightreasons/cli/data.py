@@ -563,12 +563,13 @@ def export(
             )
         export_benchmark(dataset, settings, out)
     elif options.to == LIGHTEVAL:
-        for name in ("reasons", "questions"):
-            if getattr(options, name):
-                raise OptionError(
-                    f"Expected no `{name}` in a task of lighteval, which asks the probes.",
-                    option=name,
-                )
+        # A document of lighteval has one request per choice, and nothing follows its answer.
+        if options.reasons or options.questions:
+            raise OptionError(
+                "Expected neither `reasons` nor `questions` in a task of lighteval, which asks the "
+                "probes.",
+                option=("reasons", "questions"),
+            )
         export_probed(dataset, settings, out, to=LIGHTEVAL)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
