@@ -14,7 +14,7 @@ from rightreasons.models.batching import padding_values
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier
 from rightreasons.models.scorers import as_scorer
-from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token
+from rightreasons.models.trial import TRIALS, Trials, Way, find_fastest_way, padding_token
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)
@@ -336,6 +336,6 @@ def test_the_fastest_exact_way_wins():
         "exact": lambda: [row * (1 + 1e-6) for row in rows],
         "never": lambda: pytest.fail("asked"),
     }
-    way = fastest_way(model, "m", lambda: rows, ways, longest=9, again=lambda: rows)
+    way = find_fastest_way(model, "m", lambda: rows, ways, longest=9, repeat=lambda: rows)
     assert (way.name, way.longest) == ("exact", 9)
     assert way.reason == "wide is off by 0.001; broken is off by inf; shaped is off by inf"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rightreasons.models.trial import PaddingTrial, _trial_items, padding_token, tolerance
+from rightreasons.models.trial import PaddingTrial, _make_trial_items, padding_token, tolerance
 from zoo.building import N_CLASSES, build, reads_types
 from zoo.words import tokenizer
 
@@ -122,10 +122,10 @@ def off_by(mistake: Mistake, seed: int) -> tuple[float, bool]:
     model.register_forward_pre_hook(wrong, with_kwargs=True)
     off, noticed = 0.0, False
     for short in (True, False):  # as a trial asks, first short texts, then long ones
-        items = _trial_items(model, words, mistake.longest, paired=False, short=short)
+        items = _make_trial_items(model, words, mistake.longest, is_paired=False, is_short=short)
         trial = PaddingTrial(model, mistake.family, items, joint=False, n_classes=N_CLASSES)
         with torch.no_grad(), padding_token(model, items.padding["input_ids"]):
-            alone, right = np.array(trial.alone()), np.array(trial.right())
+            alone, right = np.array(trial.ask_singly()), np.array(trial.ask_padded())
         error, scale = float(np.abs(right - alone).max()), float(np.abs(alone).max())
         off, noticed = max(off, error / scale), noticed or error > tolerance(model, scale)
     return off, noticed

@@ -51,7 +51,7 @@ from rightreasons.models.trial import (
     Way,
     check_tokens,
     classifier_way,
-    fails_at,
+    name_failing_item,
     padding_token,
 )
 
@@ -287,12 +287,15 @@ class Items:
         def run(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
             batch_name = self.ids[int(batch[0])]
             # Some models look up their padding token in their configuration.
-            with padding_token(model, pad_token), fails_at(self.classifier.name, batch_name):
+            with (
+                padding_token(model, pad_token),
+                name_failing_item(self.classifier.name, batch_name),
+            ):
                 columns = compute(self.inputs(batch), batch)
             if isinstance(columns, Mapping):
                 return columns
             # A GPU reports some errors only when its results are read.
-            wait = fails_at(self.classifier.name, batch_name)(columns)
+            wait = name_failing_item(self.classifier.name, batch_name)(columns)
             # On a CPU they are at hand, and the progress bar need not wait for the next batch.
             return wait if is_queued(self.classifier.device) else wait()
 

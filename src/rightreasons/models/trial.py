@@ -1,8 +1,10 @@
-"""The way that a model's inputs are batched, tried on the model itself before it is believed.
+"""Trials of models: how inputs can be batched without any change of the numbers.
 
-A model is asked a few short items, and an item as long as the data's longest, one by one and in each way of batching.
-The fastest way that gives the numbers of one by one is taken. Nothing is known of architectures: what a new one does
-with padding, windows and states shows in its numbers.
+A model is asked a few short items, and an item as long as the data's longest, one by one and in each
+way of batching. The fastest way that gives the numbers of one by one is taken. Nothing is known of
+architectures: what a new one does with padding, windows and states shows in its numbers.
+`classifier_way` is the trial of models with a head; language models have trials of their own, which
+also use `find_fastest_way` and `TRIALS`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from rightreasons.models.fingerprints import PROVENANCE
 from rightreasons.models.running import processes
 
 ONE_BY_ONE = "one by one"
-"""The way that every other one is compared with."""
+"""The way with which every other one is compared."""
 
 EQUAL_LENGTHS = "equal lengths"
 """Batches of sequences of one length, for models that read padding as text."""
@@ -51,16 +53,29 @@ RIGHT = "right padding"
 SHORTEST = 16
 """Maximum tokens of the short items of a trial; longer ones are tried once data has them."""
 
-# Largest difference between two ways, as a share of the largest absolute value, and the smallest that counts at all.
-_TOLERANCE = {torch.float64: (1e-6, 1e-8), torch.float32: (2e-5, 1e-5), torch.float16: (2e-2, 5e-3)}
-_COARSE = (1e-1, 2e-2)  # bfloat16
-# A narrow model with no more parameters than this is tried in float32, where mistakes stand out from rounding.
-_WIDENED = 200_000_000
-# About as many tokens of long texts are read in a trial.
-_TRIED = 512
-
 UNBOUNDED = 1_000_000
-"""A tokenizer without a bound of its own reports a larger number."""
+"""A tokenizer without a bound reports a larger number."""
+
+# Largest difference between two ways, as a share of the largest absolute value, and the smallest
+# one that counts at all.
+_TOLERANCE = {torch.float64: (1e-6, 1e-8), torch.float32: (2e-5, 1e-5), torch.float16: (2e-2, 5e-3)}
+# That of bfloat16.
+_COARSE_TOLERANCE = (1e-1, 2e-2)
+# A narrow model with no more parameters is tried in float32, where mistakes exceed rounding.
+_MAX_WIDENED = 200_000_000
+# Approximate number of tokens of long texts in a trial.
+_N_LONG_TOKENS = 512
+# Numbers of words of the short texts of a trial; the first one is also a neighbor of long texts.
+_SHORT_LENGTHS = (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)
+_POSITION_BOUNDS = ("max_position_embeddings", "max_seq_len", "max_target_positions")
+# Settings of a tokenizer on which a trial depends.
+_TOKENIZER_SETTINGS = (
+    "pad_token_id",
+    "bos_token_id",
+    "eos_token_id",
+    "model_input_names",
+    "model_max_length",
+)
 
 Answers = Sequence[NDArray[np.float64]]
 
@@ -86,7 +101,7 @@ class ModelWithTokenizer(Protocol):
 
 
 class ModelWithHead(ModelWithTokenizer, Protocol):
-    """A model with a head that scores classes, choices or spans, such as `models.classes.Classifier`."""
+    """A model with a head that scores classes, choices or spans, such as `Classifier`."""
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -98,17 +113,17 @@ class ModelWithHead(ModelWithTokenizer, Protocol):
 
 
 class RefusalError(ValueError):
-    """A trial's reason to refuse a model, in a sentence of its own."""
+    """The reason of a trial to refuse a model, in a complete sentence."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a model's inputs are batched.
+    """A way of batching the inputs of a model.
 
     Attributes:
         name: The way, such as "right padding" or "one by one".
         longest: Maximum tokens per sequence for which it was tried.
-        reason: Why faster ways were not taken; "" where there is none.
+        reason: Why faster ways were not taken; "" for none.
     """
 
     name: str
@@ -119,90 +134,175 @@ class Way:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
-def fastest_way(
+# -------------------------------------------------------------------------------- trials
+
+
+def find_fastest_way(
     model: torch.nn.Module,
     name: str,
-    alone: Callable[[], Answers],
-    ways: Mapping[str, Callable[[], Answers]],
+    ask_singly: Callable[[], Answers],
+    ask_by_way: Mapping[str, Callable[[], Answers]],
     *,
     longest: int,
-    again: Callable[[], Answers],
-    before: Way | None = None,
+    repeat: Callable[[], Answers],
+    earlier_way: Way | None = None,
 ) -> Way:
     """Return the first way whose answers are those of one by one.
 
     Args:
         model: The model.
-        name: What the user called it.
-        alone: Asks some items one by one.
-        ways: Asks the same items in each way, the fastest way first.
+        name: Its name in errors.
+        ask_singly: Returns the answers to some items, one by one.
+        ask_by_way: Way -> returns the answers to the same items; the fastest way first.
         longest: Tokens of the longest of these items.
-        again: Gives the answers of the first of these items with one or more asked again.
-        before: The way of shorter items: one that failed there is not tried again, and the reason stays.
+        repeat: Returns the answers to the first of these items, with one or more asked again.
+        earlier_way: The way of shorter items. One that failed for them is not tried again, and its
+            reason stays.
 
     Raises:
-        ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
+        ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same
+            question in two ways.
     """
     with torch.no_grad(), frozen(model), unchanged(model, each_call=True), _widened(model):
-        try:
-            want = alone()
-        except RefusalError:
-            raise
-        except Exception as error:
+        expected = _ask_singly(name, ask_singly, longest)
+        _check_finite(model, name, expected)
+        scale = max(float(np.abs(row).max(initial=0)) for row in expected)
+        allowed = tolerance(model, scale)
+        difference = _measure_difference(repeat(), expected)
+        if difference > allowed:
             raise ValueError(
-                f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or less: "
-                f"{get_first_line(error)}"
-            ) from error
-        if not all(np.isfinite(row).all() for row in want):
-            weights = (
-                name
-                for name, each in model.named_parameters()
-                if not bool(torch.isfinite(each).all())
+                "Expected a model that gives the same answer to the same question, but two answers "
+                f"of {name} differ by {difference:.2g}."
             )
-            if (weight := next(weights, None)) is not None:
-                raise ValueError(
-                    f"Expected finite weights, but {weight} of {name} holds NaN or infinity."
-                )
-            raise ValueError(
-                f"Expected finite scores, but {name} gives NaN or infinity for ordinary words."
-            )
-        bound = tolerance(model, max(float(np.abs(row).max(initial=0)) for row in want))
-        if (off := _difference(again(), want)) > bound:
-            raise ValueError(
-                f"Expected a model that gives the same answer to the same question, but two answers of {name} differ "
-                f"by {off:.2g}."
-            )
-        reasons = [before.reason] if before is not None and before.reason else []
-        first = 0 if before is None else [*ways, ONE_BY_ONE].index(before.name)
-        for way, ask in [*ways.items()][first:]:
+        reasons = []
+        ways = list(ask_by_way)
+        if earlier_way is not None:
+            # Ways before that of shorter items failed there.
+            ways = ways[[*ways, ONE_BY_ONE].index(earlier_way.name) :]
+            if earlier_way.reason:
+                reasons.append(earlier_way.reason)
+        for way in ways:
             try:
-                off = _difference(ask(), want)
+                difference = _measure_difference(ask_by_way[way](), expected)
             except Exception as error:
+                # A model may refuse padding in a way of its own: that is no error.
                 reasons.append(f"{way} fails ({get_first_line(error)})")
                 continue
-            if off <= bound:
+            if difference <= allowed:
                 return Way(way, longest, "; ".join(reasons))
-            reasons.append(f"{way} is off by {off:.2g}")
+            reasons.append(f"{way} is off by {difference:.2g}")
         return Way(ONE_BY_ONE, longest, "; ".join(reasons))
+
+
+def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> Answers:
+    """Return the answers one by one; refuse a model that fails at them."""
+    try:
+        return ask_singly()
+    except RefusalError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or "
+            f"less: {get_first_line(error)}"
+        ) from error
+
+
+def _check_finite(model: torch.nn.Module, name: str, answers: Answers) -> None:
+    """Refuse answers that are not finite, and name the weight that makes them so, if there is one."""
+    if all(np.isfinite(row).all() for row in answers):
+        return
+    for weight_name, weight in model.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise ValueError(
+                f"Expected finite weights, but {weight_name} of {name} holds NaN or infinity."
+            )
+    raise ValueError(
+        f"Expected finite scores, but {name} gives NaN or infinity for ordinary words."
+    )
+
+
+def _measure_difference(answers: Answers, expected: Answers) -> float:
+    """Return the largest difference; infinity for answers that are not finite or of another shape."""
+    largest = 0.0
+    # A repetition has the answers to the first items alone.
+    for row, expected_row in zip(answers, expected, strict=False):
+        if row.shape != expected_row.shape or not np.isfinite(row).all():
+            return float("inf")
+        largest = max(largest, float(np.abs(row - expected_row).max(initial=0)))
+    return largest
+
+
+def tolerance(model: torch.nn.Module, scale: float) -> float:
+    """Return the largest difference that rounding explains, for values of a scale.
+
+    It is that between two orders of computing the same values.
+    """
+    dtype = torch.float32
+    for parameter in model.parameters():
+        if parameter.is_floating_point():
+            dtype = parameter.dtype
+            break
+    # Layers of 4 bits compute in a type of their own.
+    settings = getattr(getattr(model, "config", None), "quantization_config", None)
+    computed = getattr(settings, "bnb_4bit_compute_dtype", dtype)
+    if computed.itemsize < dtype.itemsize:
+        dtype = computed
+    # Layers of 8 bits also round what they read to 8 bits.
+    if any(parameter.dtype == torch.int8 for parameter in model.parameters()):
+        dtype = torch.bfloat16
+    share, smallest = _TOLERANCE.get(dtype, _COARSE_TOLERANCE)
+    return max(smallest, share * scale)
+
+
+@contextmanager
+def _widened(model: torch.nn.Module) -> Iterator[None]:
+    """Hold the weights of a small model in float32 during the block.
+
+    The weights are replaced in the model itself. A copy of it would not be the model: its hooks and
+    its compiled code belong to this one. The original tensors are put back even after an error. No
+    other thread may use the model meanwhile, as `frozen` and `unchanged` demand, too.
+    """
+    tensors = []
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point() and tensor.dtype.itemsize < 4:
+            tensors.append(tensor)
+    if not tensors or sum(tensor.numel() for tensor in tensors) > _MAX_WIDENED:
+        yield
+        return
+    originals = [tensor.data for tensor in tensors]
+    try:
+        for tensor in tensors:
+            tensor.data = tensor.data.float()
+        yield
+    finally:
+        for tensor, original in zip(tensors, originals, strict=True):
+            tensor.data = original
+
+
+# --------------------------------------------------------------------------- known ways
 
 
 class Trials:
     """The ways that were found for models in this process; a model that changes is tried again.
 
-    What was found for a class of transformers is kept on disk for later processes, by all that a trial depends on but
-    the values of the weights: the architecture, the configuration, the tokenizer's sizes, the type of the weights, the
-    kind of device, and the versions of this package and its libraries. `CACHE_VARIABLE` names the folder. A model that
-    changes itself as it reads is tried in each process.
+    The way of a class of transformers is also stored on disk for later processes, because an audit
+    of a small model would spend as much time on its trials as on its items. It is identified by all
+    that a trial depends on but the values of the weights: the architecture, the configuration, the
+    tokenizer's sizes, the type of the weights, the kind of device, and the versions of this package
+    and its libraries. `CACHE_VARIABLE` names the folder. A model that changes itself as it reads is
+    tried in each process.
 
     Example:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
-        >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
-        >>> [way.longest for way in ways]
+        >>> def find(reach):
+        ...     return Way("right padding", reach)
+        >>> [trials.way(model, "texts", length, find).longest for length in (5, 16, 17)]
         [16, 16, 17]
     """
 
     def __init__(self) -> None:
-        self._found = weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]]()
+        # A model that is gone takes its ways with it.
+        self._ways = weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]]()
 
     def way(
         self,
@@ -212,212 +312,191 @@ class Trials:
         find: Callable[[int], Way],
         tokenizer: Any = None,
     ) -> Way:
-        """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
+        """Return the way for sequences of up to `longest` tokens, from an earlier trial if possible.
 
         Args:
             model: The model.
-            kind: What it is asked.
+            kind: Kind of items, such as "texts".
             longest: Tokens of the longest sequence.
             find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
-            tokenizer: The tokenizer of the model; without it nothing is kept on disk.
+            tokenizer: The tokenizer of the model. If None, nothing is stored on disk.
         """
         longest = max(longest, SHORTEST)
-        state = _state(model)
-        seen, ways = self._found.get(model, (state, {}))
-        if seen != state:
+        state = _hash_state(model)
+        known_state, ways = self._ways.get(model, (state, {}))
+        if known_state != state:
             ways = {}
-        before = ways.get(kind)
-        if before is None or before.longest < longest:
-            kept = None if tokenizer is None else _kept_in(model, tokenizer, kind)
-            # All processes try, or none.
-            way = processes().gather(_read(kept, longest), "the kept trial")[0]
-            if way is None:
-                with show_elapsed(f"Trying how to batch {kind} of up to {longest} tokens"):
-                    way = _agreed(lambda: find(longest))
-                if kept is not None and model not in CHANGING and processes().is_main:
-                    with contextlib.suppress(OSError):  # it is tried again next time
-                        write_json(kept, dataclasses.asdict(way))
-            ways[kind] = way
-            self._found[model] = (state, ways)
-            if ways[kind].name == ONE_BY_ONE:
-                warnings.warn(
-                    f"Items are scored one by one, which is slow: {ways[kind].reason}.",
-                    stacklevel=4,
-                )
-        return ways[kind]
+        way = ways.get(kind)
+        if way is not None and way.longest >= longest:
+            return way
+        way = _find_or_read(model, kind, longest, find, tokenizer)
+        ways[kind] = way
+        self._ways[model] = (state, ways)
+        if way.name == ONE_BY_ONE:
+            warnings.warn(
+                f"Items are scored one by one, which is slow: {way.reason}.", stacklevel=4
+            )
+        return way
 
 
 TRIALS = Trials()
 """The trials of this process."""
 
 
-def tolerance(model: torch.nn.Module, scale: float) -> float:
-    """Return the largest difference that rounding explains, between two ways of computing values of that scale."""
-    dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
-    # Layers of 4 bits compute in a type of their own; those of 8 bits round what they read to 8 bits, too.
-    settings = getattr(getattr(model, "config", None), "quantization_config", None)
-    dtype = min(
-        dtype, getattr(settings, "bnb_4bit_compute_dtype", dtype), key=lambda each: each.itemsize
-    )
-    if any(parameter.dtype == torch.int8 for parameter in model.parameters()):
-        dtype = torch.bfloat16
-    share, least = _TOLERANCE.get(dtype, _COARSE)
-    return max(least, share * scale)
+def _find_or_read(
+    model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any
+) -> Way:
+    """Return the stored way, or that of a trial, which is then stored."""
+    path = None
+    if tokenizer is not None:
+        path = _get_stored_path(model, tokenizer, kind)
+    # All processes try, or none: a trial may share its work among them.
+    stored: Way | None = processes().gather(_read_way(path, longest), "the kept trial")[0]
+    if stored is not None:
+        return stored
+    with show_elapsed(f"Trying how to batch {kind} of up to {longest} tokens"):
+        way = _agree(lambda: find(longest))
+    if path is not None and model not in CHANGING and processes().is_main:
+        # Without a place to store it, it is tried again next time.
+        with contextlib.suppress(OSError):
+            write_json(path, dataclasses.asdict(way))
+    return way
 
 
-def _difference(rows: Answers, want: Answers) -> float:
-    """Return the largest difference; infinity where an answer is not finite or has another shape."""
-    largest = 0.0
-    for row, other in zip(rows, want, strict=False):
-        if row.shape != other.shape or not np.isfinite(row).all():
-            return float("inf")
-        largest = max(largest, float(np.abs(row - other).max(initial=0)))
-    return largest
-
-
-def _agreed(find: Callable[[], Way]) -> Way:
-    """Find a way, and take that of the main process in all of them; an error of one is raised in all."""
+def _agree(find: Callable[[], Way]) -> Way:
+    """Return the way of the main process in all processes; an error of one is raised in all."""
     result: Any
     try:
         result = find()
     except ValueError as error:
+        # Raised below, after every process has had its say: a process that left would block them.
         result = error
     results: list[Any] = processes().gather(result, "the trial")
-    for each in results:
-        if isinstance(each, Exception):
-            raise each
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
     return results[0]  # type: ignore[no-any-return]
 
 
-def _settings(model: torch.nn.Module) -> str:
+def _describe_settings(model: torch.nn.Module) -> str:
+    """Return the configuration of a model as text, without its provenance."""
     config: Any = getattr(model, "config", None)
-    settings = config.to_dict() if hasattr(config, "to_dict") else {}
-    settings = {name: value for name, value in settings.items() if name not in PROVENANCE}
-    return json.dumps(settings, sort_keys=True, default=str) + str(
-        getattr(config, "_attn_implementation", "")
-    )
+    settings = {}
+    if hasattr(config, "to_dict"):
+        settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
+    # The kind of attention is no setting of the file.
+    attention = str(getattr(config, "_attn_implementation", ""))
+    return json.dumps(settings, sort_keys=True, default=str) + attention
 
 
-def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
-    """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
+def _get_stored_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
+    """Return the file of the way of a model; None for a class that is not of transformers."""
+    # Other code may change without a change of its version.
     if not type(model).__module__.startswith("transformers."):
         return None
-    parts = sorted(
-        {f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()}
-    )
-    weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
-    names = (
-        "pad_token_id",
-        "bos_token_id",
-        "eos_token_id",
-        "model_input_names",
-        "model_max_length",
-    )
-    words = [
-        type(tokenizer).__name__,
-        len(tokenizer),
-        *(str(getattr(tokenizer, name, "")) for name in names),
-    ]
-    depends = [
+    layer_types = set()
+    for layer in model.modules():
+        layer_types.add(f"{type(layer).__module__}.{type(layer).__qualname__}")
+    weight_types = {f"{weight.dtype} {weight.device.type}" for weight in model.parameters()}
+    words = [type(tokenizer).__name__, len(tokenizer)]
+    for name in _TOKENIZER_SETTINGS:
+        words.append(str(getattr(tokenizer, name, "")))
+    dependencies = [
         kind,
-        _settings(model),
+        _describe_settings(model),
         type(model).__qualname__,
-        parts,
-        weights,
+        sorted(layer_types),
+        sorted(weight_types),
         words,
         digest_package_code(),
     ]
-    return get_trial_file(depends)
+    return get_trial_file(dependencies)
 
 
-def _read(kept: Path | None, longest: int) -> Way | None:
-    """Return what an earlier process found, if it went as far; None where there is nothing, or nothing whole."""
+def _read_way(path: Path | None, longest: int) -> Way | None:
+    """Return a stored way; None if there is none for such lengths, or its file is damaged."""
+    if path is None:
+        return None
     try:
-        way = Way(**json.loads(kept.read_text("utf-8"))) if kept is not None else None
+        way = Way(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return way if way is not None and way.longest >= longest else None
+    return way if way.longest >= longest else None
 
 
-def _state(model: torch.nn.Module) -> int:
-    """Return a number that changes with a model's weights and settings."""
-    weights = tuple(
-        (w.data_ptr(), 0 if w.is_inference() else w._version, w.dtype) for w in model.parameters()
-    )
-    return hash((_settings(model), weights))
-
-
-@contextmanager
-def _widened(model: torch.nn.Module) -> Iterator[None]:
-    """Hold the weights of a small model in float32 meanwhile."""
-    tensors = [
-        t
-        for t in (*model.parameters(), *model.buffers())
-        if t.is_floating_point() and t.dtype.itemsize < 4
-    ]
-    if not tensors or sum(tensor.numel() for tensor in tensors) > _WIDENED:
-        yield
-        return
-    before = [tensor.data for tensor in tensors]
-    try:
-        for tensor in tensors:
-            tensor.data = tensor.data.float()
-        yield
-    finally:
-        for tensor, data in zip(tensors, before, strict=True):
-            tensor.data = data
+def _hash_state(model: torch.nn.Module) -> int:
+    """Return a number that changes with the weights and settings of a model."""
+    states = []
+    for weight in model.parameters():
+        # Every change in place counts as a version, except in inference mode.
+        version = 0 if weight.is_inference() else weight._version
+        states.append((weight.data_ptr(), version, weight.dtype))
+    return hash((_describe_settings(model), tuple(states)))
 
 
 @contextmanager
-def fails_at(name: str, item: str) -> Iterator[None]:
+def name_failing_item(name: str, item: str) -> Iterator[None]:
     """Name the first item of a batch at which a model fails."""
     try:
         yield
     except (RuntimeError, IndexError) as error:
         raise ValueError(
-            f"Expected a model that can read every item, but {name} fails at item {item!r}, or one of its batch: "
-            f"{get_first_line(error)}"
+            f"Expected a model that can read every item, but {name} fails at item {item!r}, or one "
+            f"of its batch: {get_first_line(error)}"
         ) from error
+
+
+# ------------------------------------------------------------------------------- lengths
 
 
 def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
-    config = (
-        model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    )
-    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
-    bounds = [getattr(config, name, None) or 0 for name in names]
-    if (
-        config is not model.config and max(bounds) > 0
-    ):  # any table of positions may be that of its pictures
-        return min(int(bound) for bound in bounds if bound > 0)
+    config = model.config
+    if hasattr(config, "get_text_config"):
+        config = config.get_text_config()
+    bounds = []
+    for name in _POSITION_BOUNDS:
+        bound = getattr(config, name, None) or 0
+        if bound > 0:
+            bounds.append(int(bound))
+    # Any table of positions of a model with pictures may be that of its pictures.
+    if config is not model.config and bounds:
+        return min(bounds)
     for name, module in getattr(model, "named_modules", tuple)():
-        if name.endswith("position_embeddings") and hasattr(
-            module, "padding_idx"
-        ):  # torch's table, or one of I-BERT's
-            # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
-            bounds.append(
-                len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1)
-            )
-    return min((int(bound) for bound in bounds if bound > 0), default=None)
+        # A table of torch, or one of I-BERT's.
+        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):
+            bound = len(module.weight)
+            if module.padding_idx is not None:
+                # RoBERTa and related models number positions from after the padding index.
+                bound -= module.padding_idx + 1
+            if bound > 0:
+                bounds.append(int(bound))
+    return min(bounds, default=None)
 
 
 def length_bound(model: Any, tokenizer: Any) -> int:
-    """Maximum tokens per sequence that both the model's positions and the tokenizer allow; 2048 if neither says."""
-    positions = position_bound(model)
-    if positions:  # prompt tuning puts tokens of its own before each text
-        positions -= (
-            getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", None) or 0
-        )
-    bounds = (positions, int(getattr(tokenizer, "model_max_length", None) or 0))
-    return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
+    """Return the maximum tokens per sequence that model and tokenizer allow.
+
+    It is 2048 if neither states a maximum.
+    """
+    n_positions = position_bound(model) or 0
+    if n_positions:
+        # Prompt tuning puts tokens of its own before each text.
+        settings = getattr(model, "active_peft_config", None)
+        n_positions -= getattr(settings, "num_virtual_tokens", None) or 0
+    n_tokens = int(getattr(tokenizer, "model_max_length", None) or 0)
+    bounds = [bound for bound in (n_positions, n_tokens) if 0 < bound < UNBOUNDED]
+    return min(bounds, default=2048)
+
+
+# ------------------------------------------------------------------- models with a head
 
 
 def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = False) -> Way:
-    """Return how a model's inputs are batched, from a trial in this process: the fastest way that is exact.
+    """Return the fastest exact way of batching the inputs of a model with a head.
 
-    The ways are right padding, batches of equal lengths, and one by one. The padding side of the tokenizer does not
-    matter.
+    The ways are right padding, batches of equal lengths, and one by one. The padding side of the
+    tokenizer does not matter.
 
     Args:
         classifier: A sequence classifier, a multiple-choice or a question-answering model.
@@ -427,134 +506,165 @@ def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = Fal
     Raises:
         ValueError: If no way is exact, with the reason.
     """
-    model, tokenizer, name, bound = (
-        classifier.model,
-        classifier.tokenizer,
-        classifier.name,
-        classifier.max_length,
-    )
-    n_classes = None if classifier.label_names is None else len(classifier.label_names)
+    model = classifier.model
+    n_classes = None
+    if classifier.label_names is not None:
+        n_classes = len(classifier.label_names)
 
     def find(reach: int) -> Way:
-        before = (
-            classifier_way(classifier, longest=SHORTEST, joint=joint) if reach > SHORTEST else None
+        is_short = reach <= SHORTEST
+        earlier_way = None
+        if not is_short:
+            earlier_way = classifier_way(classifier, longest=SHORTEST, joint=joint)
+        items = _make_trial_items(
+            model,
+            classifier.tokenizer,
+            min(reach, classifier.max_length),
+            is_paired=n_classes is None,
+            is_short=is_short,
         )
-        items = _trial_items(
-            model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST
-        )
-        trial = PaddingTrial(model, name, items, joint=joint, n_classes=n_classes)
-        ways = {RIGHT: trial.right, EQUAL_LENGTHS: trial.equal}
+        trial = PaddingTrial(model, classifier.name, items, joint=joint, n_classes=n_classes)
         with padding_token(model, items.padding["input_ids"]):
-            return fastest_way(
-                model, name, trial.alone, ways, longest=reach, again=trial.again, before=before
+            return find_fastest_way(
+                model,
+                classifier.name,
+                trial.ask_singly,
+                {RIGHT: trial.ask_padded, EQUAL_LENGTHS: trial.ask_by_length},
+                longest=reach,
+                repeat=trial.repeat,
+                earlier_way=earlier_way,
             )
 
-    return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find, tokenizer)
+    kind = "choices" if joint else "texts"
+    reach = min(longest, classifier.max_length)
+    return TRIALS.way(model, kind, reach, find, classifier.tokenizer)
 
 
 class PaddingTrial:
-    """Some items, and what a model answers to them one by one and in each way of padding.
+    """Some items, and the answers of a model to them one by one and in each way of padding.
 
     Args:
         model: The model.
-        name: What the user called it.
+        name: Its name in errors.
         items: The items of the trial.
         joint: Whether the model reads tensors (n, C, T).
-        n_classes: Number of classes of a classifier; None for the other models.
+        n_classes: Number of classes of a classifier; None for other models.
     """
 
     def __init__(
         self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None
     ) -> None:
-        self.model, self.name, self.items = model, name, items
-        self.joint, self.n_classes = joint, n_classes
+        self.model = model
+        self.name = name
+        self.items = items
+        self.joint = joint
+        self.n_classes = n_classes
         self._readable = np.arange(len(items))
-        self._alone: list[NDArray[np.float64]] = []
+        self._single_answers: list[NDArray[np.float64]] = []
 
-    def alone(self) -> Answers:
-        """Answer every item by itself; those that the model cannot read, such as too short ones, are left out."""
+    def ask_singly(self) -> Answers:
+        """Return the answers to every item by itself, without items that the model cannot read.
+
+        Some models cannot read very short ones.
+        """
         readable: list[int] = []
         for item in range(len(self.items)):
             try:
-                self._alone += self._answers(np.array([item]))
+                self._single_answers += self._ask(np.array([item]))
                 readable.append(item)
             except (RuntimeError, IndexError) as error:
                 reason = error
         if not readable:
             raise reason
         self._readable = np.array(readable)
-        return self._alone
+        return self._single_answers
 
-    def again(self) -> Answers:
-        """Answer the longest item once more: attention that draws at random may read short ones in full."""
+    def repeat(self) -> Answers:
+        """Return the answers up to the longest item, which is asked once more.
+
+        Attention that draws at random may read short items in full.
+        """
         longest = int(self.items.lengths[self._readable].argmax())
-        return [*self._alone[:longest], *self._answers(self._readable[[longest]])]
+        repeated = self._ask(self._readable[[longest]])
+        return [*self._single_answers[:longest], *repeated]
 
-    def right(self) -> Answers:
-        """Answer the items padded on the right."""
-        # The long items have a batch of their own with one short item; the others are not padded to their length.
-        long = self.items.lengths[self._readable] > SHORTEST
-        batches = [self._readable[long], self._readable[~long]]
-        if len(batches[0]) and len(batches[1]):
-            batches[0] = np.append(batches[0], batches[1][0])
-        return self._in_order(batches)
+    def ask_padded(self) -> Answers:
+        """Return the answers to the items padded on the right."""
+        is_long = self.items.lengths[self._readable] > SHORTEST
+        long_items = self._readable[is_long]
+        short_items = self._readable[~is_long]
+        # Long items have a batch with one short item; the others are not padded to their length.
+        if len(long_items) and len(short_items):
+            long_items = np.append(long_items, short_items[0])
+        return self._ask_batches([long_items, short_items])
 
-    def equal(self) -> Answers:
-        """Answer the items of each length together."""
+    def ask_by_length(self) -> Answers:
+        """Return the answers to the items of each length together."""
         lengths = self.items.lengths[self._readable]
-        return self._in_order([self._readable[lengths == length] for length in np.unique(lengths)])
+        batches = [self._readable[lengths == length] for length in np.unique(lengths)]
+        return self._ask_batches(batches)
 
-    def _in_order(self, batches: Sequence[NDArray[np.int64]]) -> Answers:
-        """Ask batches, and return the answers in the order of the items; one of two batches counts with the first."""
-        rows: dict[int, NDArray[np.float64]] = {}
+    def _ask_batches(self, batches: Sequence[NDArray[np.int64]]) -> Answers:
+        """Return the answers to batches, in the order of the items."""
+        answer_by_item: dict[int, NDArray[np.float64]] = {}
         for batch in batches:
-            if len(batch):
-                for item, answer in zip(batch.tolist(), self._answers(batch), strict=True):
-                    rows.setdefault(item, answer)
-        return [rows[item] for item in sorted(rows)]
+            if not len(batch):
+                continue
+            # An item of two batches counts with the first.
+            for item, answer in zip(batch.tolist(), self._ask(batch), strict=True):
+                answer_by_item.setdefault(item, answer)
+        return [answer_by_item[item] for item in sorted(answer_by_item)]
 
-    def _answers(self, batch: NDArray[np.int64]) -> Answers:
-        """Return what the model says of each item: its scores, or those of every token that is not padding."""
+    def _ask(self, batch: NDArray[np.int64]) -> Answers:
+        """Return the scores of each item, or those of every token that is not padding."""
         inputs = pad(self.items, batch, self.model.device)
-        mask = inputs["attention_mask"].bool()
+        is_real = inputs["attention_mask"].bool()
         if self.joint:
             inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
         outputs = self.model(**inputs)
         if hasattr(outputs, "start_logits"):
+            # A model of question answering scores tokens.
             table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
-            return [row[real].cpu().numpy() for row, real in zip(table, mask, strict=True)]
-        logits, n_classes = getattr(outputs, "logits", None), self.n_classes
-        if logits is None or logits.numel() != len(mask) * (n_classes or 1):
-            came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
-            came = "a tuple (set `config.return_dict`)" if isinstance(outputs, tuple) else came
-            what = (
-                "one score per choice"
-                if n_classes is None
-                else f"one score for each of {n_classes} classes"
-            )
-            raise RefusalError(
-                f"Expected {what} from {self.name}, but it gives {came} for {len(mask)} texts."
-            )
+            answers = []
+            for row, is_token in zip(table, is_real, strict=True):
+                answers.append(row[is_token].cpu().numpy())
+            return answers
+        logits = getattr(outputs, "logits", None)
+        if logits is None or logits.numel() != len(is_real) * (self.n_classes or 1):
+            raise RefusalError(self._explain_refusal(outputs, logits, len(is_real)))
         return list(logits.double().flatten(1).cpu().numpy())
+
+    def _explain_refusal(self, outputs: Any, logits: Any, n_texts: int) -> str:
+        expected = "one score per choice"
+        if self.n_classes is not None:
+            expected = f"one score for each of {self.n_classes} classes"
+        actual = "none"
+        if isinstance(outputs, tuple):
+            actual = "a tuple (set `config.return_dict`)"
+        elif logits is not None:
+            actual = f"a tensor of shape {tuple(logits.shape)}"
+        return f"Expected {expected} from {self.name}, but it gives {actual} for {n_texts} texts."
 
 
 @contextmanager
 def padding_token(model: Any, token: int) -> Iterator[None]:
-    """Let a model without a padding token have one meanwhile; its configuration is as it was afterwards.
+    """Let a model without a padding token have one during the block.
 
-    A decoder with a classification head reads the last token that is not padding, and refuses batches without one.
+    A decoder with a classification head reads the last token that is not padding, and refuses
+    batches without one. Its configuration is as it was afterwards.
     """
     config = text_config(model)
     if config is None or getattr(config, "pad_token_id", None) is not None:
         yield
         return
-    before = dict(vars(config))
+    settings = dict(vars(config))
     config.pad_token_id = token
     try:
         yield
     finally:
+        # The model may have set further ones.
         vars(config).clear()
-        vars(config).update(before)
+        vars(config).update(settings)
 
 
 def check_tokens(model: Any, name: str, largest: int) -> None:
@@ -563,63 +673,82 @@ def check_tokens(model: Any, name: str, largest: int) -> None:
     Raises:
         ValueError: If it does not.
     """
-    known = vocabulary_size(model)
-    if known is not None and largest >= known:
+    n_known = vocabulary_size(model)
+    if n_known is not None and largest >= n_known:
         raise ValueError(
-            f"Expected token ids below {known}, which {name} knows, but its tokenizer gave {largest}: "
-            "tokenizer and model do not belong together."
+            f"Expected token ids below {n_known}, which {name} knows, but its tokenizer gave "
+            f"{largest}: tokenizer and model do not belong together."
         )
 
 
 def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
-    """Return the tokens of words that both tokenizer and model know, but none whose embedding is NaN or infinite."""
-    tokens, known = np.arange(len(tokenizer)), vocabulary_size(model)
-    if known is not None:
-        tokens = tokens[:known]
-        finite = (
-            torch.isfinite(model.get_input_embeddings().weight[: len(tokens)])
-            .all(dim=1)
-            .cpu()
-            .numpy()
-        )
-        tokens = (
-            tokens[finite] if finite.any() else tokens
-        )  # weights that are all NaN are refused where the scores are
-    ordinary = np.setdiff1d(tokens, tokenizer.all_special_ids)
-    return ordinary if len(ordinary) else tokens
+    """Return the tokens of words that tokenizer and model know, and whose embeddings are finite."""
+    tokens = np.arange(len(tokenizer))
+    n_known = vocabulary_size(model)
+    if n_known is not None:
+        tokens = tokens[:n_known]
+        weights = model.get_input_embeddings().weight[: len(tokens)]
+        is_finite = torch.isfinite(weights).all(dim=1).cpu().numpy()
+        # Weights that are all NaN are refused with the scores.
+        if is_finite.any():
+            tokens = tokens[is_finite]
+    words = np.setdiff1d(tokens, tokenizer.all_special_ids)
+    return words if len(words) else tokens
 
 
-def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, short: bool) -> Encoded:
-    """Return texts, or pairs of texts, of random words: of up to 16 tokens, or one such and others of `longest`."""
-    letters = [*"abcdefghijklmnop"]
-    bound = min(longest, SHORTEST)
-    # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    texts = [
-        " ".join(letters[:length])
-        for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]
-    ]
-    parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
-    if not short:
-        text = " ".join(letters * (longest // 8 + 1))
-        sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
-        lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]
-        parts += [
-            encode(tokenizer, [text], ["b"] if paired else None, max_length=length)
-            for length in lengths
-        ]
-    columns = {
-        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
-    }
+def _make_trial_items(
+    model: Any, tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
+) -> Encoded:
+    """Return texts, or pairs of texts, of random words.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        longest: Tokens of the longest text.
+        is_paired: Whether each text has a second one.
+        is_short: Whether all texts have up to 16 tokens; if not, there is one such text, and long
+            ones.
+    """
+    batches = _encode_trial_texts(tokenizer, longest, is_paired=is_paired, is_short=is_short)
+    columns = {}
+    for name in batches[0].columns:
+        columns[name] = np.concatenate([batch.columns[name] for batch in batches])
+    lengths = np.concatenate([batch.lengths for batch in batches])
+    # The special tokens stay, and every other one is replaced by a random word.
+    special_ids = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
+    is_special = np.isin(columns["input_ids"], special_ids)
     words = ordinary_tokens(model, tokenizer)
-    special = np.isin(
-        columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id]
-    )
-    drawn = np.random.default_rng(0).choice(words, len(special)).astype(np.int32)
-    columns["input_ids"] = np.where(special, columns["input_ids"], drawn)
-    sizes = [size for part in parts for size in part.lengths.tolist()]
+    sample = np.random.default_rng(0).choice(words, len(is_special)).astype(np.int32)
+    columns["input_ids"] = np.where(is_special, columns["input_ids"], sample)
     return Encoded(
         columns=columns,
-        offsets=compute_offsets(sizes),
-        truncated=np.zeros(len(sizes), dtype=np.bool_),
+        offsets=compute_offsets(lengths),
+        truncated=np.zeros(len(lengths), dtype=np.bool_),
         padding=padding_values(tokenizer, model, columns["input_ids"]),
     )
+
+
+def _encode_trial_texts(
+    tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
+) -> list[Encoded]:
+    """Return texts of the lengths of a trial."""
+    letters = [*"abcdefghijklmnop"]
+    bound = min(longest, SHORTEST)
+    # Ties in attention to the few best tokens, which padding changes, show only now and then: in
+    # many tokens.
+    n_texts = len(_SHORT_LENGTHS) if is_short else 1
+    texts = [" ".join(letters[:length]) for length in _SHORT_LENGTHS[:n_texts]]
+    pairs = ["b"] * len(texts) if is_paired else None
+    batches = [encode(tokenizer, texts, pairs, max_length=bound)]
+    if is_short:
+        return batches
+    text = " ".join(letters * (longest // 8 + 1))
+    # The longest text, and others of 7 to 12 sixteenths of its length.
+    sixteenths = [16]
+    for number in range(max(1, _N_LONG_TOKENS // longest)):
+        sixteenths.append(12 - 5 * number % 8)
+    for share in sixteenths:
+        length = max(bound + 1, longest * share // 16)
+        pair = ["b"] if is_paired else None
+        batches.append(encode(tokenizer, [text], pair, max_length=length))
+    return batches

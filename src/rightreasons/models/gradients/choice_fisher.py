@@ -44,7 +44,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items
 from rightreasons.models.protocol import Scorer, explain_missing_ability
 from rightreasons.models.running import Column, Columns, run_model
-from rightreasons.models.trial import fails_at
+from rightreasons.models.trial import name_failing_item
 from rightreasons.models.weights import explain_quantization
 
 Ints = NDArray[np.int64]
@@ -387,7 +387,7 @@ class _Run:
         row = list(items)[position]
         name = self.requests.ids[row]
         logits = torch.from_numpy(self._logits[name][None])
-        with fails_at(self.reader.scorer.name, name):
+        with name_failing_item(self.reader.scorer.name, name):
             return _measure_item(self.reader, embedding_input, items[row], logits, self.options)
 
     def make_result(

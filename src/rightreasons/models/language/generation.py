@@ -27,7 +27,7 @@ from rightreasons.models.batching import (
 )
 from rightreasons.models.language.continuations import LanguageModel
 from rightreasons.models.protocol import Generation
-from rightreasons.models.trial import ONE_BY_ONE, TRIALS, Way, fastest_way, ordinary_tokens
+from rightreasons.models.trial import ONE_BY_ONE, TRIALS, Way, find_fastest_way, ordinary_tokens
 
 # Tokens that a trial generates.
 _N_TRIED_TOKENS = 2
@@ -116,13 +116,13 @@ def find_generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
                 rows += _get_first_scores(scorer, [prompt])
             return rows
 
-        return fastest_way(
+        return find_fastest_way(
             scorer.model,
             scorer.name,
             generate_singly,
             {"left padding": lambda: _get_first_scores(scorer, prompts)},
             longest=reach,
-            again=lambda: _get_first_scores(scorer, prompts[:1]),
+            repeat=lambda: _get_first_scores(scorer, prompts[:1]),
         )
 
     reach = min(longest, bound)

@@ -39,8 +39,8 @@ from rightreasons.models.trial import (
     TRIALS,
     Answers,
     Way,
-    fails_at,
-    fastest_way,
+    find_fastest_way,
+    name_failing_item,
     ordinary_tokens,
 )
 
@@ -99,7 +99,7 @@ def score_continuations(
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column] | Later:
         batch_items = [items[int(position)] for position in batch]
-        add_name = fails_at(scorer.name, batch_items[0].name)
+        add_name = name_failing_item(scorer.name, batch_items[0].name)
         # A GPU reports some errors only when its results are read.
         read = add_name(add_name(scorer.score)(batch_items, way.name))
         if is_queued(scorer.model.device):
@@ -268,14 +268,14 @@ def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: b
         ask_by_way: dict[str, Callable[[], Answers]] = {}
         for way in ways:
             ask_by_way[way] = functools.partial(scorer.answers, items, way)
-        return fastest_way(
+        return find_fastest_way(
             scorer.model,
             scorer.name,
             lambda: scorer.answers(items, ONE_BY_ONE),
             ask_by_way,
             longest=reach,
-            again=lambda: scorer.answers([repeated_item], ONE_BY_ONE),
-            before=earlier_way,
+            repeat=lambda: scorer.answers([repeated_item], ONE_BY_ONE),
+            earlier_way=earlier_way,
         )
 
     kind = "choices by likelihood" if shared_prefix else "single choices by likelihood"
