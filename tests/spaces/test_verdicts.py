@@ -219,6 +219,6 @@ def test_a_suite_is_judged_as_by_the_audit(view):
         (Functionality("f", "c", "MFT", {"name": "equal"}, (Case("0", (("a",),), (1,)),)),),
     )
     tested = score_stored("model", suite, ModelAnswers(np.array([0])))
-    said, tone = page._verdict(reports.Report(suite, (tested,), ("",)))
+    said, tone = page.judge_first_model(reports.Report(suite, (tested,), ("",)))
     assert tone == "neutral"  # one case that fails
     assert said == "model passes 0.0% of the cases of s, as a mean over functionalities."
