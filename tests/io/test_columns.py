@@ -8,7 +8,7 @@ import datasets
 import pyarrow as pa
 import pytest
 
-from rightreasons.io.columns import NamedLabels
+from rightreasons.io.label_columns import NamedLabels
 from rightreasons.io.opened_columns import _get_plain_column
 from rightreasons.io.tables import open_dataset
 

@@ -17,7 +17,7 @@ import pytest
 
 from rightreasons.io import reading as files
 from rightreasons.io.arrow_tables import make_column, read_values
-from rightreasons.io.columns import values_of
+from rightreasons.io.columns import get_values
 from rightreasons.io.reading import FileForm, as_table, read_file
 
 datasets.disable_progress_bars()
@@ -416,7 +416,7 @@ def test_a_column_of_other_types_in_another_file_is_as_one_in_the_same_file(tmp_
         tmp_path, x_DOT_jsonl=b'{"a": 1, "b": 1}\n', y_DOT_jsonl=b'{"b": 0.5, "a": "1"}\n'
     )
     rows = as_table(folder)["train"]
-    assert (values_of(rows, "a"), values_of(rows, "b")) == ([1, "1"], [1.0, 0.5])
+    assert (get_values(rows, "a"), get_values(rows, "b")) == ([1, "1"], [1.0, 0.5])
 
 
 def test_names_that_no_data_set_has(tmp_path):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from rightreasons.core.errors import OptionError
-from rightreasons.io.columns import evaluated, one_label_each
+from rightreasons.io.columns import evaluate_expression
+from rightreasons.io.label_columns import select_single_labels
 from rightreasons.io.options import FileForm
 from rightreasons.io.predictions import read_predictions
 from rightreasons.io.reading import as_table
@@ -180,10 +181,10 @@ def test_items_with_several_marks_are_refused_with_the_way_on():
     cells = [{"joy": 1.0, "fear": 1.0}, {"joy": 0.0, "fear": 1.0}, {"joy": 0.0, "fear": 0.0}]
 
     with pytest.raises(OptionError, match="1 of 3") as error:
-        one_label_each(cells, "cats")
+        select_single_labels(cells, "cats")
     assert "target" in error.value.option
     # One mark in each row is a label.
-    assert one_label_each(cells[1:2], "cats") == ["fear"]
+    assert select_single_labels(cells[1:2], "cats") == ["fear"]
 
 
 BOMBS = (
@@ -203,7 +204,7 @@ def test_an_expression_that_would_take_any_memory_or_time_ends_in_a_sentence(exp
     data = datasets.Dataset.from_dict({"text": ["Fine", "Dull"]})
 
     with pytest.raises(ValueError, match="expression over"):
-        evaluated(expression, data)
+        evaluate_expression(expression, data)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_an_expression_that_would_take_any_memory_or_time_ends_in_a_sentence(exp
 def test_expressions_within_the_bounds_are_as_before(expression, value):
     data = datasets.Dataset.from_dict({"text": ["Fine"]})
 
-    assert evaluated(expression, data) == [value]
+    assert evaluate_expression(expression, data) == [value]
 
 
 def test_a_description_in_a_folder_is_read_with_the_folder(tmp_path):

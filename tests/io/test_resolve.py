@@ -16,7 +16,7 @@ from command_line import run
 from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
-from rightreasons.io.columns import with_nested
+from rightreasons.io.columns import add_nested_columns
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
@@ -154,7 +154,7 @@ def test_a_nested_class_label_keeps_its_names():
     data = datasets.Dataset.from_dict(rows, features=features)
     opened = open_dataset(data, label_column="m.lab", label_names=["negative", "positive"])
     assert opened["label"][:] == [1, 0]
-    assert with_nested(data, ["all.lab"]).features["all.lab"].feature == label
+    assert add_nested_columns(data, ["all.lab"]).features["all.lab"].feature == label
 
 
 def test_a_hint_is_filled_in_where_names_agree_and_has_gaps_elsewhere():

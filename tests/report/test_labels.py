@@ -7,7 +7,7 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.io.columns import each_label
+from rightreasons.io.label_columns import write_label_expressions
 from rightreasons.io.predictions import read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.report.labels import audit_labels, has_several_labels, make_label_settings
@@ -181,7 +181,7 @@ class TestModel:
 )
 def test_what_says_whether_an_item_has_a_label(cells, asked):
     table = as_table({"labels": cells})
-    assert each_label([table], NAMES, None, "the data")["fear"] == asked
+    assert write_label_expressions([table], NAMES, None, "the data")["fear"] == asked
 
 
 def test_labels_with_commas(tmp_path):

@@ -86,12 +86,12 @@ class GivenAnswers:
         """Return the N lengths of a column of texts, in characters; none if there is no such column."""
         import pyarrow.compute as pc
 
-        from rightreasons.io.columns import arrow_of
+        from rightreasons.io.columns import get_arrow_column
 
         if name not in self.split.data.column_names:
             return np.zeros(0, dtype=np.int64)
         # Measured in place: a million items have no text of Python each.
-        lengths = pc.utf8_length(arrow_of(self.split.data, name))
+        lengths = pc.utf8_length(get_arrow_column(self.split.data, name))
         numbers = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
         return numbers[self.rows]
 

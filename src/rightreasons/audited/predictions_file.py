@@ -72,7 +72,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
-    from rightreasons.io.columns import arrow_of
+    from rightreasons.io.columns import get_arrow_column
 
     label = _make_label_feature(scores)
     # Rows of one length and of several are written alike.
@@ -88,7 +88,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     }
     columns: dict[str, Any] = {
         "id": split.ids.arrow,
-        "text": arrow_of(split.data, split.text_column),
+        "text": get_arrow_column(split.data, split.text_column),
         "label": split.labels,
         "prediction": scores.predicted,
         "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),

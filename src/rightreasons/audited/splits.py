@@ -78,9 +78,9 @@ class AuditSplit:
     @functools.cached_property
     def ids(self) -> LazyArrowColumn:
         """N unique ids."""
-        from rightreasons.io.columns import arrow_of
+        from rightreasons.io.columns import get_arrow_column
 
-        return LazyArrowColumn(arrow_of(self.data, "id"))
+        return LazyArrowColumn(get_arrow_column(self.data, "id"))
 
     @property
     def text_column(self) -> str:
@@ -330,12 +330,12 @@ def choose_splits(
 
 def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -> datasets.Dataset:
     """Return the rows within the limit of an audit: whole sets or pairs, by the seed and the ids."""
-    from rightreasons.io.columns import named_column
+    from rightreasons.io.columns import check_column_name
     from rightreasons.io.tables import chosen_rows
 
     groups_column = _resolve_groups_column(data, settings.groups_column)
     if groups_column is not None:
-        named_column(data, groups_column, "groups_column", data_name)
+        check_column_name(data, groups_column, "groups_column", data_name)
     if settings.limit is None or settings.limit >= len(data):
         return data
     # Items of one group are kept or excluded together.
@@ -358,12 +358,12 @@ def _resolve_groups_column(data: datasets.Dataset, groups_column: str | None) ->
 
 def _read_labels(data: datasets.Dataset) -> NDArray[np.int64]:
     """Return (N,) labels in the numbering of the data, -1 for unlabeled items."""
-    from rightreasons.io.columns import arrow_of
+    from rightreasons.io.columns import get_arrow_column
 
     # Without labels, questions about texts alone still apply.
     if "label" not in data.column_names:
         return np.full(len(data), -1, dtype=np.int64)
-    return np.asarray(arrow_of(data, "label").to_numpy(), dtype=np.int64)
+    return np.asarray(get_arrow_column(data, "label").to_numpy(), dtype=np.int64)
 
 
 def safe_name(name: str) -> str:

@@ -34,9 +34,9 @@ MAX_COMPARED_TEXTS = 1000
 
 def get_ids(items: datasets.Dataset) -> LazyArrowColumn:
     """Return the ids of items."""
-    from rightreasons.io.columns import arrow_of
+    from rightreasons.io.columns import get_arrow_column
 
-    return LazyArrowColumn(arrow_of(items, "id"))
+    return LazyArrowColumn(get_arrow_column(items, "id"))
 
 
 def get_class_names(predictions: Predictions) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _make_labeled_items(
     import pyarrow as pa
 
     from rightreasons.io.arrow_tables import make_dataset
-    from rightreasons.io.columns import arrow_of, find_column, named_column
+    from rightreasons.io.columns import check_column_name, find_column, get_arrow_column
     from rightreasons.io.headings import TEXT_HEADINGS
     from rightreasons.io.prediction_roles import USUAL
     from rightreasons.io.row_codes import find_repeats
@@ -120,11 +120,13 @@ def _make_labeled_items(
     text = find_column(table, settings.text_column, TEXT_HEADINGS, "text_column", path)
     columns: dict[str, Any] = {
         "id": _make_ids(predictions),
-        "text": pa.repeat("", n_items) if text is None else _to_texts(arrow_of(table, text)),
+        "text": pa.repeat("", n_items)
+        if text is None
+        else _to_texts(get_arrow_column(table, text)),
     }
     if settings.text_pair_column is not None:
-        pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
-        columns["text_pair"] = _to_texts(arrow_of(table, pair))
+        pair = check_column_name(table, settings.text_pair_column, "text_pair_column", path)
+        columns["text_pair"] = _to_texts(get_arrow_column(table, pair))
     texts = () if text is None else (text,)
     # Unique ids are kept as they are; others become the units of all intervals.
     if predictions.ids is None or columns["id"] is not predictions.ids.arrow:

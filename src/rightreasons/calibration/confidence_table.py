@@ -21,11 +21,7 @@ from rightreasons.core.options import accept_options_as_keywords, parse_names
 from rightreasons.core.validation import check_all
 from rightreasons.io import predictions
 from rightreasons.io.cells import parse_numbers
-from rightreasons.io.columns import (
-    in_expression,
-    named_column,
-    names_in,
-)
+from rightreasons.io.columns import check_column_name, quote_column, read_names
 from rightreasons.io.headings import USUAL_HEADINGS, find_usual_column, make_heading_key
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions
@@ -94,7 +90,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
 
     confidence = {}
     for heading in headings:
-        column = columns[named_column(columns, heading, "confidence_column", source_name)]
+        column = columns[check_column_name(columns, heading, "confidence_column", source_name)]
         # A single source needs no name to distinguish it from others.
         source = "confidence"
         if len(headings) > 1:
@@ -126,7 +122,7 @@ def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
     id_column = find_usual_column(columns, USUAL_HEADINGS["confidence"]["item"])
     if id_column is None:
         return
-    if len(set(names_in(columns[id_column]))) < n_rows:
+    if len(set(read_names(columns[id_column]))) < n_rows:
         raise ValueError(
             f"Expected unique items in {source_name}, but its column {id_column!r} contains "
             "duplicates."
@@ -137,7 +133,7 @@ def _parse_confidence(column: Any, heading: str, source_name: str) -> Floats:
     """Return the confidences of a column, NaN for empty cells."""
     values = parse_numbers(column, heading, missing=True)
     # Percentages are not divided by 100 silently: a table may have both scales.
-    percent_expression = f"'{{{{ {in_expression(heading)} | float / 100 }}}}'"
+    percent_expression = f"'{{{{ {quote_column(heading)} | float / 100 }}}}'"
     check_all(
         values,
         # NaN passes, because it is neither below 0 nor above 1.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rightreasons.core.json_files import parse_json
+from rightreasons.core.label_names import LABEL_SEPARATOR
 from rightreasons.core.sentences import format_value
 from rightreasons.io.score_cells import parse_number_list
 
@@ -144,3 +145,40 @@ def _check_decimal_mark(column: Sequence[Any] | NDArray[Any], name: str) -> None
             f"Expected one decimal mark, and none of thousands, in column {name!r}, but it holds "
             f"{' and '.join(examples)}."
         )
+
+
+def list_labels(cell: Any) -> list[str]:
+    """Return the labels in a cell of several: a list, an object of those that hold, or a text that lists them.
+
+    Example:
+        >>> list_labels("4, 27"), list_labels('["joy"]'), list_labels({"joy": 1, "fear": 0}), list_labels(None)
+        (['4', '27'], ['joy'], ['joy'], [])
+    """
+    value = parse_cell(cell)
+    labels: Sequence[Any] = ()
+    if isinstance(value, dict):
+        labels = [name for name, mark in value.items() if mark]
+    elif isinstance(value, str):
+        labels = LABEL_SEPARATOR.split(value.strip())
+    elif isinstance(value, list):
+        labels = value
+    # NaN is not itself.
+    elif value is not None and value == value:
+        labels = [value]
+    return [str(label) for label in labels if label not in (None, "")]
+
+
+def describe_membership(cell: Any, label: str, spelling: str | None = None) -> str:
+    """Return a label if a cell of several labels holds it, and "not LABEL" otherwise.
+
+    Args:
+        cell: As in `list_labels`.
+        label: The label.
+        spelling: What cells hold in its place, such as its number; None for the label itself.
+
+    Example:
+        >>> describe_membership("4,27", "joy", "4"), describe_membership(["anger"], "joy")
+        ('joy', 'not joy')
+    """
+    value = label if spelling is None else spelling
+    return label if value in list_labels(cell) else f"not {label}"

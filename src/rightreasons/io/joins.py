@@ -21,11 +21,11 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.arrow_tables import Splits, make_dataset, only_part
 from rightreasons.io.columns import (
-    arrow_of,
-    named_column,
-    nested_fields,
-    values_of,
-    with_nested,
+    add_nested_columns,
+    check_column_name,
+    get_arrow_column,
+    get_nested_features,
+    get_values,
 )
 from rightreasons.io.headings import LABEL_HEADINGS, make_heading_key
 from rightreasons.io.joined_files import JoinedFiles, name_file
@@ -98,15 +98,15 @@ def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
     for form in read_yaml(Path(__file__).with_name("batch_forms.yaml")):
         if form["id"] not in answers.column_names:
             continue
-        fields = nested_fields(answers.features)
+        fields = get_nested_features(answers.features)
         for field in form["answer"]:
             if field not in fields:
                 continue
-            cells = values_of(with_nested(answers, [field]), field)
+            cells = get_values(add_nested_columns(answers, [field]), field)
             texts = [_find_text(cell) for cell in cells]
             # A request that failed has no answer, and counts as one that cannot be read.
             columns = {
-                form["id"]: arrow_of(answers, form["id"]),
+                form["id"]: get_arrow_column(answers, form["id"]),
                 PREDICTION: texts,
                 UNREAD: [not text for text in texts],
             }
@@ -136,8 +136,8 @@ def _choose_id_columns(
     if files.join is not None:
         item_column, _, answer_column = files.join.partition("=")
         answer_column = answer_column or item_column
-        named_column(items, item_column, "join", name_file(files.items))
-        named_column(answers, answer_column, "join", name_file(files.answers))
+        check_column_name(items, item_column, "join", name_file(files.items))
+        check_column_name(answers, answer_column, "join", name_file(files.answers))
         return item_column, answer_column
     best = ("", "")
     best_score = (MIN_SHARED, False)
@@ -149,7 +149,7 @@ def _choose_id_columns(
         for answer_column in _list_code_columns(answers):
             # Row numbers of two files are equal by accident, unless both are called ids.
             is_equally_named = make_heading_key(item_column) == make_heading_key(answer_column)
-            is_numbered = pa.types.is_integer(arrow_of(answers, answer_column).type)
+            is_numbered = pa.types.is_integer(get_arrow_column(answers, answer_column).type)
             if is_numbered and not is_equally_named:
                 continue
             is_shared = pc.is_in(_get_ids(answers, answer_column), value_set=item_ids)
@@ -172,14 +172,14 @@ def _list_code_columns(data: datasets.Dataset) -> list[str]:
     """Return the columns whose values may be ids: texts and whole numbers."""
     names = []
     for name in data.column_names:
-        kind = arrow_of(data, name).type
+        kind = get_arrow_column(data, name).type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
             names.append(name)
     return names
 
 
 def _get_ids(data: datasets.Dataset, name: str) -> pa.Array:
-    column = arrow_of(data, name).cast(pa.string()).combine_chunks()
+    column = get_arrow_column(data, name).cast(pa.string()).combine_chunks()
     return pc.utf8_trim_whitespace(column)
 
 

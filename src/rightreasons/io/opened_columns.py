@@ -17,15 +17,9 @@ import pyarrow.compute as pc
 
 from rightreasons.core.options import Options, parse_names
 from rightreasons.io.arrow_tables import only_part
-from rightreasons.io.columns import (
-    Column,
-    Columns,
-    cells_in,
-    is_expression,
-    labels_of,
-    with_nested,
-)
+from rightreasons.io.columns import Column, Columns, add_nested_columns, get_cells, is_expression
 from rightreasons.io.joined_files import JoinedFiles, name_file
+from rightreasons.io.label_columns import get_labels
 from rightreasons.io.options import FileForm
 from rightreasons.io.reading import OptionsOfTable, as_table, described
 
@@ -61,7 +55,7 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     source_name = name_source(source)
     form = FileForm(log_filter=getattr(options, "log_filter", None))
     table = only_part(as_table(description, form=form, where=source_name), source_name)
-    data = with_nested(table, list_named_columns(options))
+    data = add_nested_columns(table, list_named_columns(options))
     return get_columns(data, source_name), options, source_name
 
 
@@ -99,7 +93,7 @@ def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
     for name, feature in data.features.items():
         # The feature of a list holds that of its elements.
         if isinstance(getattr(feature, "feature", feature), datasets.ClassLabel):
-            columns[name] = labels_of(data, name, source_name)
+            columns[name] = get_labels(data, name, source_name)
         else:
             columns[name] = _get_plain_column(table.column(name))
     return columns
@@ -109,12 +103,12 @@ def _get_plain_column(column: pa.ChunkedArray) -> Column:
     """Return floats without nulls as an array, and other values as they were read."""
     element_type = getattr(column.type, "value_type", column.type)
     if column.null_count or not pa.types.is_floating(element_type):
-        return cells_in(column)
+        return get_cells(column)
     if pa.types.is_floating(column.type):
         return np.asarray(column.to_numpy())
     widths = pc.unique(pc.list_value_length(column)).to_pylist()
     numbers = pc.list_flatten(column)
     # Rows of different lengths, or with gaps, are no matrix.
     if len(widths) != 1 or not widths[0] or numbers.null_count:
-        return cells_in(column)
+        return get_cells(column)
     return np.asarray(numbers.to_numpy()).reshape(-1, widths[0])

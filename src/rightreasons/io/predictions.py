@@ -51,18 +51,20 @@ from rightreasons.io.cells import is_number, parse_cell, parse_list, parse_numbe
 from rightreasons.io.columns import (
     Column,
     Columns,
-    NamedLabels,
-    all_found,
-    check_once,
-    in_expression,
-    named_column,
-    names_in,
-    one_column,
-    one_label_each,
-    renamed_labels,
-    renamed_values,
+    check_column_name,
+    check_unique_columns,
+    collect_results,
+    quote_column,
+    read_names,
+    require_column,
 )
 from rightreasons.io.headings import find_usual_column, make_heading_key
+from rightreasons.io.label_columns import (
+    NamedLabels,
+    parse_renamed_labels,
+    rename_values,
+    select_single_labels,
+)
 from rightreasons.io.logs import NORMALIZED, UNREAD, select_confident_answers
 from rightreasons.io.opened_columns import get_columns, read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
@@ -241,7 +243,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     roles = find_prediction_roles(columns, where, options.of_predictions())
     columns, answers = roles.columns, roles.answers
     if answers and not roles.is_scored:
-        name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
+        name = require_column(answers, columns, "answers", USUAL["answer"], "", where)
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
         return ModelAnswers(None, values, ids=find_ids(columns), unread=unread)
@@ -293,7 +295,7 @@ def find_predictions(
     """
     for option in ("confidence_column", "correct_column", "label_column"):
         if (name := getattr(options, option)) is not None:
-            named_column(columns, name, option, where)
+            check_column_name(columns, name, option, where)
     columns = select_confident_answers(columns, where)
     roles = find_prediction_roles(columns, where, options)
     warn_of_doubts(roles.doubts)
@@ -323,15 +325,15 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
             f"labels, but its columns are {format_list(list(columns))}; `confidence_column` or `label_column` names it.",
             option=("confidence_column", "label_column"),
         )
-    label, (chosen, table, kind, remark) = all_found(
+    label, (chosen, table, kind, remark) = collect_results(
         lambda: (
-            one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
+            require_column(labels, columns, "labels", USUAL["label"], "label_column", where)
             if with_labels
             else None
         ),
         lambda: _scored(roles),
     )
-    check_once(columns, (*chosen.columns, label), where)
+    check_unique_columns(columns, (*chosen.columns, label), where)
     vector = not isinstance(table, list) and table.ndim == 1
     given = (
         set(map(str, iterate_distinct(columns[answers[0]])))
@@ -345,10 +347,10 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
             option=("confidence_column", "score_columns"),
         )
     place, label_names = f"the column {label!r} of {where}", options.label_names
-    values = None if label is None else one_label_each(columns[label], place)
-    if renamed := renamed_labels(label_names):
+    values = None if label is None else select_single_labels(columns[label], place)
+    if renamed := parse_renamed_labels(label_names):
         label_names = None
-        values = None if values is None else renamed_values(values, renamed, place)
+        values = None if values is None else rename_values(values, renamed, place)
     headings = chosen.class_names is not None
     if isinstance(values, NamedLabels):
         if isinstance(table, list):  # the choices of an item have no names
@@ -422,7 +424,7 @@ def each_score(
     classes = tuple(parse_class_column(name)[1] for name in shown)
     if len(shown) == 1:
         classes = tuple(map(str, range(table.shape[1])))
-        shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in classes)
+        shown = tuple(f"{{{{ {quote_column(shown[0])}[{place}] }}}}" for place in classes)
     names, order = (
         classes if label_names is None else check_label_names(label_names),
         np.arange(len(classes)),
@@ -539,7 +541,7 @@ def _chosen_scores(roles: PredictionRoles) -> ScoreColumns:
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ("",))
         for name in names:
-            named_column(columns, name, "score_columns", where)
+            check_column_name(columns, name, "score_columns", where)
         check_ids(names, "score_columns")
         classes = tuple(parse_class_column(name)[1] for name in names)
         prefix = parse_class_column(names[0])[0]
@@ -589,7 +591,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
 def find_ids(columns: Columns) -> LazyArrowColumn | None:
     """Return the ids of the items; None where no column is called like them."""
     name = find_usual_column(columns, USUAL["id"])
-    return None if name is None else names_in(columns[name])
+    return None if name is None else read_names(columns[name])
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
@@ -738,7 +740,7 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
 def _confidence(roles: PredictionRoles) -> Predictions:
     """Read the confidence in given answers, and whether they were right."""
     columns, where, options = roles.columns, roles.source_name, roles.options
-    name = one_column(
+    name = require_column(
         roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where
     )
     kind = _settled(options.scores)
@@ -805,7 +807,7 @@ def correctness(roles: PredictionRoles) -> tuple[NDArray[np.bool_], tuple[str, .
             if correct
             else f"its columns are: {format_list(list(columns))}"
         )
-        label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
+        label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'][:4])}) "
             f"in {where}, or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
@@ -819,7 +821,7 @@ def correctness(roles: PredictionRoles) -> tuple[NDArray[np.bool_], tuple[str, .
         texts[codes],
         lambda text: text in _TRUE | _FALSE,
         f"1 and 0, true and false, or yes and no, in column {name!r} of {where} (for other words, `correct_column` "
-        f"may compare: '{{{{ {in_expression(name)} == \"WORD\" }}}}')",
+        f"may compare: '{{{{ {quote_column(name)} == \"WORD\" }}}}')",
         unit="item",
     )
     return np.isin(texts, [*_TRUE])[codes], (name,), ""
@@ -839,7 +841,7 @@ def _agreement(
         both[next(iter(both))] = np.array(
             [spelled.get(str(each).strip(), each) for each in met], dtype=object
         )[codes]
-    same = f"'{{{{ {in_expression(answer)}.strip(\"( )\") == {in_expression(label)} }}}}'"
+    same = f"'{{{{ {quote_column(answer)}.strip(\"( )\") == {quote_column(label)} }}}}'"
     remedy = f"`correct_column` says which answers were right, also as an expression such as {same}"
     names = next(
         (column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)),

@@ -22,12 +22,10 @@ from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
 from rightreasons.io.columns import (
     Columns,
-    in_expression,
-    labels_of,
-    nested_fields,
-    one_label_each,
-    values_of,
-    with_nested,
+    add_nested_columns,
+    get_nested_features,
+    get_values,
+    quote_column,
 )
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
@@ -35,6 +33,7 @@ from rightreasons.io.headings import (
     list_usual_columns,
     make_heading_key,
 )
+from rightreasons.io.label_columns import get_labels, select_single_labels
 from rightreasons.io.opened_columns import get_columns, list_named_columns, name_source
 from rightreasons.io.options import (
     CheckOptions,
@@ -134,7 +133,7 @@ def _resolve(description: Described) -> Resolution:
     parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     # Fields and expressions that options name are columns as well.
     names = list_named_columns(description.options(PredictionOptions()))
-    columns = get_columns(with_nested(next(iter(parts.values())), names), table_name)
+    columns = get_columns(add_nested_columns(next(iter(parts.values())), names), table_name)
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
         parts = tables.parts_of(opened)
@@ -269,13 +268,13 @@ def _describe_comparison(predictions: Predictions) -> str:
     is_equal = [answer == label for answer, label in zip(answers, labels, strict=True)]
     if not np.array_equal(is_equal, np.asarray(predictions.references)):
         return ""
-    return f"{{{{ {in_expression(columns[0])} == {in_expression(columns[1])} }}}}"
+    return f"{{{{ {quote_column(columns[0])} == {quote_column(columns[1])} }}}}"
 
 
 def _read_texts(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
     options = description.options(TextOptions(require_labels=False))
     names = (options.text_column, options.text_pair_column, options.label_column)
-    parts = {split: with_nested(table, names) for split, table in parts.items()}
+    parts = {split: add_nested_columns(table, names) for split, table in parts.items()}
     try:
         roles_by_part, labels = tables.read_text_labels(parts, options, table_name)
     except OptionError:
@@ -298,7 +297,7 @@ def _read_texts(description: Described, parts: tables.Parts, table_name: str) ->
         column = label.columns[0]
         rows_by_part = []
         for split, label_column in labels.items():
-            values = one_label_each(labels_of(parts[split], column, table_name), column)
+            values = select_single_labels(get_labels(parts[split], column, table_name), column)
             rows_by_part.append(label_rows(values, label_column))
         mapping = _merge_label_rows(rows_by_part)
         label_names = tuple(first_split.features["label"].names)
@@ -329,7 +328,7 @@ def _name_columns(options: TextOptions, roles: Roles) -> TextOptions:
 
 def _list_leaves(table: datasets.Dataset) -> list[str]:
     """Return the columns of a table; in place of one of objects, the fields in it."""
-    fields = nested_fields(table.features)
+    fields = get_nested_features(table.features)
     names: list[str] = []
     for name in table.column_names:
         inner = [field for field in fields if field.startswith(f"{name}.")]
@@ -384,7 +383,7 @@ def _read_choices(description: Described, parts: tables.Parts, table_name: str) 
         doubt = "No column is taken for the right choices; `label_column` names it."
         return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
     columns["label"] = (form.label,)
-    mapping = _map_choices(values_of(table, form.label), items["label"][:])
+    mapping = _map_choices(get_values(table, form.label), items["label"][:])
     return {"columns": columns, "mapping": mapping, "items": _list_items(items)}
 
 

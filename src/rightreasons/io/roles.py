@@ -17,12 +17,12 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import format_list
 from rightreasons.core.results import Result
 from rightreasons.io.columns import (
-    all_found,
-    cells_in,
+    add_nested_columns,
+    check_column_name,
+    collect_results,
     describe_missing_heading,
-    named_column,
-    nested_fields,
-    with_nested,
+    get_cells,
+    get_nested_features,
 )
 from rightreasons.io.contents import (
     MAX_SAMPLED_ROWS,
@@ -143,7 +143,7 @@ def find_text_roles(
     roles = {}
     for split, table in parts.items():
         finder = _TextRoleFinder(table, contents, options, source_name, propose_labels)
-        texts, labels = all_found(finder.find_texts, finder.find_labels)
+        texts, labels = collect_results(finder.find_texts, finder.find_labels)
         roles[split] = Roles(
             tuple(role for role in (*texts, *labels) if role is not None), tuple(finder.doubts)
         )
@@ -157,20 +157,20 @@ def add_role_columns(
     tables = {}
     for split, table in parts.items():
         names = [name for role in roles[split].roles for name in role.columns]
-        tables[split] = with_nested(table, names)
+        tables[split] = add_nested_columns(table, names)
     return tables
 
 
 def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
     """Describe the columns of a table, and the fields of objects in them by their dotted names."""
-    fields = nested_fields(table.features)
+    fields = get_nested_features(table.features)
     if not fields:
         return describe_contents(table)
     # Fields are read row by row, so that only a sample of the rows is.
     arrow = table.with_format("arrow")[:]
     if len(table) > MAX_SAMPLED_ROWS:
         arrow = arrow.take(sample_rows(len(table)))
-    columns = {name: cells_in(arrow.column(name)) for name in arrow.column_names}
+    columns = {name: get_cells(arrow.column(name)) for name in arrow.column_names}
     return describe_contents({**columns, **spread_fields(columns, in_lists=True)})
 
 
@@ -225,7 +225,7 @@ class _TextRoleFinder:
         if not is_first_row(self.names) and not _has_heading_among_classes(contents, self.names):
             self.known_names = list(filter(contents.__contains__, self.names))
             self.field_names = list(
-                filter(contents.__contains__, nested_fields(self.table.features))
+                filter(contents.__contains__, get_nested_features(self.table.features))
             )
         self.contents = contents
         self.options = options
@@ -238,11 +238,11 @@ class _TextRoleFinder:
         pair = self.options.text_pair_column
         pair_roles: tuple[Role, ...] = ()
         if pair is not None:
-            named_column(self.table, pair, "text_pair_column", self.source_name)
+            check_column_name(self.table, pair, "text_pair_column", self.source_name)
             pair_roles = (_make_named_role("text pair", pair, "text_pair_column"),)
         # The user's word is not checked against the cells.
         if self.options.text_column is not None:
-            text = named_column(
+            text = check_column_name(
                 self.table, self.options.text_column, "text_column", self.source_name
             )
             return (_make_named_role("text", text, "text_column"), *pair_roles)
@@ -261,7 +261,7 @@ class _TextRoleFinder:
         """Return the role of the labels; () if there are none and none are required."""
         column = self.options.label_column
         if column is not None:
-            named_column(self.table, column, "label_column", self.source_name)
+            check_column_name(self.table, column, "label_column", self.source_name)
             return (_make_named_role("label", column, "label_column"),)
         headings = list_usual_columns(self.names, LABEL_HEADINGS)
         # A usual heading of labels comes before all contents, also of labels that repeat less.

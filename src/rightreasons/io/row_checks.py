@@ -25,7 +25,7 @@ from rightreasons.core.label_names import format_list
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.io.arrow_tables import read_values
-from rightreasons.io.columns import arrow_of, in_expression
+from rightreasons.io.columns import get_arrow_column, quote_column
 from rightreasons.io.group_tests import is_failing_group
 from rightreasons.io.headings import USUAL_HEADINGS, make_heading_key
 from rightreasons.io.row_codes import (
@@ -278,7 +278,7 @@ def check_repeated_ids(table: RowTable) -> RowDoubt | None:
     codes = table.encode(table.roles.id)
     if count_codes(codes) == len(table):
         return None
-    counts = pc.value_counts(to_plain_column(arrow_of(table.data, table.roles.id)))
+    counts = pc.value_counts(to_plain_column(get_arrow_column(table.data, table.roles.id)))
     # The ids that repeat most say best what kind of column it is.
     order = pc.array_sort_indices(counts.field("counts"), "descending")[:N_EXAMPLES]
     frequent = counts.field("values").take(order).to_pylist()
@@ -443,7 +443,7 @@ def check_several_labels(table: RowTable) -> RowDoubt | None:
     if not label:
         return None
     # Only lists and objects hold several labels; texts that list them are refused when they are read.
-    column = arrow_of(table.data, label)
+    column = get_arrow_column(table.data, label)
     if not pa.types.is_nested(column.type) and not isinstance(column.type, pa.JsonType):
         return None
     n_labels = count_labels(read_values(column))
@@ -630,7 +630,7 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 def format_condition(data: datasets.Dataset, column: str, value: str) -> str:
     """Return the expression of `--where` that keeps the rows of one value."""
-    return f"{in_expression(column)} == {_format_literal(data, column, value)}"
+    return f"{quote_column(column)} == {_format_literal(data, column, value)}"
 
 
 def format_exclusion(
@@ -642,13 +642,13 @@ def format_exclusion(
         return format_condition(data, column, remaining[0])
     literals = [_format_literal(data, column, value) for value in rejected]
     if len(literals) == 1:
-        return f"{in_expression(column)} != {literals[0]}"
-    return f"{in_expression(column)} not in [{', '.join(literals)}]"
+        return f"{quote_column(column)} != {literals[0]}"
+    return f"{quote_column(column)} not in [{', '.join(literals)}]"
 
 
 def _format_literal(data: datasets.Dataset, column: str, value: str) -> str:
     """Return a value of a column as an expression writes it: texts are quoted."""
-    is_text = pa.types.is_string(arrow_of(data, column).type)
+    is_text = pa.types.is_string(get_arrow_column(data, column).type)
     return repr(value) if is_text else value
 
 
@@ -695,7 +695,7 @@ def _get_unit(table: RowTable) -> tuple[str, Codes]:
 def _find_crossed_column(table: RowTable) -> str:
     """Return an unused column whose many values all come equally often, as items do; "" for none."""
     for name in table.data.column_names:
-        column = arrow_of(table.data, name)
+        column = get_arrow_column(table.data, name)
         is_code = pa.types.is_string(column.type) or pa.types.is_integer(column.type)
         if name in table.roles.used or column.null_count or not is_code:
             continue
@@ -712,7 +712,7 @@ def _list_arm_columns(table: RowTable) -> dict[str, list[str]]:
     for name in table.data.column_names:
         if name in table.roles.used:
             continue
-        column = arrow_of(table.data, name)
+        column = get_arrow_column(table.data, name)
         is_text = pa.types.is_string(column.type)
         if column.null_count or not (is_text or pa.types.is_integer(column.type)):
             continue

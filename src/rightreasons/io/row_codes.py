@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.io.columns import arrow_of
+from rightreasons.io.columns import get_arrow_column
 from rightreasons.io.headings import find_usual_column
 
 REPEATED_ID = "repeated_id"
@@ -53,7 +53,7 @@ def encode_rows(data: datasets.Dataset, names: Sequence[str]) -> Codes:
     codes = None
     for name in names:
         # A missing value is a value too.
-        encoded = to_plain_column(arrow_of(data, name)).dictionary_encode("encode")
+        encoded = to_plain_column(get_arrow_column(data, name)).dictionary_encode("encode")
         column = np.asarray(encoded.indices, dtype=np.int64)
         codes = column if codes is None else combine_codes(codes, column)
     if codes is None:
@@ -252,7 +252,7 @@ def find_repeats(
 
 def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
     """Return the count of each value of a column that has few; nothing for other columns."""
-    column = arrow_of(data, name)
+    column = get_arrow_column(data, name)
     kind = column.type
     is_plain = any(is_kind(kind) for is_kind in _PLAIN_KINDS)
     if not is_plain:
@@ -301,5 +301,5 @@ def count_labels(cells: Sequence[Any]) -> Codes | None:
 
 def _read_texts(data: datasets.Dataset, name: str) -> pa.Array:
     """Return a column as texts, empty ones for missing values."""
-    column = to_plain_column(arrow_of(data, name))
+    column = to_plain_column(get_arrow_column(data, name))
     return pc.fill_null(column.cast(pa.string()), "")

@@ -9,7 +9,7 @@ import datasets
 
 from rightreasons.core.errors import attach_options
 from rightreasons.io.arrow_tables import Splits
-from rightreasons.io.columns import evaluated, is_expression
+from rightreasons.io.columns import evaluate_expression, is_expression
 
 
 @attach_options("where")
@@ -46,7 +46,7 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
     if not is_expression(condition):
         expression = f"{{{{ {condition} }}}}"
     rows = []
-    for row, value in enumerate(evaluated(expression, data)):
+    for row, value in enumerate(evaluate_expression(expression, data)):
         if value:
             rows.append(row)
     if not rows:

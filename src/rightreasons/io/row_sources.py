@@ -13,7 +13,7 @@ from typing import Any
 import datasets
 
 from rightreasons.core.errors import OptionError
-from rightreasons.io.columns import named_column, values_of
+from rightreasons.io.columns import check_column_name, get_values
 from rightreasons.io.options import AuditOptions, CheckOptions, RowOptions
 from rightreasons.io.reading import as_table, described
 
@@ -69,8 +69,8 @@ def list_values(source: Any, column: str) -> list[Any]:
     # The order of the rows is that of the reports.
     values: dict[Any, None] = {}
     for data in parts.values():
-        named_column(data, column, "by", "the table")
-        values |= dict.fromkeys(values_of(data, column))
+        check_column_name(data, column, "by", "the table")
+        values |= dict.fromkeys(get_values(data, column))
     if not 1 < len(values) <= MAX_ARMS:
         raise OptionError(
             f"Expected a column of 2 to {MAX_ARMS} values in `by`, but {column!r} has "

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.ordering import factorize
-from rightreasons.io.columns import in_expression, with_nested
+from rightreasons.io.columns import add_nested_columns, quote_column
 from rightreasons.io.headings import ID_HEADINGS, TEXT_HEADINGS, find_usual_column
 from rightreasons.io.logs import UNREAD
 from rightreasons.io.prediction_roles import USUAL
@@ -48,10 +48,10 @@ def make_row_table(
     split = next(name for name in (*TEST_SPLITS, *parts) if name in parts)
     # Columns may be fields of objects, or expressions.
     used = list(itertools.chain.from_iterable(columns.values()))
-    data = with_nested(parts[split], used)
+    data = add_nested_columns(parts[split], used)
     train = None
     if "train" in parts and split != "train":
-        train = with_nested(parts["train"], used)
+        train = add_nested_columns(parts["train"], used)
     return RowTable(data, assign_roles(columns, data), outcomes, train)
 
 
@@ -144,7 +144,7 @@ def _encode_answers(
 def _parse_comparison(expression: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of answers and of labels that an expression such as `look` writes compares; () for others."""
     match = _COMPARISON.fullmatch(expression)
-    name_by_term = {in_expression(name): name for name in names}
+    name_by_term = {quote_column(name): name for name in names}
     if match is None or not set(match.groups()) <= name_by_term.keys():
         return ()
     return tuple(name_by_term[term] for term in match.groups())

@@ -48,9 +48,9 @@ from rightreasons.core.yaml_files import read_yaml
 from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.issues.correcting import correct_dataset
 from rightreasons.datasets.question_answering import question_features, read_questions
-from rightreasons.io import columns
+from rightreasons.io import columns, label_columns
 from rightreasons.io.arrow_tables import Splits
-from rightreasons.io.columns import nested_fields, with_nested
+from rightreasons.io.columns import add_nested_columns, get_nested_features
 from rightreasons.io.headings import (
     ID_HEADINGS,
     USUAL_HEADINGS,
@@ -273,7 +273,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     """
     name, tables, options = _opened(name_or_path, config, options)
     named = (options.text_column, options.text_pair_column, options.label_column)
-    tables = {part: columns.with_nested(data, named) for part, data in tables.items()}
+    tables = {part: columns.add_nested_columns(data, named) for part, data in tables.items()}
     known = (
         None
         if options.text_column
@@ -297,11 +297,11 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         pair = roles[part].get_column("text pair")
         label = roles[part].get_column("label")
         texts = [text, *([pair] if pair else [])]
-        columns.check_once(data, (*texts, label), name)
+        columns.check_unique_columns(data, (*texts, label), name)
         ids, id_column = _ids(data, options.id_column, part, name)
         repeats = find_repeats(data, ID_HEADINGS, texts) if id_column is None else {}
         keeps = options.keep_empty and pair is None
-        values = {column: columns.texts_of(data, column, name) for column in texts}
+        values = {column: columns.get_texts(data, column, name) for column in texts}
         rows = _rows_with_words(values, options.drop_empty or keeps, name)
         rows = np.arange(len(data)) if keeps else rows
         if len(rows) < len(data):  # the ids keep the numbers of the rows
@@ -403,7 +403,7 @@ def open_multiple_choice(
                 made[column] = (values, text)
         columns_read = (*form.prompt, *form.choices, form.label, id_column)
         columns_read += tuple(
-            name for each in columns_read if each for name in columns.read_by(each)
+            name for each in columns_read if each for name in columns.list_read_names(each)
         )
         return limited(_assemble(data, made, columns_read), options.limit, options.seed)
 
@@ -479,7 +479,7 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
     name, tables, options = _opened(name_or_path, None, options)
     # Options may name fields of objects, which have a role, too.
     fields = (options.text_column, options.text_pair_column, options.label_column)
-    tables_with_fields = {split: with_nested(data, fields) for split, data in tables.items()}
+    tables_with_fields = {split: add_nested_columns(data, fields) for split, data in tables.items()}
     roles = find_text_roles(tables_with_fields, options, name)
     sources = {}
     for split, data in tables.items():
@@ -573,7 +573,10 @@ def _opened(
     parts = parts_of(tables)
     return (
         name,
-        {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()},
+        {
+            part: columns.add_nested_columns(data, (options.id_column,))
+            for part, data in parts.items()
+        },
         options,
     )
 
@@ -592,7 +595,7 @@ def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
     known = {word: split for split, words in NAMES_OF_SPLITS.items() for word in words}
     named = [
         known.get(str(value).lower())
-        for value in ([] if column is None else columns.values_of(tables, column))
+        for value in ([] if column is None else columns.get_values(tables, column))
     ]
     splits = [split for split in NAMES_OF_SPLITS if split in named]
     if None in named or len(splits) < 2:
@@ -651,7 +654,7 @@ def read_text_labels(
         label = found_roles.get_column("label")
         if label is not None:
             labeled[part] = (tables[part], label)
-    return roles, columns.read_labels(labeled, options.label_names, options.first_label, name)
+    return roles, label_columns.read_labels(labeled, options.label_names, options.first_label, name)
 
 
 def _rows_with_words(
@@ -681,7 +684,7 @@ def _ids(
     """Return unique ids, and the column that they come from (None: row numbers)."""
     column = columns.find_column(data, id_column, ID_HEADINGS, "id_column", name)
     if column is not None:
-        ids = columns.names_in(columns.cells_in(columns.arrow_of(data, column)))
+        ids = columns.read_names(columns.get_cells(columns.get_arrow_column(data, column)))
         if id_column is not None:
             check_ids(ids, column)
         if id_column or (
@@ -766,10 +769,10 @@ def open_questions(
             list(read_questions(rows, name)), features=question_features()
         )
     check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
-    ids = check_ids(columns.values_of(rows, "id"), f"id of {name}")
+    ids = check_ids(columns.get_values(rows, "id"), f"id of {name}")
     if not isinstance(rows.features["id"], datasets.Value):  # unlike ids, which are one of JSON
         rows = rows.remove_columns("id").add_column("id", ids)
-    held = columns.values_of(rows, "answers")
+    held = columns.get_values(rows, "answers")
     check_all(
         held,
         _are_answers,
@@ -783,7 +786,7 @@ def open_questions(
 
 def find_paragraphs(data: datasets.Dataset) -> str | None:
     """Return the column of SQuAD's paragraphs, whatever its heading: lists of objects of a context and its questions."""
-    fields = nested_fields(data.features)
+    fields = get_nested_features(data.features)
     for name in data.column_names:
         # Articles without any question have no fields.
         if name == "paragraphs" or {f"{name}.context", f"{name}.qas"} <= fields.keys():
@@ -848,7 +851,9 @@ def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], 
     for file in (*files, Path(__file__).with_name("choice_forms.yaml")):
         for row in read_yaml(file):
             needed = {
-                name for each in (*row["prompt"], *row["choices"]) for name in columns.read_by(each)
+                name
+                for each in (*row["prompt"], *row["choices"])
+                for name in columns.list_read_names(each)
             }
             for label in row["label"]:
                 form = ChoiceForm(
@@ -863,7 +868,7 @@ def known_form(
 ) -> ChoiceForm | None:
     """Return the known format that a table has, if any; one whose label is the column named, where one is named."""
     present = (
-        {*data.column_names, *nested_fields(data.features)}
+        {*data.column_names, *get_nested_features(data.features)}
         if isinstance(data, datasets.Dataset)
         else {*data}
     )
@@ -939,7 +944,7 @@ def choice_form(
     Returns:
         The data set, with the nested columns of the format as columns of their own, and the format.
     """
-    nested = nested_fields(data.features)
+    nested = get_nested_features(data.features)
     present = {*data.column_names, *nested}
     prompt, choices = (
         _names(named, present) for named in (options.prompt_column, options.choices_column)
@@ -963,9 +968,9 @@ def choice_form(
                 f"{columns.describe_missing_heading(data)}.",
                 option=("prompt_column", "choices_column"),
             )
-        known.sort(key=lambda each: not columns.read_by(str(each.label)) <= present)
+        known.sort(key=lambda each: not columns.list_read_names(str(each.label)) <= present)
         form = known[0]
-        label = form.label if columns.read_by(str(form.label)) <= present else None
+        label = form.label if columns.list_read_names(str(form.label)) <= present else None
         form = dataclasses.replace(
             form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label
         )
@@ -974,7 +979,7 @@ def choice_form(
         form = _propose_right_choice(data, form)
     if options.first_label is not None:
         form = dataclasses.replace(form, first_label=options.first_label, counted=True)
-    data = with_nested(data, (*form.prompt, *form.choices, form.label))
+    data = add_nested_columns(data, (*form.prompt, *form.choices, form.label))
     read = {
         "prompt_column": form.prompt,
         "choices_column": form.choices,
@@ -982,8 +987,8 @@ def choice_form(
     }
     for option, named in read.items():
         for column in named:
-            columns.named_column(data, column, option, name)
-        columns.check_once(data, named, name)
+            columns.check_column_name(data, column, option, name)
+        columns.check_unique_columns(data, named, name)
     return data, form
 
 
@@ -1003,14 +1008,14 @@ def read_choices(
 ) -> tuple[list[str], list[list[str]], list[int]]:
     """Return the prompts, the choices and the labels of every row, which there have to be, or not."""
     if form.label is None and require_labels:
-        columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
+        columns.require_column((), data, "right choices", _USUAL["label"], "label_column", name)
     parts = zip(
-        *(columns.texts_of(data, each, name).to_pylist() for each in form.prompt), strict=True
+        *(columns.get_texts(data, each, name).to_pylist() for each in form.prompt), strict=True
     )
     # A passage that an item does not have is left out.
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_all(prompts, bool, f"a prompt in each row of {name}")
-    cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
+    cells = zip(*(columns.get_values(data, each) for each in form.choices), strict=True)
     items = [_choices(each, row, name) for row, each in enumerate(cells)]
     labels = [-1] * len(items) if form.label is None else _labels(data, items, form, name)
     return prompts, [texts for texts, _ in items], labels
@@ -1076,7 +1081,7 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     values = (
         feature.names
         if isinstance(feature, datasets.ClassLabel)
-        else columns.values_of(data, form.label)
+        else columns.get_values(data, form.label)
     )
     plain = {value for value in values if isinstance(value, (int, float, str))}
     return {number for value in plain if (number := whole_number(value)) is not None}
@@ -1087,8 +1092,8 @@ def _labels(data: datasets.Dataset, items: _Items, form: ChoiceForm, name: str) 
 
     The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
     """
-    values = columns.labels_of(data, str(form.label), name)
-    if not isinstance(values, columns.NamedLabels):
+    values = label_columns.get_labels(data, str(form.label), name)
+    if not isinstance(values, label_columns.NamedLabels):
         return _read(values, items, form, name)
     try:
         return _read(

@@ -27,7 +27,7 @@ from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_same_length
-from rightreasons.io.columns import named_column
+from rightreasons.io.columns import check_column_name
 from rightreasons.io.headings import USUAL_HEADINGS
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.probes.options import JudgmentOptions
@@ -320,14 +320,14 @@ def read_graded_answers(source: Any, *, options: JudgmentOptions) -> GradedAnswe
         [[1.0, 0.0, 1.0], [1.0, nan, 0.0]]
     """
     columns, options, file_name = read_columns(source, options)
-    human_name = named_column(columns, str(options.human_column), "human_column", file_name)
+    human_name = check_column_name(columns, str(options.human_column), "human_column", file_name)
     verdict_name = _find_verdict_column(columns, options, file_name)
     verdicts = _parse_cells(columns[verdict_name], verdict_name, file_name)
     labels = _parse_cells(columns[human_name], human_name, file_name)
     # Without a column of judges, the table is about one.
     names = np.full(len(verdicts), "judge", dtype=object)
     if options.judge_column is not None:
-        judge_name = named_column(columns, options.judge_column, "judge_column", file_name)
+        judge_name = check_column_name(columns, options.judge_column, "judge_column", file_name)
         names = np.array([str(value) for value in columns[judge_name]], dtype=object)
     has_verdict = np.isfinite(verdicts)
     judges = {}
@@ -340,7 +340,7 @@ def read_graded_answers(source: Any, *, options: JudgmentOptions) -> GradedAnswe
 def _find_verdict_column(columns: Any, options: JudgmentOptions, file_name: str) -> str:
     """Return the column of the judge: the named one, or the one of a usual name."""
     if options.verdict_column is not None:
-        return named_column(columns, options.verdict_column, "verdict_column", file_name)
+        return check_column_name(columns, options.verdict_column, "verdict_column", file_name)
     usual_names = {
         *USUAL_HEADINGS["judgments"]["verdict"],
         *USUAL_HEADINGS["predictions"]["correct"],

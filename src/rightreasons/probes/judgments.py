@@ -17,7 +17,7 @@ import pandas as pd
 
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.validation import check_all
-from rightreasons.io.columns import all_found, find_column
+from rightreasons.io.columns import collect_results, find_column
 from rightreasons.io.headings import USUAL_HEADINGS
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.probes.options import JudgmentOptions
@@ -121,7 +121,7 @@ def _select_columns(columns: Any, options: JudgmentOptions, source_name: str) ->
         finders.append(finder)
     # All missing columns are named at once.
     cells = {}
-    for content, name in zip(USUAL, all_found(*finders), strict=True):
+    for content, name in zip(USUAL, collect_results(*finders), strict=True):
         if name is not None:
             cells[content] = columns[name]
     return cells

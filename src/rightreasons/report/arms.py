@@ -15,7 +15,7 @@ from typing import Any
 from rightreasons.audited.splits import safe_name
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import check_folder
-from rightreasons.io.columns import in_expression
+from rightreasons.io.columns import quote_column
 from rightreasons.io.options import StoredOptions
 from rightreasons.io.row_sources import list_values
 from rightreasons.models.wording import Prompt
@@ -84,9 +84,9 @@ def audit_arms(
         if tell is not None:
             tell(f"{by} = {value}")
         # The expression is what `--where` takes, so that each report can be made again.
-        condition = f"{in_expression(by)} is none"
+        condition = f"{quote_column(by)} is none"
         if value is not None:
-            condition = f"{in_expression(by)} == {json.dumps(value, ensure_ascii=False)}"
+            condition = f"{quote_column(by)} == {json.dumps(value, ensure_ascii=False)}"
         result = audit(
             model, dataset, out=Path(folder, name), where=condition, tell=tell, **settings
         )

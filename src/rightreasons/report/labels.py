@@ -16,13 +16,10 @@ from rightreasons.core.options import format_names, parse_names
 from rightreasons.core.results import NOT_SERIALIZED, Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import check_folder
-from rightreasons.io.columns import (
-    each_label,
-    labels_in,
-    one_label_each,
-    values_of,
-)
+from rightreasons.io.cells import list_labels
+from rightreasons.io.columns import get_values
 from rightreasons.io.headings import LABEL_HEADINGS, find_usual_column
+from rightreasons.io.label_columns import select_single_labels, write_label_expressions
 from rightreasons.io.opened_columns import name_source
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.predictions import each_score
@@ -292,7 +289,7 @@ def make_label_settings(
             }
 
     description = described(predictions if dataset is None else dataset)
-    label_columns = each_label(
+    label_columns = write_label_expressions(
         _open_tables(description, general),
         list(label_settings),
         general.label_column or description.given.get("label_column"),
@@ -329,10 +326,10 @@ def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
     )
     if column not in table.column_names:
         return False
-    cells = values_of(table, column)
+    cells = get_values(table, column)
     try:
-        for cell in one_label_each(cells, column):
-            labels = labels_in(cell)
+        for cell in select_single_labels(cells, column):
+            labels = list_labels(cell)
             # One label may contain a comma, unless it is asked for or all are numbers.
             is_list = options.target in labels or all(map(str.isdecimal, labels))
             if len(labels) > 1 and is_list:

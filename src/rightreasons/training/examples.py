@@ -20,7 +20,7 @@ from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.store import digest_arrays, format_json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
-from rightreasons.io.columns import read_labels
+from rightreasons.io.label_columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
 from rightreasons.models.batching import encode
 from rightreasons.models.fingerprints import fingerprint_texts

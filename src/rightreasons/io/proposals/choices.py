@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.io.columns import in_expression
+from rightreasons.io.columns import quote_column
 from rightreasons.io.contents import MAX_CHOICES, MIN_ROWS, Contents, make_key, parse_value
 
 MIN_SHARE_OF_DISTINCT = 0.95
@@ -209,7 +209,7 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
         if not all(mark in (0, 1) for mark in values) or sum(values) != 1:
             return None
         texts.append(list(marks))
-    items = f"{in_expression(column)}.items()"
+    items = f"{quote_column(column)}.items()"
     return ChoiceLists(
         column,
         f"{{{{ {items} | rejectattr(1, 'none') | map(attribute=0) | list }}}}",
@@ -260,7 +260,7 @@ def _get_field(cells: Sequence[Any], field: str) -> list[list[str]] | None:
 
 def _map_attribute(column: str, field: str) -> str:
     """Return the expression of the list of a field of objects."""
-    return f"{{{{ {in_expression(column)} | map(attribute={field!r}) | list }}}}"
+    return f"{{{{ {quote_column(column)} | map(attribute={field!r}) | list }}}}"
 
 
 def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
@@ -285,7 +285,7 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
     # The reader finds marks in objects of the usual fields alone.
     if lists.mark_field:
         marks = _map_attribute(lists.column, lists.mark_field).strip("{} ")
-        label = f"{{{{ ({marks}).index({in_expression(label)}) }}}}"
+        label = f"{{{{ ({marks}).index({quote_column(label)}) }}}}"
     return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
 
 

@@ -253,13 +253,13 @@ def _collect_split(
     context: AuditContext, split: AuditSplit, affected: Mapping[str, bool], max_bytes: int
 ) -> SplitItems:
     """Return the labeled items of a split, as many as fit."""
-    from rightreasons.io.columns import arrow_of
+    from rightreasons.io.columns import get_arrow_column
 
     scores = context.scores(split)
     # Without a label, a prediction is neither correct nor wrong.
     labeled = np.flatnonzero(split.labeled)
     is_correct = scores.predicted[labeled] == split.labels[labeled]
-    texts = arrow_of(split.data, split.text_column)
+    texts = get_arrow_column(split.data, split.text_column)
     n_items = count_fitting(texts, split.ids.arrow, labeled, max_bytes)
     order = _order_items(split, labeled, is_correct, scores.confidence[labeled], n_items)
     rows = labeled[order]
