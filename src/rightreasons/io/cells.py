@@ -57,6 +57,7 @@ def parse_number(value: Any) -> float | None:
         match = _NUMBER.fullmatch(value.strip())
         if match is not None:
             number = float(match[1].replace(",", "."))
+            # A percentage is a hundredth.
             return number / 100 if match[2] else number
     # True is a number in Python, but not in a file.
     if isinstance(value, (bool, list, dict)) or not is_number(value):
@@ -109,10 +110,13 @@ def parse_list(cell: Any) -> Any:
         (['0.9', '1.e-01'], [1, 2], '0.9')
     """
     cell = parse_cell(cell)
-    numbers = parse_number_list(cell) if isinstance(cell, str) else None
-    if numbers is not None:
-        return numbers
-    return list(cell) if isinstance(cell, tuple) else cell
+    if isinstance(cell, tuple):
+        return list(cell)
+    if not isinstance(cell, str):
+        return cell
+    # numpy writes lists without commas.
+    numbers = parse_number_list(cell)
+    return cell if numbers is None else numbers
 
 
 def _parse_written_numbers(
@@ -180,5 +184,7 @@ def describe_membership(cell: Any, label: str, spelling: str | None = None) -> s
         >>> describe_membership("4,27", "joy", "4"), describe_membership(["anger"], "joy")
         ('joy', 'not joy')
     """
-    value = label if spelling is None else spelling
-    return label if value in list_labels(cell) else f"not {label}"
+    if spelling is None:
+        spelling = label
+    holds_label = spelling in list_labels(cell)
+    return label if holds_label else f"not {label}"

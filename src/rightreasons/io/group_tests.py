@@ -49,7 +49,8 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
         return False
     group_labels = labels[mask]
     group_answers = answers[mask]
-    if _has_one_value(group_labels) or _has_one_value(group_answers):
+    is_degenerate = _has_one_value(group_labels) or _has_one_value(group_answers)
+    if is_degenerate:
         return False
     # Few tables need it, and scipy.stats takes long to load.
     from scipy.stats import binom
@@ -69,19 +70,20 @@ def _has_one_value(codes: Codes) -> bool:
     """Return whether nearly all codes are one and the same."""
     # Answers of no class are numbered -1.
     counts = np.bincount(codes + 1)
-    max_count = (1 - MIN_MINORITY_SHARE) * len(codes)
-    return bool(counts.max() > max_count)
+    minority_share = 1 - counts.max() / len(codes)
+    return bool(minority_share < MIN_MINORITY_SHARE)
 
 
 def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
     """Return the expected share of agreement if the answers had nothing to do with the labels."""
-    n_values = 1 + max(labels.max(), answers.max())
     # Answers of no class are numbered -1, and agree with nothing.
     known_answers = answers[answers >= 0]
-    label_counts = np.bincount(labels, minlength=n_values)
-    answer_counts = np.bincount(known_answers, minlength=n_values)
+    largest = max(labels.max(), answers.max())
+    label_counts = np.bincount(labels, minlength=largest + 1)
+    answer_counts = np.bincount(known_answers, minlength=largest + 1)
+    n_agreeing = label_counts @ answer_counts
     n_pairs = len(labels) * len(answers)
-    return float(label_counts @ answer_counts / n_pairs)
+    return float(n_agreeing / n_pairs)
 
 
 def compute_group_p_value(
@@ -97,13 +99,13 @@ def compute_group_p_value(
     distribution = np.ones(1)
     for label in np.unique(labels):
         has_label = labels == label
-        n_rows = int(has_label.sum())
-        n_correct = int(is_correct[has_label].sum())
-        n_group = int(mask[has_label].sum())
+        n_rows = has_label.sum()
+        n_correct = is_correct[has_label].sum()
+        n_group = mask[has_label].sum()
         counts = np.arange(n_group + 1)
         probabilities = hypergeom.pmf(counts, n_rows, n_correct, n_group)
         distribution = np.convolve(distribution, probabilities)
     # As few correct rows as in the group, or fewer.
-    n_observed = int(is_correct[mask].sum())
+    n_observed = is_correct[mask].sum()
     lower_tail = distribution[: n_observed + 1]
     return float(lower_tail.sum())

@@ -163,12 +163,16 @@ def get_labels(data: datasets.Dataset, column: str, source_name: str) -> Column:
         n_labels = max(map(len, rows), default=0)
         # Several labels per row are read by the expressions of each.
         if n_labels > 1:
-            return [list(map(inner.names.__getitem__, row)) for row in rows]
-        values = [_get_single(row) for row in rows]
+            return [_name_labels(row, inner.names) for row in rows]
+        values = list(map(_get_single, rows))
         feature = inner
     if isinstance(feature, datasets.ClassLabel):
         return NamedLabels(values, feature.names, column, source_name)
     return values
+
+
+def _name_labels(row: Sequence[int], names: Sequence[str]) -> list[str]:
+    return [names[number] for number in row]
 
 
 def _get_single(row: Sequence[int]) -> int | None:
@@ -263,8 +267,8 @@ def _unwrap(cell: Any) -> Any:
 def _describe_lists(lists: Sequence[list[Any]]) -> ListForm:
     """Describe the lists of a column: counts of votes, votes, or shares."""
     values = list(itertools.chain.from_iterable(lists))
-    kinds = {type(value) for value in values}
-    lengths = {len(cell) for cell in lists}
+    kinds = set(map(type, values))
+    lengths = set(map(len, lists))
     has_one_length = len(lengths) == 1
     # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
     are_numbers = kinds == {int} and max(values) > 1
@@ -305,11 +309,9 @@ def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
 
 
 def _are_shares(shares: Mapping[Any, Any]) -> bool:
-    for share in shares.values():
-        # Flags are numbers in Python.
-        if not isinstance(share, (int, float)) or share < 0:
-            return False
-    return True
+    # Flags are numbers in Python.
+    are_numbers = all(isinstance(share, (int, float)) for share in shares.values())
+    return are_numbers and min(shares.values(), default=0) >= 0
 
 
 def _select_likeliest(shares: Mapping[Any, float]) -> Any:
@@ -373,8 +375,10 @@ def write_label_expressions(
         {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
     """
     table = parts[0]
-    column_by_key = {fold_name(name): name for name in table.column_names}
     keys = list(map(fold_name, names))
+    # Of two spellings, the later column counts.
+    column_keys = map(fold_name, table.column_names)
+    column_by_key = dict(zip(column_keys, table.column_names, strict=True))
     if label_column is None and column_by_key.keys() >= {*keys}:
         return {name: column_by_key[key] for name, key in zip(names, keys, strict=True)}
 
@@ -422,7 +426,8 @@ def _name_numbers(table: datasets.Dataset, column: str, spellings: Sequence[str]
     inner = getattr(table.features[column], "feature", None)
     if not isinstance(inner, datasets.ClassLabel):
         return spellings
-    return [inner.names[int(spelling)] for spelling in spellings]
+    # Lists of a ClassLabel hold its numbers.
+    return _name_labels(list(map(int, spellings)), inner.names)
 
 
 def _write_membership(expression: str, name: str, spelling: str) -> str:

@@ -63,22 +63,26 @@ class SourceOptions(DataOptions):
         Raises:
             ValueError: If an option is about the other task.
         """
-        given = {name: getattr(self, name, None) for name in (*_EVERY_TASK, *_TEXTS, *_CHOICES)}
-        of_task, others = (_TEXTS, _CHOICES)
+        arguments: dict[str, Any] = {}
+        for name in (*_EVERY_TASK, *_TEXTS, *_CHOICES):
+            arguments[name] = getattr(self, name, None)
+        task_names = _TEXTS
+        excluded = _CHOICES
         if task == "multiple_choice":
-            of_task, others = others, of_task
-            given |= {
-                "prompt_column": parse_names(self.prompt_column) or given["text_column"],
-                "text_column": None,
-            }
-        odd = next((name for name in others if given[name] is not None), None)
-        if odd is not None:
-            raise ValueError(f"Expected no `{odd}` for {task}, but got {given[odd]!r}.")
-        given |= {
-            "choices_column": parse_name_or_names(self.choices_column),
-            "label_names": parse_names(given["label_names"]),
-        }
-        return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *of_task)}}
+            task_names = _CHOICES
+            excluded = _TEXTS
+            # The text of an item with choices is its prompt.
+            text = arguments.pop("text_column")
+            arguments["text_column"] = None
+            arguments["prompt_column"] = parse_names(self.prompt_column) or text
+        for name in excluded:
+            if arguments[name] is not None:
+                raise ValueError(f"Expected no `{name}` for {task}, but got {arguments[name]!r}.")
+        # Lists are written with commas on the command line.
+        arguments["choices_column"] = parse_name_or_names(self.choices_column)
+        arguments["label_names"] = parse_names(arguments["label_names"])
+        selected = {name: arguments[name] for name in (*_EVERY_TASK, *task_names)}
+        return {"task": task, **selected}
 
 
 class ItemOptions(SourceOptions):
@@ -212,9 +216,9 @@ class ScoreOptions(Options):
 
     def of_predictions(self, **labels: Any) -> PredictionOptions:
         """Return these options with those of labels."""
-        return PredictionOptions(
-            **{name: getattr(self, name) for name in ScoreOptions.list_names()}, **labels
-        )
+        # Options of subclasses, such as a file of predictions, are not about its columns.
+        options = {name: getattr(self, name) for name in ScoreOptions.list_names()}
+        return PredictionOptions(**options, **labels)
 
 
 class PredictionOptions(ScoreOptions, LabelOptions):

@@ -42,9 +42,10 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
         elif isinstance(node, Mapping) and key in node:
             node = node[key]
         else:
+            known_paths = [known_path for known_path, _ in iterate_records(content)]
             raise OptionError(
-                f"Expected records at {path!r}, as `rows` says, but {source_name} has nothing at {key!r}. "
-                f"It has records at {format_list(_list_paths(content)) or 'no path'}.",
+                f"Expected records at {path!r}, as `rows` says, but {source_name} has nothing at "
+                f"{key!r}. It has records at {format_list(known_paths) or 'no path'}.",
                 option="rows",
             )
     if not isinstance(node, (list, Mapping)):
@@ -65,19 +66,24 @@ def find_records(content: Mapping[str, Any], source_name: str) -> Records | None
         >>> find_records({"config": {"seed": 1}, "run": {"rows": [{"a": 1}, {"a": 2}]}}, "log.json")
         [{'a': 1}, {'a': 2}]
     """
-    candidates = sorted(iterate_records(content), key=lambda pair: -len(pair[1]))
-    if not candidates:
+    lists = dict(iterate_records(content))
+    if not lists:
         return None
-    sizes = [len(records) for _, records in candidates]
+    sizes = {path: len(records) for path, records in lists.items()}
+    # The longest list first, and the earlier one of two equally long ones.
+    paths = sorted(sizes, key=sizes.__getitem__, reverse=True)
+    longest = paths[0]
     # A schema is a list of records too, but a short one.
-    if len(sizes) > 1 and sizes[1] > MAX_RIVAL * sizes[0]:
-        paths = [f"{path} ({len(records):,})" for path, records in candidates]
+    if len(paths) > 1 and sizes[paths[1]] > MAX_RIVAL * sizes[longest]:
+        candidates = []
+        for path in paths:
+            candidates.append(f"{path} ({len(lists[path]):,})")
         raise OptionError(
-            f"Expected one list of records in {source_name}, but got {format_list(paths)}: `rows` names "
-            "the path of one.",
+            f"Expected one list of records in {source_name}, but got {format_list(candidates)}: "
+            "`rows` names the path of one.",
             option="rows",
         )
-    return candidates[0][1]
+    return lists[longest]
 
 
 def iterate_records(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Records]]:
@@ -85,12 +91,17 @@ def iterate_records(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
     if isinstance(node, list):
         # One object in a list is a value, such as the only reply of a server.
         if len(node) > 1 and all(isinstance(record, dict) for record in node):
-            yield ".".join(path), node
+            name = ".".join(path)
+            yield name, node
         return
-    if not isinstance(node, Mapping) or len(path) >= MAX_DEPTH:
+    if not isinstance(node, Mapping):
+        return
+    # Documents may be nested without an end.
+    if len(path) >= MAX_DEPTH:
         return
     for key, child in node.items():
-        yield from iterate_records(child, (*path, str(key)))
+        child_path = (*path, str(key))
+        yield from iterate_records(child, child_path)
 
 
 def unwrap_records(records: Records) -> Records:
@@ -104,21 +115,16 @@ def unwrap_records(records: Records) -> Records:
         >>> unwrap_records([{"id": 0, "text": "Fine.", "meta": {"lang": "en"}}])
         [{'id': 0, 'text': 'Fine.', 'meta': {'lang': 'en'}}]
     """
-    keys = set()
-    for record in records:
-        keys.add(_find_wrapped_key(record))
+    keys = set(map(_find_wrapped_key, records))
     # Records whose objects have different keys are not wrapped in one way.
     if len(keys) != 1 or keys == {""}:
         return records
     (key,) = keys
+    # Only what is wrapped counts.
     return [record[key] for record in records]
 
 
 # ------------------------------------------------------------------------------- private
-
-
-def _list_paths(content: Any) -> list[str]:
-    return [path for path, _ in iterate_records(content)]
 
 
 def _find_wrapped_key(record: dict[str, Any]) -> str:

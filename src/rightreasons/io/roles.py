@@ -156,7 +156,9 @@ def add_role_columns(
     """Return the tables with the fields of objects that have a role as columns."""
     tables = {}
     for split, table in parts.items():
-        names = [name for role in roles[split].roles for name in role.columns]
+        names: list[str] = []
+        for role in roles[split].roles:
+            names += role.columns
         tables[split] = add_nested_columns(table, names)
     return tables
 
@@ -196,14 +198,14 @@ def describe_proposal(subject: str, role: Role, *options: str) -> str:
     columns = ", ".join(map(repr, role.columns[:4]))
     if len(role.columns) > 4:
         columns += f" and {len(role.columns) - 4:,} more"
-    verb = "are" if len(role.columns) > 1 else "is"
-    question = "which columns hold" if len(role.columns) > 1 else "which column holds"
-    remedy = " and ".join(f"`{option}`" for option in options)
-    remedy += " name others" if len(options) > 1 else " names another"
-    return (
-        f"No heading says {question} the {subject}, so {columns} {verb} taken "
-        f"({role.reason}): {remedy}."
-    )
+    claim = f"No heading says which column holds the {subject}, so {columns} is taken"
+    if len(role.columns) > 1:
+        claim = f"No heading says which columns hold the {subject}, so {columns} are taken"
+    remedy = f"`{options[0]}` names another"
+    if len(options) > 1:
+        quoted = " and ".join(f"`{option}`" for option in options)
+        remedy = f"{quoted} name others"
+    return f"{claim} ({role.reason}): {remedy}."
 
 
 class _TextRoleFinder:
@@ -326,7 +328,8 @@ class _TextRoleFinder:
             role = Role("text", (texts[0],), "content", "the only column of texts")
             self.doubts.append(describe_proposal("texts", role, "text_column"))
             return (role,)
-        longest, second = (self.contents[name] for name in texts[:2])
+        longest = self.contents[texts[0]]
+        second = self.contents[texts[1]]
         ratio = longest.n_letters / second.n_letters
         # Answers are longer than questions as well, but repeat.
         is_distinct = longest.n_values >= second.n_values
@@ -398,7 +401,9 @@ class _TextRoleFinder:
         The cells of a column "category" may be those of a task; labels and answers have one set of values.
         """
         words = [name for name in classes if self.contents[name].kind == "text"]
-        values = {name: self._list_values(name) for name in (column, *words)}
+        values = {column: self._list_values(column)}
+        for name in words:
+            values[name] = self._list_values(name)
         for name, answers in itertools.permutations(words, 2):
             shared = values[answers] & values[column]
             if shared and shared < values[answers] <= values[name]:
@@ -435,7 +440,7 @@ class _TextRoleFinder:
     def _select_labels(self, classes: Sequence[str]) -> tuple[list[str], str]:
         """Return the columns of classes that may be the labels, and why these."""
         # A column that has each of its values for every text tells systems or raters apart.
-        labels = [name for name in classes if not self._is_crossed(name)]
+        labels = list(itertools.filterfalse(self._is_crossed, classes))
         if len(labels) == 1:
             n_values = self.contents[labels[0]].n_values
             return labels, f"the only column of classes, {n_values} of them"
@@ -445,7 +450,9 @@ class _TextRoleFinder:
             reason = f"by the last word of its heading, among {len(classes)} columns of classes"
             return by_heading, reason
         decided = find_decided_label(self.contents, labels)
-        return ([], "") if decided is None else ([decided.column], decided.reason)
+        if decided is None:
+            return [], ""
+        return [decided.column], decided.reason
 
     def _is_crossed(self, name: str) -> bool:
         """Return whether each text comes equally often with each value of a column."""
@@ -453,14 +460,15 @@ class _TextRoleFinder:
         # Fields of objects are no columns of the table.
         if not texts or not {name, texts[0]} <= {*self.table.column_names}:
             return False
-        units, arms = (encode_rows(self.table, (column,)) for column in (texts[0], name))
+        units = encode_rows(self.table, texts[:1])
+        arms = encode_rows(self.table, (name,))
         return are_crossed(units, arms)
 
     def _list_texts(self, candidates: Sequence[str]) -> list[str]:
         names = list(filter(self.known_names.__contains__, candidates))
-        texts = [name for name in self.contents.list_texts(names) if not self._is_output(name)]
+        texts = itertools.filterfalse(self._is_output, self.contents.list_texts(names))
         # Fields of objects are what no column is.
-        return texts or self.contents.list_texts(self.field_names)
+        return list(texts) or self.contents.list_texts(self.field_names)
 
     def _is_output(self, name: str) -> bool:
         """Return whether the texts of a column begin with a class of their row, as answers do."""

@@ -52,10 +52,13 @@ def encode_rows(data: datasets.Dataset, names: Sequence[str]) -> Codes:
     """Return (N,) a number per row, from 0: equal rows of these columns have equal numbers."""
     codes = None
     for name in names:
-        # A missing value is a value too.
-        encoded = to_plain_column(get_arrow_column(data, name)).dictionary_encode("encode")
-        column = np.asarray(encoded.indices, dtype=np.int64)
-        codes = column if codes is None else combine_codes(codes, column)
+        column = to_plain_column(get_arrow_column(data, name))
+        column_codes = _encode(column)
+        if codes is None:
+            codes = column_codes
+        else:
+            codes = combine_codes(codes, column_codes)
+    # Without columns, all rows are equal.
     if codes is None:
         return np.zeros(len(data), dtype=np.int64)
     return codes
@@ -65,9 +68,15 @@ def combine_codes(left: Codes, right: Codes) -> Codes:
     """Return (N,) a number per pair of numbers, from 0."""
     # Numbers of pairs stay below N², which 64 bits hold.
     n_right = 1 + right.max(initial=0)
-    pairs = pa.array(left * n_right + right)
+    pairs = left * n_right + right
     # Arrow hashes, which is several times as fast as sorting.
-    encoded = pairs.dictionary_encode()
+    return _encode(pa.array(pairs))
+
+
+def _encode(values: pa.Array) -> Codes:
+    """Return (N,) a number per value, from 0 in the order of their first rows."""
+    # A missing value is a value too.
+    encoded = values.dictionary_encode("encode")
     return np.asarray(encoded.indices, dtype=np.int64)
 
 
@@ -88,12 +97,14 @@ def are_crossed(units: Codes, arms: Codes) -> bool:
     if n_arms < 2 or sizes.min() != sizes.max():
         return False
     n_units = 1 + units.max()
+    n_cells = n_units * n_arms
     cells = units * n_arms + arms
-    counts = np.bincount(cells, minlength=n_units * n_arms)
+    counts = np.bincount(cells, minlength=n_cells)
     # One row of counts per unit: all of its arms are equal.
     counts_by_unit = counts.reshape(n_units, n_arms)
-    is_equal = counts_by_unit == counts_by_unit[:, :1]
-    return bool(is_equal.all())
+    smallest = counts_by_unit.min(axis=1)
+    largest = counts_by_unit.max(axis=1)
+    return np.array_equal(smallest, largest)
 
 
 def count_codes(codes: Codes) -> int:
@@ -111,14 +122,14 @@ def mark_first(codes: Codes) -> NDArray[np.bool_]:
 
 def find_first_rows(codes: Codes) -> Codes:
     """Return the first row of each code that occurs, in the order of the codes."""
-    n_codes = 1 + codes.max(initial=-1)
-    first_rows = np.full(n_codes, -1, dtype=np.int64)
+    largest = codes.max(initial=-1)
+    first_rows = np.full(largest + 1, -1, dtype=np.int64)
     # Backwards, so that the first row of a code is written last.
     rows = np.arange(len(codes))
-    backwards = rows[::-1]
-    first_rows[codes[backwards]] = backwards
+    first_rows[np.flip(codes)] = np.flip(rows)
     # Not every number below the largest is a code.
-    return first_rows[first_rows >= 0]
+    is_code = first_rows >= 0
+    return first_rows[is_code]
 
 
 def to_plain_column(column: pa.ChunkedArray) -> pa.Array:
@@ -150,16 +161,14 @@ def normalize_texts(data: datasets.Dataset, names: Sequence[str]) -> pa.Array:
 
 def encode_normalized_texts(data: datasets.Dataset, names: Sequence[str]) -> Codes:
     """Return (N,) a number per row: texts of one normal form have equal numbers."""
-    encoded = normalize_texts(data, names).dictionary_encode()
-    return np.asarray(encoded.indices, dtype=np.int64)
+    return _encode(normalize_texts(data, names))
 
 
 def find_labeled(data: datasets.Dataset, label: str) -> NDArray[np.bool_]:
     """Return (N,) which rows have a label: neither null, nor empty, nor -1."""
     texts = _read_texts(data, label)
     is_missing = pc.is_in(texts, value_set=NO_LABELS)
-    is_labeled = pc.invert(is_missing)
-    return np.asarray(is_labeled, dtype=np.bool_)
+    return ~np.asarray(is_missing, dtype=np.bool_)
 
 
 def find_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
@@ -170,6 +179,7 @@ def find_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> N
         [False, False, True]
     """
     numbers = number_copies(data, names)
+    # The first row of equal ones is no copy.
     is_original = mark_first(numbers)
     return ~is_original
 
@@ -207,14 +217,17 @@ def are_copies(data: datasets.Dataset) -> bool:
     has_key = False
     accident = 1.0
     for name in data.column_names:
-        codes = encode_rows(data, (name,))[originals]
-        counts = np.bincount(codes)
+        codes = encode_rows(data, (name,))
+        counts = np.bincount(codes[originals])
         if counts.max() == 1:
             has_key = True
-        else:
-            accident = min(accident, float(((counts / len(codes)) ** 2).sum()))
+            continue
+        shares = counts / len(originals)
+        # The column in which accidents are least likely decides.
+        accident = min(accident, float(shares @ shares))
     # Of probabilities below 1, the logarithm does not underflow.
-    return has_key and bool(n_copies * np.log(accident) < np.log(MAX_ACCIDENT))
+    log_probability = n_copies * np.log(accident)
+    return has_key and bool(log_probability < np.log(MAX_ACCIDENT))
 
 
 def find_repeats(
@@ -253,9 +266,7 @@ def find_repeats(
 def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
     """Return the count of each value of a column that has few; nothing for other columns."""
     column = get_arrow_column(data, name)
-    kind = column.type
-    is_plain = any(is_kind(kind) for is_kind in _PLAIN_KINDS)
-    if not is_plain:
+    if not any(is_kind(column.type) for is_kind in _PLAIN_KINDS):
         return Counter()
     pairs = pc.value_counts(to_plain_column(column))
     # A few rows have few values, whatever they are.
@@ -285,18 +296,26 @@ def count_labels(cells: Sequence[Any]) -> Codes | None:
     """
     counts = []
     for cell in cells:
-        if isinstance(cell, dict):
-            marks = [mark for mark in cell.values() if mark is not None]
-            if not all(mark in (0, 1) for mark in marks):
-                return None
-            counts.append(sum(map(int, marks)))
-        elif isinstance(cell, list) and all(isinstance(label, str) for label in cell):
-            counts.append(len(cell))
-        elif cell is not None:
+        count = _count_labels_in(cell)
+        # One cell of another kind is enough.
+        if count is None:
             return None
-        else:
-            counts.append(0)
+        counts.append(count)
     return np.array(counts, dtype=np.int64)
+
+
+def _count_labels_in(cell: Any) -> int | None:
+    """Return the number of labels in a list, or an object of 0 and 1; None for other cells."""
+    if cell is None:
+        return 0
+    if isinstance(cell, dict):
+        marks = [mark for mark in cell.values() if mark is not None]
+        are_marks = all(mark in (0, 1) for mark in marks)
+        return sum(map(int, marks)) if are_marks else None
+    if isinstance(cell, list):
+        are_names = all(isinstance(label, str) for label in cell)
+        return len(cell) if are_names else None
+    return None
 
 
 def _read_texts(data: datasets.Dataset, name: str) -> pa.Array:

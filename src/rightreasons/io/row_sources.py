@@ -50,6 +50,7 @@ def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
     if options.settled_checks:
         return options
     for source in sources:
+        # A source in memory settles none.
         settled = described(source).options(CheckOptions()).settled_checks
         if settled:
             return options.replace(settled_checks=settled)

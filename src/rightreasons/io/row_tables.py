@@ -6,7 +6,6 @@ says which predictions of a file are correct.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -47,12 +46,13 @@ def make_row_table(
     """
     split = next(name for name in (*TEST_SPLITS, *parts) if name in parts)
     # Columns may be fields of objects, or expressions.
-    used = list(itertools.chain.from_iterable(columns.values()))
-    data = add_nested_columns(parts[split], used)
+    names = _list_columns(columns, tuple(columns))
+    data = add_nested_columns(parts[split], names)
     train = None
-    if "train" in parts and split != "train":
-        train = add_nested_columns(parts["train"], used)
-    return RowTable(data, assign_roles(columns, data), outcomes, train)
+    if split != "train" and "train" in parts:
+        train = add_nested_columns(parts["train"], names)
+    roles = assign_roles(columns, data)
+    return RowTable(data, roles, outcomes, train)
 
 
 def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
@@ -74,13 +74,20 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
     # Correctness follows from an answer and a label, or one column says it.
     if len(correct) == 2:
         answer, label = correct
-    unnamed = _list_columns(columns, ("scores", "confidence", "right"))
+    # An expression of the label is a column of another table.
+    if label not in data.column_names:
+        label = ""
+    further = [UNREAD]
+    for name in _list_columns(columns, ("scores", "confidence", "right")):
+        if name not in (answer, label):
+            further.append(name)
+    id_headings = [*ID_HEADINGS, *USUAL["id"]]
     return RowRoles(
-        text=tuple(name for name in text if name in data.column_names),
-        label=label if label in data.column_names else "",
+        text=tuple(filter(data.column_names.__contains__, text)),
+        label=label,
         answer=answer,
-        id=find_usual_column(data.column_names, [*ID_HEADINGS, *USUAL["id"]]) or "",
-        further=(UNREAD, *(name for name in unnamed if name not in (answer, label))),
+        id=find_usual_column(data.column_names, id_headings) or "",
+        further=tuple(further),
     )
 
 
@@ -132,22 +139,28 @@ def _encode_answers(
         names = _parse_comparison(names[0], read.columns)
     if len(names) != 2:
         return None, None
-    cells = [read.columns[name] for name in names]
-    label_codes, labels = factorize(cells[1])
-    number_by_label = {str(label): number for number, label in enumerate(labels)}
-    answer_codes, answers = factorize(cells[0])
+    answer_column, label_column = names
+    label_codes, labels = factorize(read.columns[label_column])
+    answer_codes, answers = factorize(read.columns[answer_column])
+    numbers = {}
+    for number, label in enumerate(labels):
+        numbers[str(label)] = number
     # Words that no label is agree with none.
-    numbers = [number_by_label.get(str(answer), -1) for answer in answers]
-    return np.array(numbers, dtype=np.int64)[answer_codes], np.asarray(label_codes)
+    answer_numbers = np.array([numbers.get(str(answer), -1) for answer in answers], dtype=np.int64)
+    return answer_numbers[answer_codes], np.asarray(label_codes)
 
 
 def _parse_comparison(expression: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of answers and of labels that an expression such as `look` writes compares; () for others."""
     match = _COMPARISON.fullmatch(expression)
-    name_by_term = {quote_column(name): name for name in names}
-    if match is None or not set(match.groups()) <= name_by_term.keys():
+    if match is None:
         return ()
-    return tuple(name_by_term[term] for term in match.groups())
+    name_by_term = {quote_column(name): name for name in names}
+    compared = tuple(map(name_by_term.get, match.groups()))
+    # An expression may compare with a constant.
+    if compared[0] is None or compared[1] is None:
+        return ()
+    return compared[0], compared[1]
 
 
 def predict_classes(scores: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -159,7 +172,10 @@ def predict_classes(scores: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """
     if not isinstance(scores, np.ndarray):
         # Items of different numbers of choices are lists.
-        return np.array(list(map(np.argmax, scores)), dtype=np.int64)
+        choices = list(map(np.argmax, scores))
+        return np.array(choices, dtype=np.int64)
     if scores.ndim == 1:
-        return (scores > 0.5).astype(np.int64)
-    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+        is_positive = scores > 0.5
+        return is_positive.astype(np.int64)
+    classes = scores.argmax(axis=1)
+    return np.asarray(classes, dtype=np.int64)

@@ -103,15 +103,16 @@ def drop_renamed_columns(contents: Contents, keys: Mapping[str, Keys]) -> dict[s
     """
     # Sorting keeps the order of the table among columns of one kind.
     words_first = sorted(keys, key=lambda name: contents[name].kind != "text")
-    distinct: dict[str, Keys] = {}
+    distinct: list[str] = []
     for name in words_first:
-        column = keys[name]
-        is_repeated = any(are_renamed(column, previous) for previous in distinct.values())
+        is_repeated = False
+        for previous in distinct:
+            is_repeated = is_repeated or are_renamed(keys[name], keys[previous])
         if not is_repeated:
-            distinct[name] = column
+            distinct.append(name)
     # In the order of the table.
-    names = filter(distinct.__contains__, keys)
-    return {name: keys[name] for name in names}
+    distinct.sort(key=list(keys).index)
+    return {name: keys[name] for name in distinct}
 
 
 def are_renamed(keys: Keys, other_keys: Keys) -> bool:
@@ -123,12 +124,13 @@ def are_renamed(keys: Keys, other_keys: Keys) -> bool:
         >>> are_renamed(["a", "b", "a"], ["1", "0", "1"]), are_renamed(["a", "b", "a"], ["b", "a", "b"])
         (True, False)
     """
-    values = {*keys}
-    other_values = {*other_keys}
+    values = set(keys)
+    other_values = set(other_keys)
     if values & other_values:
         return list(keys) == list(other_keys)
-    pairs = {*zip(keys, other_keys, strict=True)}
-    return len(pairs) == len(values) == len(other_values)
+    pairs = set(zip(keys, other_keys, strict=True))
+    sizes = {len(values), len(other_values), len(pairs)}
+    return len(sizes) == 1
 
 
 # ---------------------------------------------------------------------------------------- votes
@@ -196,9 +198,13 @@ def _find_label_by_lists(contents: Contents, keys: Mapping[str, Keys]) -> Decide
             # An empty list has no votes.
             votes = list(map(make_key, cell or [""]))
             majorities.append(find_majority(votes))
-        matches = [label for label in keys if _is_equal_where_known(keys[label], majorities)]
+        matches = []
+        for label, column in keys.items():
+            if _is_equal_where_known(column, majorities):
+                matches.append(label)
         if len(matches) == 1:
-            return DecidedLabel(matches[0], f"it holds what most votes in {name!r} say")
+            reason = f"it holds what most votes in {name!r} say"
+            return DecidedLabel(matches[0], reason)
     return None
 
 
@@ -212,19 +218,23 @@ def _find_label_by_counts(contents: Contents, keys: Mapping[str, Keys]) -> Decid
                 matches.append(name)
         if len(matches) == 1:
             names = ", ".join(map(repr, run))
-            return DecidedLabel(matches[0], f"the largest of the counts {names} decides it")
+            reason = f"the largest of the counts {names} decides it"
+            return DecidedLabel(matches[0], reason)
     return None
 
 
 def _list_winners(names: Sequence[str], counts: NDArray[np.float64]) -> list[str]:
     """Return the name of the largest count of each row; "" for a tie."""
-    largest = counts.max(axis=1, keepdims=True)
-    n_largest = (counts == largest).sum(axis=1)
     winners = []
-    for position, n_winners in zip(counts.argmax(axis=1), n_largest, strict=True):
-        # A column of class numbers has to share no value with the names.
-        winner = f"column {names[position]}"
-        winners.append(winner if n_winners == 1 else "")
+    for row in counts.tolist():
+        largest = max(row)
+        winner = ""
+        # A tie decides nothing.
+        if row.count(largest) == 1:
+            # A column of class numbers has to share no value with the names.
+            position = row.index(largest)
+            winner = f"column {names[position]}"
+        winners.append(winner)
     return winners
 
 
