@@ -17,10 +17,10 @@ from rightreasons.audited.recorded import (
     RecordedEngine,
     RecordSettings,
 )
+from rightreasons.core.choices import HARNESS_QUESTIONS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import format_list
 from rightreasons.core.options import Options
-from rightreasons.io.logs import HARNESS_QUESTIONS
 
 if TYPE_CHECKING:
     import datasets

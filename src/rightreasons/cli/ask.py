@@ -8,9 +8,9 @@ import shlex
 import shutil
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,10 @@ from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.options import EarlierOptions
 from rightreasons.report.questions import QUESTIONS, get_question_name
 
+if TYPE_CHECKING:
+    from rightreasons.behavior.measure import SuiteAnswers
+    from rightreasons.datasets.suites.suite import Suite
+
 COMMANDS = make_command_lines("ask")
 
 ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
@@ -41,7 +45,7 @@ ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
 BEHAVIOR_FOLDER = Path(get_question_name(BehaviorOptions))
 """Default folder of the report on behavior alone."""
 
-OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
+OPTIONS_BY_QUESTION = {name: question.options for name, question in QUESTIONS.items()}
 """What can be set about each question."""
 
 
@@ -53,7 +57,7 @@ OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
         "earlier": EarlierOptions,
         "stored": StoredOptions,
         **ASKED,
-        **OF_QUESTIONS,
+        **OPTIONS_BY_QUESTION,
     },
 )
 def audit(
@@ -76,10 +80,29 @@ def audit(
     Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
     """
     names = parse_names(questions)
-    given = {name: declared.pop(name) for name in QUESTIONS}
-    by_default = [name for name in given if QUESTIONS[name].is_default] if names is None else names
-    chosen = {name: its for name, its in given.items() if name in by_default or its.get_changes()}
-    run_audit((model, dataset), out, names, declared, chosen, open_page=open_page)
+    options = {name: declared.pop(name) for name in QUESTIONS}
+    selection = select_options(options, names)
+    run_audit((model, dataset), out, names, declared, selection, open_page=open_page)
+
+
+def select_options(
+    options: Mapping[str, Options], names: Sequence[str] | None
+) -> dict[str, Options]:
+    """Return the options of the questions that are asked.
+
+    Args:
+        options: Question -> its options.
+        names: Questions that were typed; None for those that are asked by default.
+    """
+    selection = {}
+    for question, group in options.items():
+        is_asked = QUESTIONS[question].is_default
+        if names is not None:
+            is_asked = question in names
+        # The audit refuses what was typed about a question that it is not asked.
+        if is_asked or group.get_changes():
+            selection[question] = group
+    return selection
 
 
 def question_command(
@@ -101,19 +124,21 @@ def question_command(
         open_page: Open = False,
         **declared: Options,
     ) -> None:
-        answers = {question: declared.pop("options")}
-        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
-        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
+        options = {question: declared.pop("options")}
+        # What is declared comes after what is implied, and overrides it.
+        groups = {"implied": AuditOptions(**implied), **declared}
+        run_audit((model, dataset), out, [question], groups, options, open_page=open_page)
 
-    command.__doc__ = OF_QUESTIONS[question].__doc__
-    declared: dict[str, type[Options]] = {
-        "settings": AuditOptions,
-        **({"earlier": EarlierOptions} if has_record else {}),
-        **({"stored": StoredOptions} if stored else {}),
-    }
-    declared_command(
-        COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]}
-    )(command)
+    command.__doc__ = OPTIONS_BY_QUESTION[question].__doc__
+    declared: dict[str, type[Options]] = {"settings": AuditOptions}
+    # The help lists the groups in this order.
+    if has_record:
+        declared["earlier"] = EarlierOptions
+    if stored:
+        declared["stored"] = StoredOptions
+    declared.update(ASKED)
+    declared["options"] = OPTIONS_BY_QUESTION[question]
+    declared_command(COMMANDS[question], question, declared)(command)
 
 
 def run_audit(
@@ -138,33 +163,47 @@ def run_audit(
         open_page: Whether the report is opened in a browser.
     """
     from rightreasons.report.arms import audit_arms
-    from rightreasons.report.labels import ALL, audit_labels, has_several_labels
+    from rightreasons.report.labels import audit_labels
     from rightreasons.report.runner import audit
 
     settings = dict[str, Any]()
-    for each in declared.values():
-        settings |= each.get_changes()
+    for group in declared.values():
+        settings |= group.get_changes()
     model, dataset = arguments
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
     settings["raise_errors"] = wants_traceback.get()
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
-        several = parse_names(settings.get("target")) or []
-        # Of stored predictions one label is chosen as several are; a model answers one by itself.
-        apart = (
-            len(several) > 1
-            or several == [ALL]
-            or (several and (dataset is None or "predictions" in settings))
-        )
-        if apart or (several and has_several_labels(dataset, settings)):
+        if is_about_labels(dataset, settings):
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
+        # An audit of several arms ends in one page that compares them.
         if settings.get("by") is not None:
             show_arms(audit_arms(model, dataset, **settings), open_page=open_page)
             return
         result = audit(model, dataset, **settings)
     show_audit(result, open_page=open_page)
+
+
+def is_about_labels(dataset: str | None, settings: Mapping[str, Any]) -> bool:
+    """Return whether an audit is about labels of which an item may have several.
+
+    Args:
+        dataset: The data; None if only predictions were typed.
+        settings: The settings of the audit, by name.
+    """
+    from rightreasons.report.labels import ALL, has_several_labels
+
+    targets = parse_names(settings.get("target")) or []
+    if not targets:
+        return False
+    if len(targets) > 1 or targets == [ALL]:
+        return True
+    # One label of stored predictions is selected as several are. A model has its answer for each label.
+    if dataset is None or "predictions" in settings:
+        return True
+    return has_several_labels(dataset, settings)
 
 
 @declared_command(
@@ -207,96 +246,149 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.opening import is_prompted
-    from rightreasons.behavior.measure import (
-        is_reading,
-        label_words,
-        measure_behavior,
-        measure_reading,
-        read_suite_answers,
-        score_stored,
-    )
-    from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-    from rightreasons.core.json_files import read_json
     from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.models.prompted import Prompted, prompted_of
-    from rightreasons.models.running import default_batch_size
-    from rightreasons.models.scorers import open_engine
-    from rightreasons.report.behavior_page import RATES, write_behavior_report
-    from rightreasons.report.plan import plan_command
+    from rightreasons.report.behavior_page import RATES
     from rightreasons.report.schema import prepare_page_folder
 
     names = models or []
     if len(names) + (predictions is not None) != 1:
-        got = "more" if names else "only one argument"
+        received = "more" if names else "only one argument"
         raise ValueError(
-            f"Expected a model and a suite, or a suite and --predictions, but got {got}."
+            f"Expected a model and a suite, or a suite and --predictions, but got {received}."
         )
     prepare_page_folder(out, RATES, "predictions")
-    options, settings = declared["options"], declared["settings"]
+    settings = declared["settings"]
+    max_cases = declared["options"].max_cases
+    # The corrections are printed first: they change what the pass rates are about.
     opened = open_suite(
         suite,
         data_dir=settings.data_dir,
         known_issues=settings.known_issues,
         seed=settings.seed,
-        max_cases=options.max_cases,
+        max_cases=max_cases,
     )
     corrections = opened.describe_corrections()
     if corrections:
         typer.echo(corrections)
-    resampling = settings.resampling
     if predictions is not None:
-        stored = read_suite_answers(predictions, opened, options=declared["stored"])
-        tested = score_stored(predictions.stem, opened, stored, resampling=resampling)
-    else:
-        model = names[0]
-        scorer: Any
-        if is_reading(opened):
-            from rightreasons.models.loading import load_question_answering
+        show_behavior(score_predictions(predictions, opened, declared), out, settings)
+        return
 
-            scorer = load_question_answering(model)
-        elif is_prompted(model):
-            # A plan asks nothing, and leaves no file.
-            answers = None if settings.plan else out / "predictions"
-            engine = open_engine(model, declared["prompt"], declared["server"], out=answers)
-            scorer = Prompted(declared["prompt"], engine, label_words(opened), seed=settings.seed)
-        else:
-            from rightreasons.models.loading import load_classifier
-
-            scorer = load_classifier(model)
-        if settings.plan:
-            few = functools.partial(
-                measure_behavior,
-                suite=opened,
-                resampling=resampling.limit_resamples(2),
-                progress=False,
-            )
-            show_plan(plan_command(model, prompted_of(scorer), few))
-            return
-        tested = (measure_reading if is_reading(opened) else measure_behavior)(
-            scorer,
-            opened,
-            batch_size=settings.batch_size or default_batch_size(scorer),
-            resampling=resampling,
-            out=out / "predictions",
-        )
-    # From Python, no command was typed.
-    is_typed = sys.argv[1:2] == [BEHAVIOR.name]
-    typed = shlex.join(["rightreasons", *sys.argv[1:]]) if is_typed else ""
+    scorer = open_suite_model(names[0], opened, declared, out)
+    if settings.plan:
+        show_suite_plan(names[0], scorer, opened, settings)
+        return
+    answers = measure_suite(scorer, opened, settings, out)
     learning = None
-    # A language model cannot be trained here, and of stored predictions the model is unknown.
-    if predictions is None and tested.prompt is None:
+    # A language model cannot be trained here.
+    if answers.prompt is None:
         used = {"data_dir": settings.data_dir, "known_issues": settings.known_issues}
-        learning = LearningSource(
-            names[0], suite, settings={**used, "max_cases": options.max_cases}
-        )
-    page = write_behavior_report(
-        tested, out, resampling=resampling, command=typed, learning=learning
+        learning = LearningSource(names[0], suite, settings={**used, "max_cases": max_cases})
+    show_behavior(answers, out, settings, learning)
+
+
+def score_predictions(predictions: Path, suite: Suite, declared: Mapping[str, Any]) -> SuiteAnswers:
+    """Return which cases of a suite stored predictions pass."""
+    from rightreasons.behavior.measure import read_suite_answers, score_stored
+
+    stored = read_suite_answers(predictions, suite, options=declared["stored"])
+    # The name of the file stands for that of the model.
+    return score_stored(predictions.stem, suite, stored, resampling=declared["settings"].resampling)
+
+
+def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out: Path) -> Any:
+    """Return the scorer of a model whose kind suits a suite.
+
+    Args:
+        model: Folder, hub id, or address of a server.
+        suite: The suite, whose labels decide what kind of model can answer it.
+        declared: The groups of options of the command.
+        out: Folder of the report, in which the replies of a language model are stored.
+    """
+    from rightreasons.audited.opening import is_prompted
+    from rightreasons.behavior.measure import is_reading, label_words
+    from rightreasons.models.prompted import Prompted
+    from rightreasons.models.scorers import open_engine
+
+    # A model behind a server needs no torch, so that local models are imported late.
+    if is_reading(suite):
+        from rightreasons.models.loading import load_question_answering
+
+        return load_question_answering(model)
+    if not is_prompted(model):
+        from rightreasons.models.loading import load_classifier
+
+        return load_classifier(model)
+    settings = declared["settings"]
+    # A plan asks nothing, and leaves no file.
+    replies = None if settings.plan else out / "predictions"
+    engine = open_engine(model, declared["prompt"], declared["server"], out=replies)
+    return Prompted(declared["prompt"], engine, label_words(suite), seed=settings.seed)
+
+
+def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOptions) -> None:
+    """Print what the command would ask, and what that would take."""
+    from rightreasons.behavior.measure import measure_behavior
+    from rightreasons.models.prompted import prompted_of
+    from rightreasons.report.plan import plan_command
+
+    # The intervals of a plan are not read.
+    measure = functools.partial(
+        measure_behavior,
+        suite=suite,
+        resampling=settings.resampling.limit_resamples(2),
+        progress=False,
     )
-    hand_over(functools.partial(read_json, page.parent / RATES))
-    measured = BehaviorMeasurement(tested, resampling, 0)
-    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level))
-    typer.echo(f"\nPass rates: {page.parent / RATES}")
+    show_plan(plan_command(model, prompted_of(scorer), measure))
+
+
+def measure_suite(scorer: Any, suite: Suite, settings: AuditOptions, out: Path) -> SuiteAnswers:
+    """Return which cases of a suite a model passes."""
+    from rightreasons.behavior.measure import is_reading, measure_behavior, measure_reading
+    from rightreasons.models.running import default_batch_size
+
+    # Answers that are spans of a context are compared as texts.
+    measure = measure_reading if is_reading(suite) else measure_behavior
+    return measure(
+        scorer,
+        suite,
+        batch_size=settings.batch_size or default_batch_size(scorer),
+        resampling=settings.resampling,
+        out=out / "predictions",
+    )
+
+
+def show_behavior(
+    answers: SuiteAnswers,
+    out: Path,
+    settings: AuditOptions,
+    learning: LearningSource | None = None,
+) -> None:
+    """Write the report on a suite, and print its section.
+
+    Args:
+        answers: Which cases are passed.
+        out: Folder of the report.
+        settings: Settings of the command.
+        learning: What trains the model on the suite; None if it cannot be trained here, or is unknown.
+    """
+    from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
+    from rightreasons.core.json_files import read_json
+    from rightreasons.report.behavior_page import RATES, write_behavior_report
+
+    # From Python, no command was typed.
+    typed = ""
+    if sys.argv[1:2] == [BEHAVIOR.name]:
+        typed = shlex.join(["rightreasons", *sys.argv[1:]])
+    resampling = settings.resampling
+    page = write_behavior_report(
+        answers, out, resampling=resampling, command=typed, learning=learning
+    )
+    rates = page.parent / RATES
+    hand_over(functools.partial(read_json, rates))
+    measurement = BehaviorMeasurement(answers, resampling, 0)
+    show_section(BEHAVIOR.title, BEHAVIOR.answer(measurement, resampling.level))
+    typer.echo(f"\nPass rates: {rates}")
     typer.echo(f"Report: {page}")
 
 
@@ -355,20 +447,24 @@ def reasons(
     """Does it say its reasons? Of a model and data, or of a file of answers in the arms plain, neutral and hint."""
     from rightreasons.audited.recorded_logs import open_recorded_log
 
-    options, settings = declared.pop("options"), declared["settings"]
+    options = declared.pop("options")
     # A log in which a harness asked this question stands for the model and its data.
     if dataset is not None or model is None or open_recorded_log(model) is not None:
-        given = {"settings": settings, **declared}
         name = get_question_name(ReasonsOptions)
-        run_audit((model, dataset), out, [name], given, {name: options}, open_page=open_page)
+        run_audit((model, dataset), out, [name], declared, {name: options}, open_page=open_page)
         return
+    show_traces(model, options, declared["settings"])
+
+
+def show_traces(file: str, options: ReasonsOptions, settings: AuditOptions) -> None:
+    """Measure a file of answers in the arms plain, neutral and hint, and print the section."""
     from rightreasons.io.arrow_tables import only_part
     from rightreasons.io.reading import as_table
     from rightreasons.reasons.measure import measure_reasons
     from rightreasons.reasons.question import REASONS
     from rightreasons.reasons.rows import read_traces
 
-    rows = only_part(as_table(model), model)
+    rows = only_part(as_table(file), file)
     judge = None
     if options.judge is not None:
         from rightreasons.models.judges import open_judge
@@ -377,8 +473,8 @@ def reasons(
         # A log cannot be asked again: the judge reads what its texts chose.
         engine = open_judge(options.judge, options.judge_model)
         judge = SecondReader(engine, seed=settings.seed)
-    traces = read_traces(rows, model, judge=judge)
-    m = measure_reasons(traces, resampling=settings.resampling)
-    answer = REASONS.answer(m, settings.confidence_level)
+    traces = read_traces(rows, file, judge=judge)
+    measurement = measure_reasons(traces, resampling=settings.resampling)
+    answer = REASONS.answer(measurement, settings.confidence_level)
     hand_over(answer)
     show_section(REASONS.title, answer)

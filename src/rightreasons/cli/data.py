@@ -16,11 +16,10 @@ from rightreasons.cli.declared import Dataset, Declared, Split, declared_command
 from rightreasons.cli.label_review import LABELS
 from rightreasons.cli.loops import PageFolder, check_page, show_loop
 from rightreasons.cli.show import print_rows
-from rightreasons.core.choices import HARNESSES, TASKS
+from rightreasons.core.choices import HARNESS_QUESTIONS, HARNESSES, TASKS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 from rightreasons.core.sentences import pluralize
-from rightreasons.io.logs import HARNESS_QUESTIONS
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions

@@ -59,3 +59,6 @@ PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")
 
 HARNESSES = ("lm-eval", "inspect", "lighteval")
 """Harnesses for which a task can be written."""
+
+HARNESS_QUESTIONS = ("probes", "reasons", "ways")
+"""Questions whose requests a harness can be sent."""

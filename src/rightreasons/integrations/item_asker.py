@@ -20,6 +20,7 @@ from rightreasons.audited.recorded import (
     make_record,
 )
 from rightreasons.audited.splits import take_splits
+from rightreasons.core.choices import HARNESS_QUESTIONS
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import Options
 from rightreasons.core.resampling import Resampling
@@ -34,7 +35,6 @@ from rightreasons.datasets.perturbing.arms import (
 )
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.integrations.possible_requests import ExploringEngine, PossibleRequest
-from rightreasons.io.logs import HARNESS_QUESTIONS
 from rightreasons.io.options import AuditOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.prompted import Prompted

@@ -53,9 +53,6 @@ ITEM_KEY = "rightreasons_item"
 REQUESTS_KEY = "rightreasons_requests"
 """Name under which a sample or a document contains the answers to the requests of an audit."""
 
-HARNESS_QUESTIONS = ("probes", "reasons", "ways")
-"""Questions whose requests a harness can be sent."""
-
 OWN_KEYS = (ARMS_KEY, REQUESTS_KEY)
 """Fields of a document that our tasks write."""
 

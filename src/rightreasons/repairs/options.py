@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
-from rightreasons.core.resampling import Resampling
+
+if TYPE_CHECKING:
+    from rightreasons.core.resampling import Resampling
 
 METHODS = ("swap", "in_place", "remove", "insert", "normalize", "weights")
 """Ways to edit training texts; "swap" is the default if every label has a word, and otherwise "remove"."""
@@ -49,6 +53,9 @@ class RepairOptions(Options):
     @property
     def resampling(self) -> Resampling:
         """Level and seed of the intervals."""
+        # The options are declared for the help, which waits for no numpy.
+        from rightreasons.core.resampling import Resampling
+
         # Shares have Wilson intervals, so that no number of resamples is needed.
         return Resampling(self.confidence_level, seed=self.seed)
 
