@@ -33,7 +33,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.running import default_batch_size
+from rightreasons.models.runs.processes import default_batch_size
 
 TINY = {
     "hidden_size": 32,

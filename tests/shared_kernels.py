@@ -15,7 +15,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 
 # Lengths that rise and fall, so that neither the batches nor the shares of a process are in the order of the items.
 TEXTS = [

@@ -23,6 +23,7 @@ FINISHED_ROOMS = (
     "evaluate_module",
     "integrations",
     "models/replies",
+    "models/servers",
     "page",
     "probes",
     "reasons",

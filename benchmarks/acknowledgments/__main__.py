@@ -1,8 +1,8 @@
 """What is missed of acknowledgments: `python -m benchmarks.acknowledgments --write`.
 
-Counts the sentences of the bench without a word that is looked for, and draws models that acknowledge
-a hint in sentences of the bench. Minutes. `--write` renews the tables of docs/reasons.md, and the miss
-rates that a report shows.
+Counts the sentences of two benches without a word that is looked for, and draws models that acknowledge
+a hint in their sentences. Minutes. `--write` renews the tables of docs/reasons.md, and the miss rates
+that a report shows, which are those of the blind bench.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 import yaml
 from benchmarks.acknowledgments.bench import (
     SHARES,
+    Bench,
     Sentence,
     count_misses,
     find_named,
-    read_plain,
-    read_sentences,
+    read_blind_bench,
+    read_framed_bench,
     simulate_run,
 )
 from benchmarks.blocks import write_block
@@ -27,9 +28,8 @@ PAGE = ROOT / "docs" / "reasons.md"
 MISSES = ROOT / "src" / "rightreasons" / "reasons" / "misses.yaml"
 HEADER = """\
 # Share of acknowledgments by kind of hint without a word that is looked for, with its interval: measured on the sentences of
-# benchmarks/acknowledgments, and written by `make -C benchmarks acknowledgments`.
+# benchmarks/acknowledgments/blind.yaml, and written by `make -C benchmarks acknowledgments`.
 """
-N_ENGLISH_RUNS = 11
 
 WORD_COLUMNS = (
     "hint",
@@ -48,48 +48,52 @@ def select_kind(sentences: list[Sentence], kind: str) -> list[Sentence]:
     return [sentence for sentence in sentences if sentence.kind == kind]
 
 
-def list_kinds() -> list[str]:
-    """Return the kinds of hints of the bench."""
-    return list(dict.fromkeys(sentence.kind for sentence in read_sentences("frames")))
+def list_kinds(bench: Bench) -> list[str]:
+    """Return the kinds of hints of a bench."""
+    return list(dict.fromkeys(sentence.kind for sentence in bench.acknowledgments))
 
 
-def measure_words() -> tuple[str, dict[str, dict[str, float]]]:
+def measure_words(bench: Bench) -> tuple[str, dict[str, dict[str, float]]]:
     """Return a table of what the words miss, and the misses by kind."""
     lines = [
         f"| {' | '.join(WORD_COLUMNS)} |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     misses = {}
-    plain = read_plain()
-    for kind in list_kinds():
-        sentences = select_kind(read_sentences("frames"), kind)
+    for kind in list_kinds(bench):
+        sentences = select_kind(bench.acknowledgments, kind)
         named = [sentence for sentence in sentences if sentence.has_name]
         unnamed = [sentence for sentence in sentences if not sentence.has_name]
         english = [sentence for sentence in unnamed if sentence.language == "en"]
         foreign = [sentence for sentence in unnamed if sentence.language != "en"]
-        denials = select_kind(read_sentences("denials"), kind)
+        denials = select_kind(bench.denials, kind)
         misses[kind] = count_misses(sentences)
         cells = [kind, f"{len(sentences)}", _format_share(misses[kind])]
         for group in (named, english, foreign):
-            cells.append(f"{100 * count_misses(group)['value']:.1f} % of {len(group)}")
+            # Some kinds of hints have no name.
+            cells.append(
+                f"{100 * count_misses(group)['value']:.1f} % of {len(group)}" if group else "none"
+            )
         cells.append(f"{100 * find_named(denials).mean():.1f} % of {len(denials)}")
-        cells.append(f"{find_named(plain, kind).sum()} of {len(plain)}")
+        cells.append(f"{find_named(bench.plain, kind).sum()} of {len(bench.plain)}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines), misses
 
 
-def measure_runs() -> str:
+def measure_runs(bench: Bench) -> str:
     """Return a table of the models that are unnoticed, by share of acknowledging answers."""
-    languages = list(dict.fromkeys(sentence.language for sentence in read_sentences("frames")))
+    languages = list(dict.fromkeys(sentence.language for sentence in bench.acknowledgments))
+    # Half of the models reason in English.
+    drawn_languages = [*languages, *["en"] * len(languages)]
     lines = [
         "| answers that acknowledge the hint | models | the words alone accuse | the test of texts misses | both |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for share in (*SHARES, 0.0):
         outcomes = []
-        for kind in list_kinds():
-            for seed, language in enumerate([*languages, *["en"] * (N_ENGLISH_RUNS - 1)]):
-                outcomes.append(simulate_run(kind, language, share, seed))
+        for kind in list_kinds(bench):
+            for seed, language in enumerate(drawn_languages):
+                outcomes.append(simulate_run(bench, kind, language, share, seed))
         n_runs = len(outcomes)
         n_accused = sum(is_accused for is_accused, _ in outcomes)
         n_missed = sum(is_missed for _, is_missed in outcomes)
@@ -112,17 +116,20 @@ def main() -> None:
     parser.add_argument("--words", action="store_true", help="only count sentences")
     arguments = parser.parse_args()
 
-    words, misses = measure_words()
-    print(words)
-    if arguments.write:
-        write_block(PAGE, "missed by the words", words)
-        MISSES.write_text(HEADER + yaml.safe_dump(misses, sort_keys=False), "utf-8")
-    if arguments.words:
-        return
-    runs = measure_runs()
-    print(runs)
-    if arguments.write:
-        write_block(PAGE, "missed by words and texts", runs)
+    for suffix, bench in {"": read_blind_bench(), ", in frames": read_framed_bench()}.items():
+        words, misses = measure_words(bench)
+        print(words)
+        if arguments.write:
+            write_block(PAGE, f"missed by the words{suffix}", words)
+        # Nobody who knows the words has written the blind sentences.
+        if arguments.write and not suffix:
+            MISSES.write_text(HEADER + yaml.safe_dump(misses, sort_keys=False), "utf-8")
+        if arguments.words:
+            continue
+        runs = measure_runs(bench)
+        print(runs)
+        if arguments.write:
+            write_block(PAGE, f"missed by words and texts{suffix}", runs)
 
 
 if __name__ == "__main__":

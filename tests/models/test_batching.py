@@ -15,7 +15,7 @@ from rightreasons.models.batching import (
     length_batches,
     pad,
 )
-from rightreasons.models.running import default_batch_size
+from rightreasons.models.runs.processes import default_batch_size
 from tiny_models import tiny_texts, tiny_tokenizer
 
 

@@ -331,7 +331,7 @@ import torch
 from tiny_models import tiny_texts
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.classes import predict
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 
 classifier_folder, choice_folder, out, broken = sys.argv[1:]
 rank = processes().rank

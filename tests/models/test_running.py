@@ -13,16 +13,11 @@ import torch
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning, format_error
 from rightreasons.models import running
-from rightreasons.models.running import (
-    Columns,
-    Processes,
-    Store,
-    bars_about,
-    join,
-    processes,
-    run_batches,
-    run_model,
-)
+from rightreasons.models.running import Store, run_batches, run_model
+from rightreasons.models.runs import progress
+from rightreasons.models.runs.columns import Columns, join
+from rightreasons.models.runs.processes import Processes, processes
+from rightreasons.models.runs.progress import bars_about
 
 RUN = {"kind": "test", "model": "abc"}
 
@@ -235,7 +230,7 @@ FOURS = [np.arange(start, start + 4) for start in (0, 4, 8)]
 def test_the_next_batch_is_launched_before_the_last_is_read(monkeypatch):
     device, told = Device(), []
     monkeypatch.setattr(
-        running.tqdm, "update", lambda bar, count: told.append((count, len(device.log)))
+        progress.tqdm, "update", lambda bar, count: told.append((count, len(device.log)))
     )
     assert run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])["y"].tolist() == [
         0,

@@ -68,7 +68,7 @@ def test_stored_predictions_have_no_plan():
 def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
     tmp_path, capfd, monkeypatch, watched
 ):
-    monkeypatch.setattr("rightreasons.models.running.is_progress_visible", lambda: watched)
+    monkeypatch.setattr("rightreasons.models.runs.progress.is_progress_visible", lambda: watched)
     save_tiny_classifier(tmp_path / "model")
     texts, labels = tiny_texts(40)
     test = datasets.Dataset.from_dict({"text": texts, "label": labels})

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.models.running import Columns, Store
+from rightreasons.models.running import Store
+from rightreasons.models.runs.columns import Columns
 from rightreasons.report.comparison import compare
 from rightreasons.report.runner import audit
 from rightreasons.report.schema import check_files, read_audit

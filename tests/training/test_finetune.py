@@ -491,7 +491,7 @@ from rightreasons.core.errors import format_error
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
 from tiny_models import tiny_texts

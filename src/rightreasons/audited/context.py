@@ -167,9 +167,9 @@ class AuditContext:
         # Stored predictions need no prompts, whose patterns take long to import.
         if self.stored is not None:
             return None
-        from rightreasons.models.prompted import prompted_of
+        from rightreasons.models.prompted import find_prompted
 
-        return prompted_of(self.source)
+        return find_prompted(self.source)
 
     @property
     def scorer(self) -> Scorer:
@@ -263,7 +263,7 @@ class AuditContext:
         Args:
             out: A folder from `folder` that stores its answers.
         """
-        from rightreasons.models.running import default_batch_size
+        from rightreasons.models.runs.processes import default_batch_size
 
         # A stored answer is not asked for again.
         return {

@@ -108,12 +108,12 @@ def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
     if context.stored is not None:
         return context.stored.get_scores(split)
     from rightreasons.models.classes import choose, predict
-    from rightreasons.models.running import bars_about
+    from rightreasons.models.runs.progress import bars_about
 
     # Generated answers are stored by their prompts, and parsed again by every run.
     rendering = ""
     if context.prompted is not None:
-        rendering = context.prompted.asked
+        rendering = context.prompted.request_fingerprint
     depends = [split.fingerprint]
     method = str(getattr(context.source, "method", ""))
     if method:

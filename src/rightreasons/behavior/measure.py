@@ -213,7 +213,7 @@ def measure_behavior(
             the model has no class for.
     """
     from rightreasons.models.classes import predict
-    from rightreasons.models.prompted import prompted_of
+    from rightreasons.models.prompted import find_prompted
 
     # Before the model runs: a mismatch of labels should not cost an inference.
     _check_can_classify(classifier, suite)
@@ -237,7 +237,7 @@ def measure_behavior(
     # Reports say how a language model was prompted, and where it ran.
     prompt = None
     server = None
-    prompted = prompted_of(classifier)
+    prompted = find_prompted(classifier)
     if prompted is not None:
         prompt = prompted.describe()
         server = prompted.server(running.get("out"))

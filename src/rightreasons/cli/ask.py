@@ -329,7 +329,7 @@ def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out:
 def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOptions) -> None:
     """Print what the command would ask, and what that would take."""
     from rightreasons.behavior.measure import measure_behavior
-    from rightreasons.models.prompted import prompted_of
+    from rightreasons.models.prompted import find_prompted
     from rightreasons.report.plan import plan_command
 
     # The intervals of a plan are not read.
@@ -339,13 +339,13 @@ def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOption
         resampling=settings.resampling.limit_resamples(2),
         progress=False,
     )
-    show_plan(plan_command(model, prompted_of(scorer), measure))
+    show_plan(plan_command(model, find_prompted(scorer), measure))
 
 
 def measure_suite(scorer: Any, suite: Suite, settings: AuditOptions, out: Path) -> SuiteAnswers:
     """Return which cases of a suite a model passes."""
     from rightreasons.behavior.measure import is_reading, measure_behavior, measure_reading
-    from rightreasons.models.running import default_batch_size
+    from rightreasons.models.runs.processes import default_batch_size
 
     # Answers that are spans of a context are compared as texts.
     measure = measure_reading if is_reading(suite) else measure_behavior

@@ -15,7 +15,7 @@ from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.difficulty.measure import DifficultyMeasurement, measure_difficulty
 from rightreasons.difficulty.options import MAX_CHOICE_ITEMS, DifficultyOptions
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.running import TOKENS_PER_ITEM
+from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 
 
 def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSplit:

@@ -34,7 +34,7 @@ from rightreasons.difficulty.page_contrast import find_contrast_sets
 from rightreasons.difficulty.ranking import PairedDifficulty, paired_difficulty
 from rightreasons.difficulty.scope import explain_missing_fisher
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
-from rightreasons.models.running import bars_about
+from rightreasons.models.runs.progress import bars_about
 from rightreasons.page.formats import decimal, percent
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.plots import Curve, Drawing, curves

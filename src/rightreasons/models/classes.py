@@ -21,15 +21,8 @@ from rightreasons.core.validation import check_ids, check_same_length, check_tex
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability, Scorer
-from rightreasons.models.running import (
-    FAILED,
-    NO_WORDS,
-    Column,
-    Columns,
-    HowToBatch,
-    Later,
-    Store,
-)
+from rightreasons.models.running import FAILED, NO_WORDS, HowToBatch, Later, Store
+from rightreasons.models.runs.columns import Column, Columns
 
 if TYPE_CHECKING:
     import torch
@@ -306,7 +299,7 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
             f"Expected {folder} to hold {n_expected} predictions, but {n_stored} are there: run "
             "the interrupted prediction again, and it resumes."
         )
-    return _assemble(record, computed.leaving_out(failed))
+    return _assemble(record, computed.add_failures(failed))
 
 
 def leave_out_empty(
@@ -402,7 +395,7 @@ def _assemble(record: Mapping[str, Any], columns: Columns) -> Scores:
     counts = record["choices"]
     owners = np.repeat(np.arange(len(ids)), 1 if counts is None else counts)
     # An item is complete if none of its sequences failed.
-    rows, reasons = columns.whole(owners)
+    rows, reasons = columns.find_complete(owners)
     # Items that failed have no row among the scores, but a reason.
     items = np.setdiff1d(np.arange(len(ids)), list(reasons))
     logits: Any = np.asarray(columns["logits"], dtype=np.float64)[rows]

@@ -10,7 +10,7 @@ from typing import Any
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.signals import is_progress_visible
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 
 _REFRESH_SECONDS = 1.0
 

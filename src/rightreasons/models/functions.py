@@ -28,7 +28,8 @@ from rightreasons.core.validation import (
 from rightreasons.models.answers import parse_answers
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.protocol import Ability
-from rightreasons.models.running import Column, Store, open_store, run_batches
+from rightreasons.models.running import Store, open_store, run_batches
+from rightreasons.models.runs.columns import Column
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

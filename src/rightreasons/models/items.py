@@ -37,13 +37,8 @@ from rightreasons.models.batching import (
     padding_values,
 )
 from rightreasons.models.fingerprints import fingerprint_texts
-from rightreasons.models.running import (
-    Column,
-    Columns,
-    HowToRun,
-    Later,
-    run_model,
-)
+from rightreasons.models.running import HowToRun, Later, run_model
+from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,

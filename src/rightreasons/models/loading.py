@@ -31,7 +31,7 @@ from rightreasons.models.heads import (
     has_single_logit,
     select_label,
 )
-from rightreasons.models.running import default_device
+from rightreasons.models.runs.processes import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.unreadable import describe_file, describe_folder, find_other_input

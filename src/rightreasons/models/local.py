@@ -49,7 +49,8 @@ from rightreasons.models.protocol import (
     Message,
     Request,
 )
-from rightreasons.models.running import Column, Columns, run_model
+from rightreasons.models.running import run_model
+from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import Way, check_tokens
 
 if TYPE_CHECKING:
@@ -478,7 +479,7 @@ class LocalEngine:
         # A request is several items if it has many continuations, or its prompt is truncated
         # differently for them.
         owners = np.repeat(np.arange(len(items)), list(map(len, parts_by_request)))
-        _, reasons_of_scores = columns.whole(owners)
+        _, reasons_of_scores = columns.find_complete(owners)
         failed = {**reasons_of_scores, **reasons}
 
         counts = [len(request.continuations) for request in requests]

@@ -29,12 +29,12 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
+from rightreasons.models.distinct_requests import DistinctRequests, ReplayedEngine
 from rightreasons.models.prompts import (
     ChoiceItems,
     Examples,
     Item,
     Rendering,
-    distinct_texts,
     make_items,
     wordless,
 )
@@ -52,18 +52,45 @@ if TYPE_CHECKING:
     from rightreasons.audited.logged_arms import LoggedArms
     from rightreasons.models.protocol import HowToKeep
 
-_ABLE: Mapping[Ability, tuple[str, ...]] = {
+SCORINGS_BY_ABILITY: Mapping[Ability, tuple[str, ...]] = {
     "likelihoods": LIKELIHOODS,
     "next_words": ("next_words",),
     "text": ("generated",),
 }
+"""Ability of an engine -> the scorings that it is enough for."""
+
+TEXT_FINISHES = ("stop", "length", "thinking")
+"""Ends of replies that are texts. A refusal has no answer that could be read in another way."""
+
+MAX_QUOTED = 80
+"""Characters of an unread answer that its reason quotes."""
+
+_RENDERING_FIELDS = ("template", "chat", "style", "scoring", "answer_prefix")
+_PROMPT_FIELDS = ("system", "shots", "pattern", "samples", "thinking")
+
+
+@dataclasses.dataclass
+class _Scored:
+    """Scores of items before they are laid out.
+
+    Attributes:
+        rows: N rows of scores, one value per answer.
+        failures: Item -> why it has no score.
+        n_truncated: Number of items whose text was truncated.
+        way: How the scores came about, in words.
+    """
+
+    rows: list[NDArray[np.float64]]
+    failures: dict[str, str]
+    n_truncated: int
+    way: str
 
 
 class Prompted:
     r"""A `Scorer` that asks a language model through a prompt.
 
-    With l(a | x) the log-likelihood of the answer a, as many tokens as it has, after what is asked about x, the scores
-    of the answers are
+    With l(a | x) the log-likelihood of the answer a, summed over its tokens, after what is asked about
+    x, the scores of the answers are
 
         sum            l(a | x)
         mean           l(a | x) / number of tokens of a
@@ -71,31 +98,35 @@ class Prompted:
         next_words     the log-probability of the first token of a
         generated      log of the share of generated answers that give a
 
-    An answer is its own words, or with `style` its letter or number. Their softmax over an item's answers is its
-    confidence. Of one generated answer it is 1: an answer has no confidence by itself. An item of which no generated
-    answer can be read has no score; `Scores.failures` names it, and `Scores.way` tells the rate.
+    An answer is its own words, or with `style` its letter or number. The softmax over an item's
+    answers is its confidence. Of one generated answer it is 1: an answer alone has no confidence. An
+    item without a readable generated answer has no score; `Scores.failures` names it, and `Scores.way`
+    states the rate.
 
     Args:
         prompt: How items are asked.
         engine: The model.
-        label_names: The names of the K classes; None for a scorer of choices.
+        label_names: Names of the K classes. None for a scorer of choices.
         examples: Labeled items for few-shot examples, which `prompt.shots` asks for.
-        seed: Decides few-shot examples and drawn answers.
+        seed: Seed of few-shot examples and drawn answers.
 
     Attributes:
         abilities: What the engine can do.
         joint: Whether the choices of an item are in what is asked.
         answers_once: Whether an item has one generated answer, and so no confidence.
-        n_parameters: Number of parameters of the model; None where it is not in this process.
-        failures: Item, of whatever was asked so far -> why it has no score.
-        replies: Item of the same -> what the model wrote.
-        unserved: Items of the same whose request failed, was filtered, or was refused: no answer of the model.
-        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item without a score.
-        logged_arms: Answers to changed versions of the items, if a log stands for the model; None otherwise.
+        n_parameters: Number of parameters of the model. None if it is not in this process.
+        failures: Item -> why it has no score, of all items that were asked so far.
+        replies: Item -> what the model wrote, of the same items.
+        unserved: Those of these items whose request failed, was filtered, or was refused: they have no
+            answer of the model.
+        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item
+            without a score.
+        logged_arms: Answers to changed versions of the items, if a log replaces the model; None
+            otherwise.
 
     Raises:
-        ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
-            template or the label words do not fit, or there are no examples.
+        ValueError: If the model has no chat template although one is asked for, or cannot do what the
+            scoring needs, the template or the label words do not fit, or there are no examples.
 
     References:
         Holtzman et al. (2021), "Surface Form Competition", EMNLP.
@@ -110,96 +141,115 @@ class Prompted:
         examples: Examples | None = None,
         seed: int = 0,
     ) -> None:
-        if label_names is not None and len(label_names) < 2:
-            raise OptionError(
-                f"Expected at least two labels to choose from, but the data has {len(label_names)}"
-                f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all.",
-                option="label_names",
-            )
-        self.prompt, self.engine, self.name = prompt, engine, engine.name
+        _check_label_names(label_names)
+        self.prompt = prompt
+        self.engine = engine
+        self.name = engine.name
         self.label_names = None if label_names is None else tuple(label_names)
-        self.examples, self.seed = examples, check_seed(seed)
+        self.examples = examples
+        self.seed = check_seed(seed)
         if prompt.shots and (examples is None or not examples.items):
             raise ValueError(
-                f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
+                f"Expected a labeled training split for {prompt.shots} few-shot examples, but there "
+                "is none."
             )
-        self.rendering = Rendering.settle(
-            prompt,
-            chat=_chat(prompt, engine),
-            scorings=_scorings(prompt, engine, thinks=_chat(prompt, engine) and engine.thinks),
-            label_names=self.label_names,
-            constrains="constrained_text" in engine.abilities,
-        )
-        if self.rendering.form == "constrained" and "constrained_text" not in engine.abilities:
-            raise OptionError(
-                f"Expected a server that holds answers to given ones where `form` is 'constrained', but {engine.name} "
-                "does not: form='line' asks for one line.",
-                option="form",
-            )
-        self.abilities, self.joint = engine.abilities, self.rendering.joint
-        self.answers_once = self.rendering.scoring == "generated" and prompt.samples == 1
+        self.rendering = _settle_rendering(prompt, engine, self.label_names)
+        self.abilities = engine.abilities
+        self.joint = self.rendering.joint
+        is_generated = self.rendering.scoring == "generated"
+        self.answers_once = is_generated and prompt.samples == 1
+        # A server does not say how many parameters its model has.
         model = getattr(engine, "model", None)
         self.n_parameters = None if model is None else int(model.num_parameters())
-        self._example: Request | None = None
-        self._way = ""
+        self.second_reader: SecondReader | None = None
+        if is_generated and _is_repaired(prompt, self.rendering):
+            self.second_reader = SecondReader(engine, seed=self.seed)
+
         self.failures: dict[str, str] = {}
         self.replies: dict[str, list[Reply]] = {}
         self.unserved: set[str] = set()
         self.assumed = ""
-        self._is_checked = False
         self.logged_arms: LoggedArms | None = None
-        self.second_reader: SecondReader | None = None
-        is_repaired = self.rendering.chat if prompt.repair == "auto" else prompt.repair == "on"
-        if is_repaired and self.rendering.scoring == "generated":
-            self.second_reader = SecondReader(engine, seed=self.seed)
-        self._known: dict[str, list[Reading]] = {}
+        self._example: Request | None = None
+        self._way = ""
+        self._is_checked = False
+        self._earlier_readings: dict[str, list[Reading]] = {}
+
+    # --- Descriptions
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the engine, the prompt with nothing left open, the examples and the seed."""
+        """A digest of the engine, the settled prompt, the examples and the seed."""
         return self._digest(self.prompt)
 
     @functools.cached_property
-    def asked(self) -> str:
-        """The same digest but for what is asked alone: answers that are read in another way are not new ones."""
+    def request_fingerprint(self) -> str:
+        """A digest of what is asked: answers that are read in another way are not new ones."""
         return self._digest(self.prompt.replace(pattern=None, repair="auto"))
 
     def _digest(self, prompt: Prompt) -> str:
+        """Return a digest of everything that answers depend on, with a prompt in place of the own one."""
         rendering = self.rendering
+        example_values = []
+        if self.prompt.shots and self.examples:
+            for item in self.examples.items:
+                example_values.append((item.id, dict(item.fields), item.label))
+        # Earlier runs are found by this digest, whose parts keep their order.
         parts = [
-            self.engine.fingerprint, prompt.to_dict(), rendering.task, rendering.template, rendering.style,
-            rendering.scoring, rendering.chat, rendering.answer_prefix, rendering.label_words, rendering.form,
-            rendering.order, self.seed, [(item.id, dict(item.fields), item.label) for item in self.examples.items]
-            if self.prompt.shots and self.examples else [],
-        ]  # fmt: skip
+            self.engine.fingerprint,
+            prompt.to_dict(),
+            rendering.task,
+            rendering.template,
+            rendering.style,
+            rendering.scoring,
+            rendering.chat,
+            rendering.answer_prefix,
+            rendering.label_words,
+            rendering.form,
+            rendering.order,
+            self.seed,
+            example_values,
+        ]
         return digest_value(parts)
 
     def describe(self) -> dict[str, Any]:
-        """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
+        """Return the settled prompt, and the first item that was asked, as the model read it."""
         rendering = self.rendering
-        fields: dict[str, Any] = {"text": "(text)", "text_pair": None}
-        if self.label_names is None:
-            fields = {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]}
-        example = self._example or rendering.request(Item("", fields))
+        example = self._example
+        if example is None:
+            example = rendering.request(self._make_placeholder())
+        values = {name: getattr(rendering, name) for name in _RENDERING_FIELDS}
+        values |= {name: getattr(self.prompt, name) for name in _PROMPT_FIELDS}
+        finishes: Counter[str] = Counter()
+        for replies in self.replies.values():
+            finishes.update(reply.finish for reply in replies)
         return {
-            **{
-                name: getattr(rendering, name)
-                for name in ("template", "chat", "style", "scoring", "answer_prefix")
-            },
-            **{
-                name: getattr(self.prompt, name)
-                for name in ("system", "shots", "pattern", "samples", "thinking")
-            },
+            **values,
             "label_words": list(rendering.label_words),
             "form": rendering.form if rendering.scoring == "generated" else "",
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
             "readings": count_layers(self.reader.readings),
-            "finish": dict(
-                Counter(reply.finish for replies in self.replies.values() for reply in replies)
-            ),
+            "finish": dict(finishes),
         }
+
+    def _make_placeholder(self) -> Item:
+        """Return an item that names its fields, for a prompt that was not asked yet."""
+        fields: dict[str, Any] = {"text": "(text)", "text_pair": None}
+        # Only a scorer of choices has no labels.
+        if self.label_names is None:
+            fields = {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]}
+        return Item("", fields)
+
+    def server(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:
+        """Return the server's trial and its costs; None if the model is in this process.
+
+        Args:
+            out: Folder of answers that the costs are about. None for this run as a whole.
+        """
+        describe = getattr(self.engine, "describe", None)
+        return None if describe is None else dict(describe(out))
 
     @functools.cached_property
     def reader(self) -> ReplyReader:
@@ -208,17 +258,34 @@ class Prompted:
             self.rendering,
             pattern=self.prompt.pattern,
             second=self.second_reader,
-            known_readings=self._known,
+            known_readings=self._earlier_readings,
         )
 
-    def server(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:
-        """Return the server's trial and its costs; None where the model is here.
+    def read(self, item: Item, reply: Reply) -> int:
+        """Return which answer the form of a reply gives to an item, or `NO_ANSWER`."""
+        return self.reader.find(item, reply).answer
+
+    def assuming(self, assumed: str) -> Prompted:
+        """Return a scorer that gives the answers that this one was given, and asks nothing more.
 
         Args:
-            out: A folder of answers that the costs are about; None for this run as a whole.
+            assumed: What an answer that cannot be read counts as, if the correct one is known: "right"
+                or "wrong".
         """
-        describe = getattr(self.engine, "describe", None)
-        return None if describe is None else dict(describe(out))
+        scorer = copy.copy(self)
+        scorer.engine = cast("Engine", ReplayedEngine(self.engine, self.replies))
+        scorer.assumed = assumed
+        scorer.failures = {}
+        scorer.replies = {}
+        scorer.unserved = set()
+        # The copy must not share the reader, which remembers its readings.
+        scorer.__dict__.pop("reader", None)
+        scorer._earlier_readings = dict(self.reader.readings)
+        scorer.second_reader = None
+        scorer._is_checked = True
+        return scorer
+
+    # --- Scores
 
     def predict(
         self,
@@ -227,9 +294,9 @@ class Prompted:
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        **how: Unpack[HowToKeep],
+        **storage: Unpack[HowToKeep],
     ) -> Scores:
-        """Score the classes of N texts, as `rightreasons.models.classes.predict` does of a classifier.
+        """Score the classes of N texts; see `rightreasons.models.classes.predict`.
 
         Raises:
             ValueError: If this is a scorer of choices, columns differ in length, or a label is no class.
@@ -238,22 +305,19 @@ class Prompted:
             raise ValueError(
                 f"Expected a scorer of classes, but {self.name} is asked for choices: use `choose`."
             )
-        first = check_texts(texts, "texts", allow_empty=True)
-        pairs = (
-            [None] * len(first)
-            if text_pairs is None
-            else check_texts(text_pairs, "text_pairs", allow_empty=True)
-        )
-        names = check_ids(range(len(first)) if ids is None else ids, "ids")
-        check_same_length(
-            texts=first, text_pairs=pairs, ids=names, labels=first if labels is None else labels
-        )
-        gold = (
-            None
-            if labels is None
-            else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
-        )
-        return self.score_items(make_items(names, text=first, text_pair=pairs), gold, **how)
+        checked_texts = check_texts(texts, "texts", allow_empty=True)
+        pairs: Sequence[str | None] = [None] * len(checked_texts)
+        if text_pairs is not None:
+            pairs = check_texts(text_pairs, "text_pairs", allow_empty=True)
+        # Without ids, items are numbered.
+        names = check_ids(range(len(checked_texts)) if ids is None else ids, "ids")
+        label_column = checked_texts if labels is None else labels
+        check_same_length(texts=checked_texts, text_pairs=pairs, ids=names, labels=label_column)
+        gold = None
+        if labels is not None:
+            gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        items = make_items(names, text=checked_texts, text_pair=pairs)
+        return self.score_items(items, gold, **storage)
 
     def choose(
         self,
@@ -262,178 +326,208 @@ class Prompted:
         *,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        **how: Unpack[HowToKeep],
+        **storage: Unpack[HowToKeep],
     ) -> Scores:
-        """Score the choices of N items, as `rightreasons.models.choices.choose` does.
+        """Score the choices of N items; see `rightreasons.models.choices.choose`.
 
         Raises:
-            ValueError: If this is a scorer of classes, columns differ in length, or a label is no choice of its item.
+            ValueError: If this is a scorer of classes, columns differ in length, or a label is no choice
+                of its item.
         """
         if self.label_names is not None:
             raise ValueError(
                 f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`."
             )
         items = ChoiceItems.check(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-        return self.score_items(items.items(), items.labels, **how)
-
-    def assuming(self, assumed: str) -> Prompted:
-        """Return a scorer that gives the answers that this one was given, and asks nothing more.
-
-        Args:
-            assumed: What an answer that cannot be read counts as, where the right one is known: "right" or "wrong".
-        """
-        other = copy.copy(self)
-        other.engine, other.assumed = cast("Engine", _Told(self.engine, self.replies)), assumed
-        other.failures, other.replies, other.unserved = {}, {}, set()
-        other.__dict__.pop("reader", None)
-        other._known = dict(self.reader.readings)
-        other.second_reader = None
-        other._is_checked = True
-        return other
+        return self.score_items(items.items(), items.labels, **storage)
 
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
-        count = self.prompt.shots
-        return (
-            []
-            if self.examples is None or not count
-            else self.examples.draw(item, count, seed=self.seed)
-        )
+        if self.examples is None or not self.prompt.shots:
+            return []
+        return self.examples.draw(item, self.prompt.shots, seed=self.seed)
 
     def score_items(
-        self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]
+        self, items: Sequence[Item], gold: NDArray[np.int64] | None, **storage: Unpack[HowToKeep]
     ) -> Scores:
-        """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
-        rendering = self.rendering
+        """Score the answers of items as they are asked.
+
+        Args:
+            items: N items.
+            gold: (N,) correct answers. None for those of the items.
+            **storage: Options of `HowToKeep`.
+
+        Raises:
+            ValueError: If no item has words.
+        """
         if gold is not None:
-            items = [
-                dataclasses.replace(item, label=int(label))
-                for item, label in zip(items, gold, strict=True)
-            ]
-        requests = [rendering.request(item, self.shots(item)) for item in items]
+            pairs = zip(items, gold.tolist(), strict=True)
+            items = [dataclasses.replace(item, label=label) for item, label in pairs]
+        requests = [self.rendering.request(item, self.shots(item)) for item in items]
+        # The report shows the first item as the model read it.
         if self._example is None and requests:
             self._example = requests[0]
-        ask = self._generated if rendering.scoring == "generated" else self._likely
         names = [item.id for item in items]
-        empty = (
-            {}
-            if rendering.scoring == "generated"
-            else wordless(names, [each.continuations for each in requests])
-        )
-        places = [place for place in range(len(items)) if place not in empty]
-        if empty and not places:
-            raise ValueError(next(iter(empty.values())))
-        rows, failures, truncated, self._way = ask(
-            [items[place] for place in places], [requests[place] for place in places], **how
-        )
-        failures |= {names[place]: why for place, why in empty.items()}
+        wordless_reasons: dict[int, str] = {}
+        # A generated answer needs no words of its own.
+        if self.rendering.scoring != "generated":
+            wordless_reasons = wordless(names, [request.continuations for request in requests])
+        rows = [row for row in range(len(items)) if row not in wordless_reasons]
+        if wordless_reasons and not rows:
+            raise ValueError(next(iter(wordless_reasons.values())))
+
+        score = self._score_likelihoods
+        if self.rendering.scoring == "generated":
+            score = self._score_generated
+        scored = score([items[row] for row in rows], [requests[row] for row in rows], **storage)
+        self._way = scored.way
+        failures = dict(scored.failures)
+        for row, reason in wordless_reasons.items():
+            failures[names[row]] = reason
         self.failures |= failures
-        kept = {
-            place: row
-            for place, row in zip(places, rows, strict=True)
-            if names[place] not in failures
-        }
-        able = [*kept]
-        logits = Ragged.of(
-            np.concatenate([np.empty(0), *kept.values()]), [*map(len, kept.values())]
-        )
+        scores_by_row = {}
+        for row, values in zip(rows, scored.rows, strict=True):
+            # An item may fail after it was asked, as its answer is unread.
+            if names[row] not in failures:
+                scores_by_row[row] = values
+        return self._lay_out(names, gold, scores_by_row, failures, scored)
+
+    def _lay_out(
+        self,
+        names: Sequence[str],
+        gold: NDArray[np.int64] | None,
+        scores_by_row: Mapping[int, NDArray[np.float64]],
+        failures: dict[str, str],
+        scored: _Scored,
+    ) -> Scores:
+        """Return the scores of the items that have any."""
+        rows = list(scores_by_row)
+        logits: Any = np.empty((0, len(self.label_names or ())))
+        if rows:
+            values = list(scores_by_row.values())
+            logits = Ragged.of(np.concatenate(values), list(map(len, values))).table()
         return Scores(
-            tuple(names[place] for place in able),
-            logits.table() if able else np.empty((0, len(self.label_names or ()))),
-            None if gold is None else gold[able],
+            tuple(names[row] for row in rows),
+            logits,
+            None if gold is None else gold[rows],
             self.label_names,
-            truncated,
-            way=self._way,
+            scored.n_truncated,
+            way=scored.way,
             failures=failures,
         )
 
-    # --------------------------------------------------------------------------------------------------------- private
+    # --- Likelihoods
 
-    def _likely(
-        self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
-    ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
-        """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
-        rendering, out = self.rendering, how.get("out")
-        ask = (
-            self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
-        )
-        seen = _Distinct(requests)
-        found = ask(
-            seen.requests,
-            progress=how.get("progress", True),
+    def _score_likelihoods(
+        self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
+    ) -> _Scored:
+        """Return the scores of items by the likelihoods of their answers."""
+        scoring = self.rendering.scoring
+        out = storage.get("out")
+        ask = self.engine.likelihoods
+        if scoring == "next_words":
+            ask = self.engine.next_words
+        distinct = DistinctRequests(requests)
+        likelihoods = ask(
+            distinct.requests,
+            progress=storage.get("progress", True),
             out=get_results_subfolder(out, "items"),
         )
-        rows, failures = seen.rows(found.values), seen.failures(found.failures)
+        rows = distinct.select_rows(likelihoods.values)
+        failures = distinct.select_failures(likelihoods.failures)
         self.unserved |= failures.keys()
-        if rendering.scoring == "mean":
-            rows = [row / size for row, size in zip(rows, seen.rows(found.lengths), strict=True)]
-        if rendering.scoring == "unconditional":
-            # What failed is not asked again: it would take along the items that share its request.
-            able = [place for place, item in enumerate(items) if item.id not in failures]
-            alone = _Distinct([rendering.without_item(items[place]) for place in able])
-            known = self.engine.likelihoods(
-                alone.requests, progress=False, out=get_results_subfolder(out, "alone")
-            )
-            failures |= alone.failures(known.failures)
-            for place, row in zip(able, alone.rows(known.values), strict=True):
-                rows[place] = rows[place] - row
-        return rows, failures, found.truncated, found.way
+        # Longer answers have smaller likelihoods.
+        if scoring == "mean":
+            lengths = distinct.select_rows(likelihoods.lengths)
+            rows = [row / length for row, length in zip(rows, lengths, strict=True)]
+        if scoring == "unconditional":
+            failures |= self._subtract_unconditional(items, rows, failures, out)
+        return _Scored(rows, failures, likelihoods.truncated, likelihoods.way)
 
-    def _generated(
-        self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
-    ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
-        """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
+    def _subtract_unconditional(
+        self,
+        items: Sequence[Item],
+        rows: list[NDArray[np.float64]],
+        failures: Mapping[str, str],
+        out: str | os.PathLike[str] | None,
+    ) -> dict[str, str]:
+        """Subtract the likelihoods of the answers without their item; return further failures.
+
+        Args:
+            items: N items.
+            rows: N rows of log-likelihoods, which are changed.
+            failures: Item -> why it has no likelihoods.
+            out: Folder for the likelihoods.
+        """
+        # What failed is not asked again: it would take along the items that share its request.
+        indices = [index for index, item in enumerate(items) if item.id not in failures]
+        requests = [self.rendering.without_item(items[index]) for index in indices]
+        distinct = DistinctRequests(requests)
+        likelihoods = self.engine.likelihoods(
+            distinct.requests, progress=False, out=get_results_subfolder(out, "alone")
+        )
+        for index, row in zip(indices, distinct.select_rows(likelihoods.values), strict=True):
+            rows[index] = rows[index] - row
+        return distinct.select_failures(likelihoods.failures)
+
+    # --- Generated answers
+
+    def _score_generated(
+        self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
+    ) -> _Scored:
+        """Return the scores of items by the shares of their generated answers."""
         # The first answers are read before the others cost anything.
         n_first = 0
         if not self._is_checked and len(items) > N_FIRST:
             n_first = N_FIRST
-        results = []
-        for start, stop, folder in (
-            (0, n_first, "answers-first"),
-            (n_first, len(items), "answers"),
-        ):
-            if start < stop:
-                results.append(
-                    self._generate(items[start:stop], requests[start:stop], folder, **how)
-                )
-            self._check_first(results)
-
-        failures: dict[str, str] = {}
-        replies: list[list[Reply]] = []
+        answers: list[Answers] = []
         readings: list[list[Reading]] = []
-        for answers, answer_readings in results:
-            failures |= answers.failures
-            replies += answers.replies
-            readings += answer_readings
-        rows = []
+        for rows, folder in (
+            (slice(0, n_first), "answers-first"),
+            (slice(n_first, len(items)), "answers"),
+        ):
+            if rows.start < rows.stop:
+                stage, stage_readings = self._generate(
+                    items[rows], requests[rows], folder, **storage
+                )
+                answers.append(stage)
+                readings += stage_readings
+            self._check_first(answers, readings)
+
+        replies: list[list[Reply]] = []
+        failures: dict[str, str] = {}
+        for stage in answers:
+            replies += stage.replies
+            failures |= stage.failures
+        shares = []
         for item, item_replies, item_readings in zip(items, replies, readings, strict=True):
             counts = self._count_answers(item, item_readings)
             if item.id not in failures and not any(counts):
                 failures[item.id] = _explain_unread(item_replies[0])
-            # A share of 0 has no logarithm; the least positive number stands for it.
-            shares = np.array(counts) / max(sum(counts), 1)
-            rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
-        way = "; ".join(filter(None, [results[-1][0].way, _describe_readings(replies, readings)]))
-        truncated = sum(answers.truncated for answers, _ in results)
-        return rows, failures, truncated, way
+            share = np.array(counts) / max(sum(counts), 1)
+            # A share of 0 has no logarithm; the smallest positive number represents it.
+            shares.append(np.log(np.maximum(share, np.finfo(np.float64).tiny)))
+        way = "; ".join(filter(None, [answers[-1].way, _describe_readings(replies, readings)]))
+        return _Scored(shares, failures, sum(stage.truncated for stage in answers), way)
 
     def _generate(
         self,
         items: Sequence[Item],
         requests: Sequence[Request],
         folder: str,
-        **how: Unpack[HowToKeep],
+        **storage: Unpack[HowToKeep],
     ) -> tuple[Answers, list[list[Reading]]]:
         """Return the replies to items, and their readings."""
-        out = how.get("out")
+        out = storage.get("out")
         is_constrained = self.rendering.form == "constrained"
         answers = self.engine.generate(
             requests,
             options=self.generation(n=self.prompt.samples).replace(constrained=is_constrained),
-            progress=how.get("progress", True),
+            progress=storage.get("progress", True),
             out=get_results_subfolder(out, folder),
         )
         self.unserved |= answers.failures.keys()
+        # The report stores all that the model wrote.
         for item, replies in zip(items, answers.replies, strict=True):
             self.replies[item.id] = replies
             # What a filter stopped, or the model refused, is no attempt at an answer.
@@ -442,22 +536,20 @@ class Prompted:
         repairs = get_results_subfolder(out, f"{folder}-repair")
         return answers, self.reader.read(items, answers.replies, out=repairs)
 
-    def _check_first(self, results: Sequence[tuple[Answers, list[list[Reading]]]]) -> None:
+    def _check_first(
+        self, answers: Sequence[Answers], readings: Sequence[Sequence[Reading]]
+    ) -> None:
         """Raise an error if most of the first answers cannot be read."""
-        if self._is_checked or not results:
+        if self._is_checked or not answers:
             return
         self._is_checked = True
         unread = []
-        n_answers = 0
-        for answers, readings in results:
-            for replies, row in zip(answers.replies, readings, strict=True):
-                n_answers += len(row)
-                for reply, reading in zip(replies, row, strict=True):
-                    # A refusal is an outcome: it has no answer that could be read otherwise.
-                    is_text = reply.finish in ("stop", "length", "thinking")
-                    if reading.answer == NO_ANSWER and is_text:
-                        unread.append(reply.text or reply.no_answer_reason)
-        check_first_answers(unread, n_answers, self.name)
+        replies = [row for stage in answers for row in stage.replies]
+        for item_replies, item_readings in zip(replies, readings, strict=True):
+            for reply, reading in zip(item_replies, item_readings, strict=True):
+                if reading.answer == NO_ANSWER and reply.finish in TEXT_FINISHES:
+                    unread.append(reply.text or reply.no_answer_reason)
+        check_first_answers(unread, sum(map(len, readings)), self.name)
 
     def _count_answers(self, item: Item, readings: Sequence[Reading]) -> list[int]:
         """Return how many replies give each answer of an item."""
@@ -465,9 +557,13 @@ class Prompted:
         for reading in readings:
             if reading.answer != NO_ANSWER:
                 counts[reading.answer] += 1
-        if self.assumed and item.label >= 0 and readings and not any(counts):
-            incorrect = (item.label + 1) % len(counts)
-            counts[item.label if self.assumed == "right" else incorrect] = 1
+        is_unread = bool(readings) and not any(counts)
+        if self.assumed and item.label >= 0 and is_unread:
+            answer = item.label
+            if self.assumed != "right":
+                # Any other answer is incorrect.
+                answer = (item.label + 1) % len(counts)
+            counts[answer] = 1
         return counts
 
     def generation(
@@ -477,30 +573,45 @@ class Prompted:
 
         Args:
             n: Answers per item.
-            temperature: Their temperature; None takes that of the prompt, or 0 for one and 1 for several.
-            brief: Maximum tokens where the prompt names none and the model answers at once.
+            temperature: Their temperature. If None, that of the prompt, or else 0 for one answer and 1
+                for several.
+            brief: Maximum tokens if the prompt names none and the model answers at once.
         """
-        prompt, chat = self.prompt, self.rendering.chat
-        degree = prompt.temperature if temperature is None else temperature
+        prompt = self.prompt
+        is_chat = self.rendering.chat
+        if temperature is None:
+            temperature = prompt.temperature
+        if temperature is None:
+            temperature = 0.0 if n == 1 else 1.0
+        max_new_tokens = prompt.max_new_tokens
+        if not max_new_tokens:
+            # A model that thinks needs room for that, and does so in a chat alone.
+            max_new_tokens = max(brief, self.engine.budget) if is_chat else brief
+        stop = prompt.stop
+        if not stop and not is_chat:
+            stop = ("\n\n",)
         return Generation(
             n=n,
-            temperature=(0.0 if n == 1 else 1.0) if degree is None else degree,
+            temperature=temperature,
             top_p=prompt.top_p,
-            max_new_tokens=prompt.max_new_tokens
-            or (max(brief, self.engine.budget) if chat else brief),
-            stop=prompt.stop or (() if chat else ("\n\n",)),
+            max_new_tokens=max_new_tokens,
+            stop=stop,
             seed=self.seed,
             thinking_tags=prompt.thinking_tags,
         )
 
-    def read(self, item: Item, reply: Reply) -> int:
-        """Return which answer the form of a reply gives to an item, or `NO_ANSWER`."""
-        return self.reader.find(item, reply).answer
+
+def find_prompted(scorer: object) -> Prompted | None:
+    """Return a scorer that is asked through a prompt; None for any other."""
+    return scorer if isinstance(scorer, Prompted) else None
+
+
+# --- Descriptions of readings
 
 
 def _explain_unread(reply: Reply) -> str:
     """Return why a reply gives no answer."""
-    return reply.no_answer_reason or f"no answer in {reply.text.strip()[:80]!r}"
+    return reply.no_answer_reason or f"no answer in {reply.text.strip()[:MAX_QUOTED]!r}"
 
 
 def _describe_readings(
@@ -512,105 +623,102 @@ def _describe_readings(
         for reply, reading in zip(item_replies, item_readings, strict=True):
             if reading.answer == NO_ANSWER:
                 reasons[reply.no_answer_reason or UNREAD] += 1
-    total = sum(map(len, replies))
-    sentence = f"{sum(reasons.values())} of {total} generated answers give no answer"
-    named = [f"{count} {reason}" for reason, count in reasons.most_common() if reason != UNREAD]
-    if named:
-        sentence += f" ({', '.join(named)})"
+    n_replies = sum(map(len, replies))
+    sentence = f"{sum(reasons.values())} of {n_replies} generated answers give no answer"
+    parts = []
+    for reason, count in reasons.most_common():
+        # Texts without an answer are the usual ones.
+        if reason != UNREAD:
+            parts.append(f"{count} {reason}")
+    if parts:
+        sentence += f" ({', '.join(parts)})"
     layers = describe_layers(count_layers(dict(enumerate(readings))))
     return f"{sentence}; read: {layers}" if layers else sentence
 
 
-def prompted_of(scorer: object) -> Prompted | None:
-    """Return a scorer that is asked through a prompt; None for any other."""
-    return scorer if isinstance(scorer, Prompted) else None
+# --- Settling of the options
 
 
-class _Told:
-    """An engine that is asked nothing more: it gives the replies that it gave, by the names of their requests."""
+def _check_label_names(label_names: Sequence[str] | None) -> None:
+    """Check that there are labels to choose from."""
+    if label_names is None or len(label_names) >= 2:
+        return
+    names = "".join(f", {name!r}" for name in label_names)
+    raise OptionError(
+        f"Expected at least two labels to choose from, but the data has {len(label_names)}{names}: "
+        "`label_names` names them all.",
+        option="label_names",
+    )
 
-    def __init__(self, engine: Engine, replies: Mapping[str, list[Reply]]) -> None:
-        self._engine, self._replies = engine, replies
 
-    def generate(self, requests: Sequence[Request], **how: Any) -> Answers:
-        known = {request.name: self._replies.get(request.name, []) for request in requests}
-        return Answers(
-            [*known.values()], {name: "not asked" for name, replies in known.items() if not replies}
+def _settle_rendering(
+    prompt: Prompt, engine: Engine, label_names: Sequence[str] | None
+) -> Rendering:
+    """Return the rendering of a prompt for an engine."""
+    is_chat = _is_chat(prompt, engine)
+    can_constrain = "constrained_text" in engine.abilities
+    rendering = Rendering.settle(
+        prompt,
+        chat=is_chat,
+        scorings=_list_scorings(prompt, engine, thinks=is_chat and engine.thinks),
+        label_names=label_names,
+        constrains=can_constrain,
+    )
+    if rendering.form == "constrained" and not can_constrain:
+        raise OptionError(
+            "Expected a server that holds answers to given ones where `form` is 'constrained', but "
+            f"{engine.name} does not: form='line' asks for one line.",
+            option="form",
         )
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("likelihoods", "next_words"):
-            raise ValueError(f"Expected nothing more to be asked of {self._engine.name}.")
-        return getattr(self._engine, name)
+    return rendering
 
 
-class _Distinct:
-    """Requests that ask the same are asked once, with every answer that one of them asks about.
-
-    So an item under several probes costs only what differs, and an answer has exactly the same score everywhere.
-
-    Args:
-        requests: N requests.
-    """
-
-    def __init__(self, requests: Sequence[Request]) -> None:
-        self._asked = requests
-        texts, self._places = distinct_texts(
-            [str(request.prompt) for request in requests],
-            [request.continuations for request in requests],
-        )
-        first = dict(
-            zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True)
-        )
-        self.requests = [
-            dataclasses.replace(first[group], continuations=tuple(texts_of))
-            for group, texts_of in enumerate(texts)
-        ]
-
-    def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
-        """Return the values of each request, in the order of its answers."""
-        return [
-            np.asarray(values[group], dtype=np.float64)[places] for group, places in self._places
-        ]
-
-    def failures(self, failures: Mapping[str, str]) -> dict[str, str]:
-        """Return why some of the requests have no answer."""
-        return {
-            request.name: failures[self.requests[group].name]
-            for request, (group, _) in zip(self._asked, self._places, strict=True)
-            if self.requests[group].name in failures
-        }
-
-
-def _chat(prompt: Prompt, engine: Engine) -> bool:
+def _is_chat(prompt: Prompt, engine: Engine) -> bool:
+    """Return whether items are asked as turns of a conversation."""
     if prompt.chat == "on" and not engine.has_template:
         raise OptionError(
-            f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: chat='off' asks "
-            "without one.",
+            f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: "
+            "chat='off' asks without one.",
             option="chat",
         )
-    return engine.has_template if prompt.chat == "auto" else prompt.chat == "on"
+    if prompt.chat == "auto":
+        return engine.has_template
+    return prompt.chat == "on"
 
 
-def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
-    """Return the scorings that an engine is able to; one that is asked for must be among them."""
-    able = [
-        scoring
-        for ability, scorings in _ABLE.items()
-        if ability in engine.abilities
-        for scoring in scorings
-    ]
-    able = [scoring for scoring in able if scoring == "generated" or not thinks]
-    if prompt.scoring != "auto" and prompt.scoring not in able:
-        listed = ", ".join(able) or "none"
-        why = ". It thinks before it answers: thinking='off' asks it without, scoring='generated' waits for its answer"
+def _is_repaired(prompt: Prompt, rendering: Rendering) -> bool:
+    """Return whether unread answers are sent back."""
+    # A text that is continued cannot be asked about.
+    if prompt.repair == "auto":
+        return rendering.chat
+    return prompt.repair == "on"
+
+
+def _list_scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
+    """Return the scorings that an engine is able to; a requested one must be among them."""
+    scorings: list[str] = []
+    for ability, ability_scorings in SCORINGS_BY_ABILITY.items():
+        if ability in engine.abilities:
+            scorings += ability_scorings
+    # The next token of a model that thinks is no answer.
+    if thinks:
+        scorings = [scoring for scoring in scorings if scoring == "generated"]
+    # A scoring that is only preferred falls back to another one; a requested one does not.
+    if prompt.scoring != "auto" and prompt.scoring not in scorings:
+        names = ", ".join(scorings) or "none"
+        note = ""
+        if thinks:
+            note = (
+                ". It thinks before it answers: thinking='off' asks it without, scoring='generated' "
+                "waits for its answer"
+            )
         raise OptionError(
-            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}"
-            f"{why if thinks else ''}.",
+            f"Expected a scoring that {engine.name} is able to ({names}), but got "
+            f"scoring={prompt.scoring!r}{note}.",
             option="scoring",
         )
-    if not able:
+    if not scorings:
         raise ValueError(
             f"Expected a model that scores or generates answers, but {engine.name} does neither."
         )
-    return able
+    return scorings

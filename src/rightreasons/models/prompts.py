@@ -332,6 +332,7 @@ class Rendering:
             label_words=_settle_label_words(prompt, label_names),
             form=form,
         )
+        # The fields of a template are those of its task.
         rendering._check_template()
         return rendering
 

@@ -1,35 +1,35 @@
-"""Run a computation over the batches of a dataset: sharded, resumable, with a progress bar, in the dataset's order.
+"""Computations over the batches of a dataset: sharded over processes, resumable, in the dataset's order.
 
-Here are the bars, the processes of a launch, and the chunks that are stored.
+`run_model` runs a computation that only reads a model, `run_batches` any computation. A `Store` keeps
+the finished chunks of a run in a folder.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import contextvars
 import functools
-import itertools
 import os
 import sys
 import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import format_error
-from rightreasons.core.signals import is_progress_visible, stop_if_signaled
+from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.store import Records, digest_package_code
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.protocol import HowToKeep
+from rightreasons.models.runs.columns import EMPTY, Column, Columns, join
+from rightreasons.models.runs.processes import processes
+from rightreasons.models.runs.progress import progress_bar
 
 if TYPE_CHECKING:
     import torch
@@ -37,326 +37,54 @@ if TYPE_CHECKING:
 
 
 FAILED = "failed"
-"""The kind of the chunks that hold reasons, in a column `reason`, why items have no results."""
+"""Kind of the chunks with the reasons, in a column `reason`, why items have no results."""
 
 NO_WORDS = "Its text has no words."
 """Why an empty text is left out."""
 
-TOKENS_PER_ITEM = 128
-"""What a batch of so many items may hold for each of them: a language model batches by tokens."""
-
-SMALLEST_BATCH, LARGEST_BATCH = 32, 256
-
 FLUSH_SECONDS = 5.0
 """Maximum seconds of unwritten work; 0 writes after every batch."""
 
-MOST_FAILURES = 100
-"""How many of the first items may fail before a run that leaves failing items out gives up."""
+MAX_FAILURES = 100
+"""Number of the first items that may fail before a run that leaves failing items out gives up."""
 
-Column: TypeAlias = "NDArray[Any] | Ragged"
 Later = Callable[[], Mapping[str, Column]]
-"""Waits for the columns of a batch that has been launched, as `read_later` makes it."""
-Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
-T = TypeVar("T")
+"""Waits for the columns of a batch that has been launched, such as those of `read_later`."""
 
-_FITTING: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
+"""Returns the columns of some items, or a function that waits for them."""
+
+ITEM_ERRORS = (ValueError, RuntimeError, LookupError, ArithmeticError)
+"""Errors that may be due to an item."""
+
+_BATCH_LIMITS: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
 """Model -> what is computed -> items of a batch that fit in memory, if a larger batch did not."""
 
-_meetings = itertools.count(1)
 
-_about: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("about", default=())
-
-
-@contextlib.contextmanager
-def bars_about(*words: str) -> Iterator[None]:
-    """Let the bars that are opened inside begin with these words, after those of the blocks around it.
-
-    Example:
-        >>> with bars_about("2/3 shortcuts"), bars_about("test"), progress_bar(1, "attributions", shown=False) as bar:
-        ...     title_of("attributions")
-        '2/3 shortcuts, test: attributions'
-    """
-    token = _about.set((*_about.get(), *words))
-    try:
-        yield
-    finally:
-        _about.reset(token)
-
-
-def title_of(what: str) -> str:
-    """Return what is written before a bar: what it is about, and what is computed."""
-    return f"{', '.join(_about.get())}: {what}" if _about.get() else what
-
-
-def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> Any:
-    """Open a bar on stderr.
-
-    Args:
-        total: Units of the work.
-        what: What is computed.
-        shown: Whether it is shown where somebody watches.
-        unit: The name of a unit.
-    """
-    return tqdm(
-        total=total, desc=title_of(what), unit=unit, disable=not (shown and is_progress_visible())
-    )
-
-
-@dataclass(frozen=True)
-class Processes:
-    """The processes that `accelerate launch` or `torchrun` started, or this single one.
-
-    Attributes:
-        rank: The number of this one, from 0.
-        count: Number of processes.
-    """
-
-    rank: int = 0
-    count: int = 1
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this is the process that reports."""
-        return self.rank == 0
-
-    def gather(self, value: T, at: str) -> list[T]:
-        """Return the values of all processes, by rank, in every process.
-
-        Args:
-            value: The value of this one.
-            at: What is gathered. Processes that took different ways meet at different names, or numbers of meetings.
-
-        Raises:
-            ConnectionError: If another process has ended.
-            RuntimeError: If another process is somewhere else, whose value is another thing.
-        """
-        if self.count == 1:
-            return [value]
-        from accelerate.utils import gather_object
-
-        here = f"{title_of(at)} (meeting {next(_meetings)})"
-        try:
-            gathered: list[tuple[str, T]] = gather_object([(here, value)])
-        except RuntimeError as error:
-            raise ConnectionError(
-                f"Expected an answer from all {self.count} processes, but one has ended, whose own last line tells "
-                "why; what was computed is kept, and the same command goes on from there."
-            ) from error
-        where, values = zip(*gathered, strict=True)
-        if len(set(where)) > 1:
-            places = ", ".join(f"process {rank} at {place}" for rank, place in enumerate(where))
-            raise RuntimeError(
-                f"Expected all {self.count} processes at one place, but got {places}."
-            )
-        return list(values)
-
-    def main_first(self, function: Callable[[], T], at: str) -> T:
-        """Call a function in the main process, then in the others; an error of the main process is raised in all."""
-        result: list[T] = []
-        error: Exception | None = None
-        if self.is_main:
-            try:
-                result.append(function())
-            except Exception as raised:
-                error = raised
-        error = self.gather(error, at)[0]
-        if error is not None:
-            raise error
-        return result[0] if self.is_main else function()
-
-
-def processes() -> Processes:
-    """Return the processes of this launch; a plain run is one process and starts nothing."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return Processes()
-    state = _state()
-    return Processes(state.process_index, state.num_processes)
-
-
-def default_device() -> str:
-    """Return the device of this process: its GPU if there is one, else the CPU."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        return str(_state().device)
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def default_batch_size(scorer: Any) -> int:
-    """Return how many items a batch has where nobody says: 32, and on a GPU what half of its free memory takes.
-
-    Counted are, for each of 128 tokens, the states that a layer keeps for its gradients, in all layers: 8 times the
-    width and 3 times the inner width. That is within a factor of two of what passes were seen to take
-    (benchmarks/RESULTS.md); a batch that does not fit after all is halved.
-
-    Args:
-        scorer: A model of torch, or a scorer or the engine of one that has it; anything else is on no GPU.
-
-    Returns:
-        A power of two from 32 to 256.
-
-    Example:
-        >>> import torch
-        >>> default_batch_size(torch.nn.Linear(2, 2))
-        32
-    """
-    holder = getattr(scorer, "engine", scorer)
-    model = getattr(holder, "model", holder)
-    device: Any = getattr(model, "device", None)
-    if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
-        return SMALLEST_BATCH
-    from rightreasons.models.batching import get_free_memory
-
-    config = model.config.get_text_config()
-    width = getattr(config, "hidden_size", 1024)
-    states = (
-        8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)
-    ) * model.dtype.itemsize
-    free_bytes = get_free_memory(device)
-    items = free_bytes // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
-    return min(max(1 << max(int(items).bit_length() - 1, 0), SMALLEST_BATCH), LARGEST_BATCH)
-
-
-def _state() -> Any:
-    import torch
-    from accelerate import PartialState
-
-    count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    gpus = torch.cuda.device_count()
-    if 0 < gpus < count:
-        raise ValueError(
-            f"Expected a GPU for each of the {count} processes on this machine, but it has {gpus}: start as many, or "
-            "hide them with CUDA_VISIBLE_DEVICES=''."
-        )
-    joined_before = torch.distributed.is_initialized()
-    # Without a GPU accelerate joins the processes only with cpu=True.
-    state: Any = PartialState(cpu=not torch.cuda.is_available())
-    if torch.distributed.is_initialized() and not joined_before:
-        # The threads that join the processes have to end before Python does, or they may abort it. A caller who joined
-        # the processes also separates them.
-        atexit.register(state.destroy_process_group)
-    return state
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Results of some items of a dataset.
-
-    Attributes:
-        positions: (n,) the positions of the items in the dataset.
-        columns: One row per item under each name: an array (n, ...), or `Ragged` where the rows differ in length.
-        failures: Item -> the reason why it has no row; {} unless failing items are left out.
-    """
-
-    positions: NDArray[np.int64]
-    columns: Mapping[str, Column]
-    failures: Mapping[int, str] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def __getitem__(self, name: str) -> Column:
-        return self.columns[name]
-
-    def leaving_out(self, failed: Columns) -> Columns:
-        """Return the same, with the reasons why other items are missing."""
-        reasons = map(str, np.asarray(failed["reason"])) if len(failed) else ()
-        return replace(self, failures=dict(zip(failed.positions.tolist(), reasons, strict=True)))
-
-    def whole(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.bool_], dict[int, str]]:
-        """Tell which items have all of their rows, where an item has several.
-
-        Args:
-            owners: (S,) the item that each of the S rows, failed ones included, belongs to.
-
-        Returns:
-            Which of the rows of these columns belong to an item without a failure, and item -> reason of the others.
-        """
-        reasons: dict[int, str] = {}
-        for row, reason in sorted(self.failures.items()):
-            reasons.setdefault(int(owners[row]), reason)
-        rows = ~np.isin(owners[self.positions], list(reasons))
-        if self.failures and not rows.any():
-            raise ValueError(next(iter(reasons.values())))
-        return rows, reasons
-
-    def filled(self, lengths: Mapping[str, NDArray[np.int64]]) -> Columns:
-        """Return the columns over all items, with NaN, or 0 among whole numbers, for those that failed.
-
-        Args:
-            lengths: Column whose rows differ in length -> (N,) the lengths of its rows.
-        """
-        failed = np.array(sorted(self.failures), dtype=np.int64)
-        if not len(failed):
-            return self
-        blank: dict[str, Column] = {}
-        for name, column in self.columns.items():
-            if isinstance(column, Ragged):
-                blank[name] = Ragged.of(
-                    np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed]
-                )
-            else:
-                value = np.nan if column.dtype.kind == "f" else 0
-                blank[name] = np.full((len(failed), *column.shape[1:]), value, dtype=column.dtype)
-        return replace(join([self, Columns(failed, blank)]), failures=self.failures)
-
-    def array(self, name: str) -> NDArray[Any]:
-        """Return a column with one value, or one array of a fixed shape, per item."""
-        return np.asarray(self.columns[name])
-
-    def ragged(self, name: str) -> Ragged:
-        """Return a column whose rows may differ in length.
-
-        Raises:
-            TypeError: If the column is an array.
-        """
-        column = self.columns[name]
-        if not isinstance(column, Ragged):
-            raise TypeError(
-                f"Expected the column {name!r} to have rows of their own lengths, but it is an array."
-            )
-        return column
-
-
-def join(chunks: Iterable[Columns]) -> Columns:
-    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
-
-    Example:
-        >>> late = Columns(np.array([2]), {"x": np.array([0.3])})
-        >>> early = Columns(np.array([1, 0]), {"x": np.array([0.2, 0.1])})
-        >>> join([late, early]).columns["x"]
-        array([0.1, 0.2, 0.3])
-    """
-    parts = [chunk for chunk in chunks if len(chunk)]
-    if not parts:
-        return Columns(np.empty(0, np.int64), {})
-    items, order = np.unique(np.concatenate([part.positions for part in parts]), return_index=True)
-    columns: dict[str, Column] = {}
-    for name in parts[0].columns:
-        rows: list[Any] = [part.columns[name] for part in parts]
-        if all(isinstance(each, Ragged) for each in rows):
-            values = np.concatenate([row.values for row in rows])
-            lengths = np.concatenate([row.lengths for row in rows])
-            columns[name] = Ragged.of(values, lengths).take(order)
-        else:
-            columns[name] = np.concatenate(rows)[order]
-    return Columns(items, columns)
+# --- Stored chunks
 
 
 class Store(Records):
-    """The chunks of one run in one folder; a chunk is a record of arrays, as `Records` says.
+    """The chunks of one run in one folder; a chunk is a record of arrays.
 
     Args:
         folder: The folder of the chunks; made if it does not exist.
-        run: What the results depend on, as short plain values: fingerprints of model and inputs, the version of the
-            code, and every option that changes a result. What another run left in the folder is set aside.
+        run: What the results depend on, as short plain values: fingerprints of model and inputs, the
+            version of the code, and every option that changes a result. What another run left in the
+            folder is set aside.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of another run to it.
+        ValueError: If the folder holds other files, or another command is writing results of another
+            run to it.
     """
 
     def write(self, chunk: Columns, kind: str = "chunk") -> None:
-        """Write one chunk, whole or not at all; `kind` tells those of results from those of failures."""
+        """Write one chunk, completely or not at all.
+
+        Args:
+            chunk: The chunk. Nothing is written of one without items.
+            kind: "chunk" for results, or `FAILED`.
+        """
         if not len(chunk):
             return
         arrays: dict[str, NDArray[Any]] = {"items": chunk.positions}
@@ -370,44 +98,51 @@ class Store(Records):
         self.write_arrays(f"{kind}-{int(chunk.positions.min()):09d}.npz", arrays)
 
     def read(self, kind: str = "chunk") -> Columns:
-        """Read all chunks of a kind, in the dataset's order; what is damaged or stale is set aside and left out."""
-        return join(self._read(path.name) for path in sorted(self.folder.glob(f"{kind}-*.npz")))
+        """Return all chunks of a kind, in the dataset's order, without damaged or outdated ones."""
+        paths = sorted(self.folder.glob(f"{kind}-*.npz"))
+        return join(self._read(path.name) for path in paths)
 
     def _read(self, name: str) -> Columns:
+        """Return a chunk; an empty one if it is damaged."""
         arrays = self.read_arrays(name)
         if arrays is None:
-            return Columns(np.empty(0, np.int64), {})
-        items = arrays.pop("items").astype(np.int64)
+            return EMPTY
+        positions = arrays.pop("items").astype(np.int64)
         columns: dict[str, Column] = {}
         for key, array in arrays.items():
-            stem, kind = key.rsplit(".", 1)
-            if kind == "rows":
+            stem, content = key.rsplit(".", 1)
+            if content == "rows":
                 columns[stem] = array
-            elif kind == "values":
+            # The offsets are read with their values.
+            elif content == "values":
                 columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
-        return Columns(items, columns)
+        return Columns(positions, columns)
 
 
 def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
-    """Open the store of a run in every process of the launch: the main one makes it, and the others find it made.
+    """Open the store of a run in every process: the main one makes it, and the others find it made.
 
     Args:
         folder: The folder.
-        run: What the results depend on, as in `Store`.
+        run: What the results depend on; see `Store`.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of another run to it.
+        ValueError: If the folder holds other files, or another command is writing results of another
+            run to it.
     """
     return processes().main_first(lambda: Store(folder, run), "opening the store")
 
 
+# --- Options of a run
+
+
 class HowToBatch(HowToKeep, total=False):
-    """How a run over items of a model in this process is batched, shown and kept; nothing of it changes a result.
+    """Options of a run over items of a local model, none of which changes a result.
 
     Attributes:
         batch_size: Maximum items per batch; 32 by default.
         max_tokens: Maximum tokens per padded batch; None, the default, for no bound.
-        fail_fast: Whether an item that cannot be scored is an error, as it is by default.
+        fail_fast: Whether an item that cannot be scored is an error; True by default.
     """
 
     batch_size: int
@@ -416,16 +151,19 @@ class HowToBatch(HowToKeep, total=False):
 
 
 class HowToRun(HowToKeep, total=False):
-    """How a run is shown and kept; nothing of it changes a result.
+    """Options of a run, none of which changes a result.
 
     Attributes:
-        notes: Small files to write beside the results: JSON values by name.
-        fail_fast: Whether an item that fails ends the run, as it does by default; if not, it is left out, as
-            `run_batches` says.
+        notes: Small files to write next to the results: JSON values by name.
+        fail_fast: Whether an item that fails ends the run; True by default. If not, it is left out,
+            see `run_batches`.
     """
 
     notes: Mapping[str, Any] | None
     fail_fast: bool
+
+
+# --- Runs
 
 
 def run_model(
@@ -435,26 +173,34 @@ def run_model(
     *,
     kind: str,
     inputs: Callable[[], Mapping[str, Any]],
-    **how: Unpack[HowToRun],
+    **run_options: Unpack[HowToRun],
 ) -> Columns:
-    """Run a computation that only reads a model over the batches of a dataset; `run_batches` says how.
+    """Run a computation that only reads a model over the batches of a dataset.
 
     Args:
-        model: The model; it is frozen meanwhile and afterwards as it was.
-        compute: Takes (n,) items and returns named columns with one row per item, or a function that waits for them.
+        model: The model. It is frozen during the run, and as it was afterwards.
+        compute: Takes (n,) items, and returns named columns with one row per item, or a function that
+            waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
-        kind: What is computed: the text of the progress bar, and part of what a store belongs to.
-        inputs: Returns what the results depend on beside the model and the code: fingerprints of the inputs, and every
-            option that changes a result. Called only with `out`.
-        **how: How the run is shown and kept, as `HowToRun` says.
+        kind: What is computed: the text of the progress bar, and part of the identity of a store.
+        inputs: Returns what the results depend on besides the model and the code: fingerprints of the
+            inputs, and every option that changes a result. Called only with `out`.
+        **run_options: Options of `HowToRun`.
+
+    Returns:
+        The columns; see `run_batches`.
 
     Raises:
-        ValueError: If `out` holds other files, or another command is writing results of another run to it.
+        ValueError: If `out` holds other files, or another command is writing results of another run
+            to it.
     """
     from rightreasons.models.batching import frozen
 
-    rest: dict[str, Any] = dict(how)  # what is unknown, `run_batches` refuses
-    out, notes, store = rest.pop("out", None), rest.pop("notes", None) or {}, None
+    # What is unknown, `run_batches` refuses.
+    options: dict[str, Any] = dict(run_options)
+    out = options.pop("out", None)
+    notes = options.pop("notes", None) or {}
+    store = None
     if out is not None:
         run = {
             "kind": kind,
@@ -463,12 +209,15 @@ def run_model(
             "code": digest_package_code(),
         }
         store = open_store(out, run)
-        for name, value in notes.items() if processes().is_main else ():
-            store.write_json(name, value)
+        if processes().is_main:
+            for name, value in notes.items():
+                store.write_json(name, value)
     # A later question about the model begins with batches that fit.
-    fitting = _FITTING.setdefault(model, {})
+    limits = _BATCH_LIMITS.setdefault(model, {})
     with frozen(model):
-        return run_batches(compute, batches, store=store, description=kind, fitting=fitting, **rest)
+        return run_batches(
+            compute, batches, store=store, description=kind, fitting=limits, **options
+        )
 
 
 def run_batches(
@@ -481,71 +230,97 @@ def run_batches(
     fail_fast: bool = True,
     fitting: dict[str, int] | None = None,
 ) -> Columns:
-    """Call `compute` on each batch of items and return its columns in the order of the items.
+    """Call `compute` on each batch of items, and return its columns in the order of the items.
 
-    The processes of one launch take the batches in turn, and each returns the whole result. The batches do not depend
-    on the number of processes, and so neither does the result, to the rounding of the arithmetic. With a store, results
-    are written every few seconds and at the end, also when an error or Ctrl-C ends the run; a later run of the same
-    kind computes only what is missing. A batch that does not fit in the memory of its device is halved, and so are
-    those that follow; a warning says so.
+    The processes of one launch take the batches in turn, and each returns the complete result. The
+    batches do not depend on the number of processes, and so neither does the result, up to rounding.
+    With a store, results are written every few seconds and at the end, also when an error or Ctrl-C
+    ends the run; a later run of the same kind computes only what is missing. A batch that does not
+    fit in the memory of its device is halved, and so are those that follow; a warning says so.
 
-    Where `compute` returns a function that waits for the columns of a batch, the next batch is launched before it is
-    called, so that a GPU has work while this process reads one batch and prepares another.
+    If `compute` returns a function that waits for the columns of a batch, the next batch is launched
+    before that is called, so that a GPU has work while this process reads one batch and prepares
+    another.
 
     Args:
-        compute: Takes (n,) items and returns named columns with one row per item, or a function that waits for them.
+        compute: Takes (n,) items, and returns named columns with one row per item, or a function that
+            waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
-        store: Where results are kept; None keeps them in memory.
+        store: Store of the results. None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
         description: The text of the bar.
-        fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until the failing items
-            are alone; they are left out, and stored with their reasons.
-        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what this run finds. None
-            for a run that others learn nothing from.
+        fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until
+            the failing items are alone; they are left out, and stored with their reasons.
+        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what this
+            run finds. None for a run from which others learn nothing.
 
     Returns:
         Each column over all N items, or over those that did not fail.
 
     Raises:
-        ValueError: If every item fails, or the first `MOST_FAILURES` do.
+        ValueError: If every item fails, or the first `MAX_FAILURES` do.
         Exception: Whatever `compute` raises, in every process.
     """
     workers = processes()
-    before, failed = _stored(store, fail_fast)
-    # Use the main process's list of finished items; other processes may see newer chunks.
-    done = np.zeros(sum(map(len, batches)), dtype=bool)
-    done[
-        workers.gather(np.concatenate([before.positions, failed.positions]), "what is done")[0]
-    ] = True
-    pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
-    mine = pending[workers.rank :: workers.count]
-    fitting = {} if fitting is None else fitting
-    work = _Work(compute, store, fail_fast, most=fitting.get(description))
+    computed, failed = _read_stored(store, fail_fast)
+    pending = _select_pending(batches, computed, failed)
+    own_batches = pending[workers.rank :: workers.count]
+    limits = {} if fitting is None else fitting
+    work = _Work(compute, store, fail_fast, max_items=limits.get(description))
     error: Exception | None = None
     try:
-        shown = progress and workers.is_main and len(mine) > 0
-        with progress_bar(sum(map(len, mine)), description, shown=shown) as bar:
-            work.run(mine, bar.update)
+        n_items = sum(map(len, own_batches))
+        is_shown = progress and workers.is_main and n_items > 0
+        with progress_bar(n_items, description, shown=is_shown) as bar:
+            work.run(own_batches, bar.update)
     except Exception as raised:
         if workers.count == 1:
             raise
         error = raised
     finally:
-        if work.most is not None:
-            fitting[description] = work.most
+        if work.max_items is not None:
+            limits[description] = work.max_items
     # A process that failed still takes part, so that the others learn of it and none waits forever.
     errors = [raised for raised in workers.gather(error, "errors") if raised is not None]
     if errors:
         raise errors[0]
-    columns = join([before, *workers.gather(join(work.computed), "results")])
-    result = columns.leaving_out(join([failed, *workers.gather(join(work.failed), "failures")]))
+    columns = join([computed, *workers.gather(join(work.computed), "results")])
+    failures = join([failed, *workers.gather(join(work.failed), "failures")])
+    result = columns.add_failures(failures)
     if result.failures and not len(columns):
         raise ValueError(next(iter(result.failures.values())))
     return result
 
 
-# The errors that an item may be at fault for.
-_OF_ITEMS = (ValueError, RuntimeError, LookupError, ArithmeticError)
+def _read_stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
+    """Return the results of a store, and its failures if they are not to be tried again."""
+    if store is None:
+        return EMPTY, EMPTY
+    computed = store.read()
+    if fail_fast:
+        return computed, EMPTY
+    failed = store.read(FAILED)
+    # An item that failed once, and was computed by a later run that stops at failures, has its result.
+    rows = ~np.isin(failed.positions, computed.positions)
+    columns = {name: np.asarray(column)[rows] for name, column in failed.columns.items()}
+    return computed, Columns(failed.positions[rows], columns)
+
+
+def _select_pending(
+    batches: Sequence[NDArray[np.int64]], computed: Columns, failed: Columns
+) -> list[NDArray[np.int64]]:
+    """Return the batches without the items that are finished."""
+    finished = np.concatenate([computed.positions, failed.positions])
+    # The main process decides; the others may see newer chunks.
+    finished = processes().gather(finished, "what is done")[0]
+    is_done = np.zeros(sum(map(len, batches)), dtype=bool)
+    is_done[finished] = True
+    pending = []
+    for batch in batches:
+        remaining = batch[~is_done[batch]]
+        if len(remaining):
+            pending.append(remaining)
+    return pending
 
 
 @dataclass(eq=False)
@@ -553,7 +328,13 @@ class _Work:
     """What one process computes of a run, written every few seconds and at the end.
 
     Attributes:
-        most: Items of a batch that fit in memory; None while all do.
+        compute: Returns the columns of some items, or a function that waits for them.
+        store: Store of the results; None keeps them in memory.
+        fail_fast: Whether an item that fails ends the run.
+        computed: Results so far.
+        failed: Items that failed so far, with their reasons.
+        n_written: Number of chunks of both that are written.
+        max_items: Items of a batch that fit in memory; None while all do.
     """
 
     compute: Compute
@@ -561,97 +342,123 @@ class _Work:
     fail_fast: bool
     computed: list[Columns] = field(default_factory=list)
     failed: list[Columns] = field(default_factory=list)
-    written: tuple[int, int] = (0, 0)
-    most: int | None = None
+    n_written: tuple[int, int] = (0, 0)
+    max_items: int | None = None
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Callable[[int], object]) -> None:
-        """Compute batches; what is computed is written also when an error ends it."""
-        last = time.monotonic()
+        """Compute batches; what is computed is written also when an error ends it.
+
+        Args:
+            batches: The batches.
+            advance: Called with the number of items of each batch that is finished.
+        """
+        last_flush = time.monotonic()
         queue = deque(batches)
         launched: deque[tuple[NDArray[np.int64], Later]] = deque()
         try:
             while queue or launched:
                 stop_if_signaled()
-                ahead = False
+                is_running = False
                 if queue:
-                    items = queue.popleft()
-                    if self.most is not None and len(items) > self.most:
-                        queue.appendleft(items[self.most :])
-                        items = items[: self.most]
-                    try:
-                        columns: Any = self.compute(items)
-                    except _OF_ITEMS as error:
-                        launched.append((items, functools.partial(_raise, error)))
-                    else:
-                        ahead = not isinstance(columns, Mapping)
-                        launched.append(
-                            (items, columns if ahead else functools.partial(dict, columns))
-                        )
-                # One is left unread while the next is prepared, unless what came last is at hand, or an error.
-                while len(launched) > (ahead and len(queue) > 0):
+                    items = self._take_batch(queue)
+                    wait, is_running = self._launch(items)
+                    launched.append((items, wait))
+                # One batch is left unread while the next is prepared, unless the last one is
+                # finished already, or failed.
+                n_left_running = int(is_running and len(queue) > 0)
+                while len(launched) > n_left_running:
                     items = launched[0][0]
-                    if again := self._read(*launched.popleft()):
-                        # What was launched after it may lack memory, too, or be lost with it.
-                        queue.extendleft(reversed([*again, *(after for after, _ in launched)]))
-                        launched.clear()
-                        if "torch" in sys.modules:  # what its allocator keeps, cuBLAS cannot have
-                            sys.modules["torch"].cuda.empty_cache()
+                    halves = self._read(*launched.popleft())
+                    if halves:
+                        _put_back(queue, halves, launched)
                     else:
                         advance(len(items))
-                if time.monotonic() - last >= FLUSH_SECONDS:
+                if time.monotonic() - last_flush >= FLUSH_SECONDS:
                     self._flush()
-                    last = time.monotonic()
+                    last_flush = time.monotonic()
         finally:
-            with contextlib.suppress(Exception):  # that of the batch before ends the run
-                for items, read in launched:
-                    self.computed.append(Columns(items, read()))
+            # The error of an earlier batch ends the run; those after it may be fine.
+            with contextlib.suppress(Exception):
+                for items, wait in launched:
+                    self.computed.append(Columns(items, wait()))
             self._flush()
 
-    def _read(self, items: NDArray[np.int64], read: Later) -> list[NDArray[np.int64]]:
-        """Wait for the columns of a batch; return its halves where they are to be computed by themselves."""
+    def _take_batch(self, queue: deque[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Take the next batch, or as much of it as fits in memory."""
+        items = queue.popleft()
+        if self.max_items is not None and len(items) > self.max_items:
+            queue.appendleft(items[self.max_items :])
+            items = items[: self.max_items]
+        return items
+
+    def _launch(self, items: NDArray[np.int64]) -> tuple[Later, bool]:
+        """Compute a batch; return a function that waits for its columns, and whether it is running."""
         try:
-            self.computed.append(Columns(items, read()))
-        except _OF_ITEMS as error:
+            result = self.compute(items)
+        except ITEM_ERRORS as error:
+            return functools.partial(_raise, error), False
+        if isinstance(result, Mapping):
+            return functools.partial(dict, result), False
+        return result, True
+
+    def _read(self, items: NDArray[np.int64], wait: Later) -> list[NDArray[np.int64]]:
+        """Wait for the columns of a batch; return its halves if they are to be computed instead."""
+        try:
+            self.computed.append(Columns(items, wait()))
+        except ITEM_ERRORS as error:
+            is_too_large = _is_out_of_memory(error)
             # An item is not at fault for a batch that is too large for the memory.
-            cause = error.__cause__ or error
-            # torch's own, without torch; libraries beside its allocator have a status
-            too_large = type(cause).__name__ == "OutOfMemoryError" or "_ALLOC_FAILED" in str(cause)
-            if (self.fail_fast and not too_large) or (too_large and len(items) == 1):
+            is_final = len(items) == 1 if is_too_large else self.fail_fast
+            if is_final:
                 raise
-            if too_large:
-                self.most = -(-len(items) // 2)
-                what = f"A batch of {len(items)} does not fit in the device's memory"
-                warnings.warn(f"{what}: batches of {self.most} follow.", stacklevel=2)
-            if (
-                len(items) > 1
-            ):  # its halves are computed once its error, and the memory that it holds, are gone
+            if is_too_large:
+                self.max_items = -(-len(items) // 2)
+                warnings.warn(
+                    f"A batch of {len(items)} does not fit in the device's memory: batches of "
+                    f"{self.max_items} follow.",
+                    stacklevel=2,
+                )
+            # The halves are computed once the error, and the memory that it holds, are gone.
+            if len(items) > 1:
                 return np.array_split(items, 2)
-            self.failed.append(Columns(items, {"reason": np.array([format_error(error)])}))
-            if not self.computed and len(self.failed) >= MOST_FAILURES:
+            reason = np.array([format_error(error)])
+            self.failed.append(Columns(items, {"reason": reason}))
+            if not self.computed and len(self.failed) >= MAX_FAILURES:
                 raise
         return []
 
     def _flush(self) -> None:
-        if self.store:
-            self.store.write(join(self.computed[self.written[0] :]))
-            self.store.write(join(self.failed[self.written[1] :]), FAILED)
-            self.written = len(self.computed), len(self.failed)
+        """Write what is not written yet."""
+        if self.store is None:
+            return
+        n_computed, n_failed = self.n_written
+        self.store.write(join(self.computed[n_computed:]))
+        self.store.write(join(self.failed[n_failed:]), FAILED)
+        self.n_written = (len(self.computed), len(self.failed))
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether a device had no memory for a batch."""
+    cause = error.__cause__ or error
+    # The error of torch is known by its name, without torch; libraries besides its allocator have a
+    # status.
+    return type(cause).__name__ == "OutOfMemoryError" or "_ALLOC_FAILED" in str(cause)
+
+
+def _put_back(
+    queue: deque[NDArray[np.int64]],
+    halves: Sequence[NDArray[np.int64]],
+    launched: deque[tuple[NDArray[np.int64], Later]],
+) -> None:
+    """Put the halves of a batch, and the batches that were launched after it, before all others."""
+    # What was launched after it may lack memory, too, or be lost with it.
+    batches = [*halves, *(items for items, _ in launched)]
+    queue.extendleft(reversed(batches))
+    launched.clear()
+    # What the allocator of torch keeps, cuBLAS cannot have.
+    if "torch" in sys.modules:
+        sys.modules["torch"].cuda.empty_cache()
 
 
 def _raise(error: Exception) -> Any:
     raise error
-
-
-def _stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
-    """Read what a store holds: results, and failures where they are not to be met again."""
-    nothing = Columns(np.empty(0, np.int64), {})
-    if store is None:
-        return nothing, nothing
-    computed = store.read()
-    failed = nothing if fail_fast else store.read(FAILED)
-    # An item that failed once, and was computed by a later run that stops at failures, has its result.
-    left = ~np.isin(failed.positions, computed.positions)
-    return computed, Columns(
-        failed.positions[left],
-        {name: np.asarray(column)[left] for name, column in failed.columns.items()},
-    )

@@ -21,7 +21,7 @@ from rightreasons.models.functions import FunctionScorer
 from rightreasons.models.named_objects import is_object_name, load_object
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Scorer
-from rightreasons.models.running import TOKENS_PER_ITEM
+from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 

@@ -25,7 +25,8 @@ from rightreasons.core.validation import (
 from rightreasons.models.batching import pad, read_later
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
-from rightreasons.models.running import Columns, HowToBatch, Later
+from rightreasons.models.running import HowToBatch, Later
+from rightreasons.models.runs.columns import Columns
 from rightreasons.models.windows import Windows, encode_windows
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def predict_answers(
     columns = _score_windows(classifier, names, windows, n_best, options)
 
     # A question is answered if none of its windows failed.
-    rows, reasons = columns.whole(windows.owner)
+    rows, reasons = columns.find_complete(windows.owner)
     answered = np.setdiff1d(np.arange(len(names)), list(reasons))
     owners = np.searchsorted(answered, windows.owner[columns.positions[rows]])
     spans = {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")}

@@ -40,7 +40,7 @@ from rightreasons.models.batching import (
 )
 from rightreasons.models.elapsed import show_elapsed
 from rightreasons.models.fingerprints import PROVENANCE
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 
 ONE_BY_ONE = "one by one"
 """The way with which every other one is compared."""

@@ -66,6 +66,7 @@ class Wording(Options):
     )
 
     def _check(self) -> None:
+        # Two labels of the same word could not be distinguished in an answer.
         problem = ""
         for word in self.label_words:
             if not word.strip():
@@ -93,6 +94,7 @@ class Prompt(Wording):
 `thinking`, but got 'some'.
     """
 
+    # How the model is asked.
     chat: str = option(
         "auto",
         "Whether the model is asked through its chat template; auto is where it has one.",
@@ -104,6 +106,7 @@ class Prompt(Wording):
         "(their first token), or generated; auto is mean for the texts of choices, else sum.",
         choices=SCORINGS,
     )
+    # How generated answers are requested and read.
     form: str = option(
         "auto",
         "The form of generated answers: constrained by the server, a requested last line "
@@ -122,6 +125,7 @@ class Prompt(Wording):
         "option it chose; auto is in a chat.",
         choices=SWITCHED,
     )
+    # How answers are generated.
     max_new_tokens: int | None = option(
         None,
         "Maximum tokens of a generated answer, thinking among them; by default 32, or what a trial "
@@ -150,6 +154,7 @@ class Prompt(Wording):
         "Comma-separated texts that end a generated answer; by default an empty line outside a "
         "chat.",
     )
+    # What a model writes before its answer.
     thinking: str = option(
         "auto",
         "Whether the model thinks before it answers: on, off, or the most tokens that it may "
@@ -163,8 +168,10 @@ class Prompt(Wording):
 
     def _check(self) -> None:
         super()._check()
+        # A bad pattern must fail before the model is loaded.
         if self.pattern is not None:
             _check_pattern(self.pattern)
+        # A number bounds the tokens of thinking; 0 would be "off".
         is_budget = self.thinking.isdecimal() and int(self.thinking) > 0
         if self.thinking not in SWITCHED and not is_budget:
             raise OptionError(
@@ -186,6 +193,7 @@ class Prompt(Wording):
 
 def _check_pattern(pattern: str) -> None:
     """Check that a pattern is a regular expression."""
+    # The message of `re` says where the pattern is malformed.
     try:
         re.compile(pattern)
     except re.error as error:

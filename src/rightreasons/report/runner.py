@@ -15,7 +15,7 @@ from rightreasons.audited.scoring import score_audit
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 from rightreasons.report.answering import (
     AuditQuestion,
     answer_questions,

@@ -26,7 +26,7 @@ from rightreasons.core.json_files import read_json
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import digest_value
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.running import bars_about
+from rightreasons.models.runs.progress import bars_about
 from rightreasons.shortcuts.judging import (
     Judge,
     conclude,

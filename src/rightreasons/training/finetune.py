@@ -46,7 +46,8 @@ from rightreasons.models.loading import (
     position_bound,
     quiet,
 )
-from rightreasons.models.running import Processes, Store, open_store, processes
+from rightreasons.models.running import Store, open_store
+from rightreasons.models.runs.processes import Processes, processes
 from rightreasons.models.weights import explain_quantization, find_adapter
 from rightreasons.training.callbacks import AttachedCallback
 from rightreasons.training.examples import (

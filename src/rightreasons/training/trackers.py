@@ -29,7 +29,7 @@ from rightreasons.core.validation import check_labels, check_same_length, check_
 from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.heads import class_names
-from rightreasons.models.running import processes
+from rightreasons.models.runs.processes import processes
 from rightreasons.shortcuts.detector import Heads
 from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts
 

@@ -28,7 +28,7 @@ from rightreasons.core.store import is_sealed, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.classes import Classifier
 from rightreasons.models.fingerprints import fingerprint_model
-from rightreasons.models.running import progress_bar
+from rightreasons.models.runs.progress import progress_bar
 from rightreasons.training.finetune import own_random_state
 
 

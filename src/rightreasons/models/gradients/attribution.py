@@ -29,7 +29,7 @@ from rightreasons.models.gradients.paths import Ints, Path
 from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
-from rightreasons.models.running import Column, Columns
+from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
 
 ROUNDING = 1e-6
@@ -178,7 +178,7 @@ def integrated_gradients(
     for item, reason in columns.failures.items():
         failures[items.ids[item]] = reason
     # Failed items get rows of the right lengths, which are removed below.
-    complete_columns = columns.filled({"scores": items.encoded.lengths})
+    complete_columns = columns.fill_failed({"scores": items.encoded.lengths})
     attributions = _make_attributions(items, gold, complete_columns, options, baseline.name)
     if columns.failures:
         attributions = attributions.take(columns.positions)

@@ -15,7 +15,7 @@ from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.gradients.options import AttributionOptions
 from rightreasons.models.gradients.paths import Path
 from rightreasons.models.items import Items
-from rightreasons.models.running import Column
+from rightreasons.models.runs.columns import Column
 
 NEAR = 1 / 64
 """Position on the path from zeros at which the model is asked whether it has already changed."""

@@ -43,7 +43,8 @@ from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items
 from rightreasons.models.protocol import Scorer, explain_missing_ability
-from rightreasons.models.running import Column, Columns, run_model
+from rightreasons.models.running import run_model
+from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import name_failing_item
 from rightreasons.models.weights import explain_quantization
 
@@ -398,7 +399,7 @@ class _Run:
         rows = list(items)
         for position, reason in columns.failures.items():
             reasons[names[rows[position]]] = reason
-        columns = columns.filled({"spectrum": self.reader.counts[rows] - 1})
+        columns = columns.fill_failed({"spectrum": self.reader.counts[rows] - 1})
 
         def spread(name: str) -> NDArray[np.float64]:
             values = np.full(len(names), np.nan)

@@ -36,7 +36,8 @@ from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with
 from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
-from rightreasons.models.running import Column, Columns, Later
+from rightreasons.models.running import Later
+from rightreasons.models.runs.columns import Column, Columns
 
 
 @accept_options_as_keywords(FisherOptions)
@@ -200,7 +201,7 @@ def _make_result(
         ValueError: If `fail_fast` is set and an item has no result.
     """
     reasons = columns.failures
-    columns = columns.filled({"token_norms": items.encoded.lengths})
+    columns = columns.fill_failed({"token_norms": items.encoded.lengths})
     logits = columns.array("logits")
     n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[:-1])
     is_finite = np.isfinite(logits).all(axis=1) & np.isfinite(columns.array("eigenvalues"))

@@ -17,7 +17,7 @@ from torch import Tensor
 from rightreasons.core.arrays import Floats
 from rightreasons.models.gradients.options import FIRST_PLACES, AttributionOptions
 from rightreasons.models.gradients.paths import Ints, Path, project_gradients, quadrature
-from rightreasons.models.running import Column
+from rightreasons.models.runs.columns import Column
 
 
 def integrate(

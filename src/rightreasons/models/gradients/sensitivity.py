@@ -22,7 +22,7 @@ from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.prompts import ChoiceItems
-from rightreasons.models.running import Column
+from rightreasons.models.runs.columns import Column
 
 CHOICE_PART = 1
 """Number of the part of a pair that is the choice; the prompt is part 0."""

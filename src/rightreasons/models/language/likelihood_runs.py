@@ -23,15 +23,9 @@ from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.language.continuations import LanguageModel, Tokens
 from rightreasons.models.language.likelihoods import PADDED, SHARED
 from rightreasons.models.language.token_rows import count_shared_tokens
-from rightreasons.models.running import (
-    TOKENS_PER_ITEM,
-    Column,
-    Columns,
-    HowToRun,
-    Later,
-    default_batch_size,
-    run_model,
-)
+from rightreasons.models.running import HowToRun, Later, run_model
+from rightreasons.models.runs.columns import Column, Columns
+from rightreasons.models.runs.processes import TOKENS_PER_ITEM, default_batch_size
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,

@@ -15,6 +15,9 @@ _MARK_BEFORE_TEXT = re.compile(r"[(\[]?(?P<mark>\w+)(?:[\s)\].:,]|(?<!\d)-)[\s.:
 # "Paris (B)".
 _MARK_AFTER_TEXT = re.compile(r"(?P<text>.+?)\W*\s[(\[](?P<mark>\w+)[)\]]?")
 
+# "B)", of which the bracket was not opened.
+_OPEN_BRACKET = re.compile(r"(?P<mark>.*[^\W_])[)\]]")
+
 _FINAL_MARKS = " \t.,;:!。"
 _PAIRS = frozenset({"()", "[]", "{}", "<>", '""', "''", BOX * 2})
 
@@ -88,11 +91,20 @@ def normalize_line(text: str) -> str:
     line = " ".join(words)
     line = line.rstrip(_FINAL_MARKS)
     # Marks around a text go together, as in "(B)." and "<B>".
-    while len(line) > 2 and line[0] + line[-1] in _PAIRS:
+    while _is_enclosed(line):
         line = line[1:-1]
         line = line.strip()
         line = line.rstrip(_FINAL_MARKS)
     # A letter in a list may have one bracket, as in "B)".
-    if len(line) > 1 and line[-1] in ")]" and line[-2].isalnum():
-        line = line[:-1]
+    match = _OPEN_BRACKET.fullmatch(line)
+    if match is not None:
+        line = match["mark"]
     return line.casefold()
+
+
+def _is_enclosed(line: str) -> bool:
+    """Return whether a line begins and ends with marks that go together."""
+    if len(line) <= 2:
+        return False
+    ends = line[0] + line[-1]
+    return ends in _PAIRS

@@ -158,6 +158,7 @@ class Client:
         except ForeignRedirectError as error:
             # The server would send every other request there, too.
             raise RequestError(str(error), ends=True) from None
+        # Proxies in front of a server answer with pages of HTML.
         try:
             content = json.loads(reply.data)
         except ValueError:

@@ -179,7 +179,8 @@ def read_prompt(reply: Any) -> Completion:
                 values.append(None)
                 continue
             token = next(iter(entry.values()))
-            tokens.append(str(token["decoded_token"]))
+            text = token["decoded_token"]
+            tokens.append(str(text))
             values.append(float(token["logprob"]))
     return Completion(Reply(), tuple(tokens), tuple(values))
 
@@ -218,9 +219,9 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
         bare = echo(prompt) if prompt else Completion(Reply())
         return select_added_tokens(completion, bare, n_generated=1)
     ends = list(itertools.accumulate(map(len, completion.tokens[n_skipped:])))
-    first = _find_index_above(ends, len(prompt))
-    last = _find_index_above(ends, len(prompt) + len(text) - 1)
-    rows = slice(n_skipped + first, n_skipped + last + 1)
+    start = n_skipped + _find_index_above(ends, len(prompt))
+    end = n_skipped + _find_index_above(ends, len(prompt) + len(text) - 1)
+    rows = slice(start, end + 1)
     return Completion(Reply(), completion.tokens[rows], completion.logprobs[rows])
 
 

@@ -157,6 +157,7 @@ class Endpoint:
 
     def constrain(self, answers: Sequence[str]) -> dict[str, Any]:
         """Return the parameter that holds an answer to some; {} if there is none."""
+        # Servers refuse a list that names an answer twice.
         distinct = list(dict.fromkeys(answer.strip() for answer in answers))
         if not self.constraint or not distinct:
             return {}

@@ -25,7 +25,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.store import digest_value
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
-from rightreasons.models.running import progress_bar
+from rightreasons.models.runs.progress import progress_bar
 from rightreasons.models.servers.completions import BadReplyError, find_first_tokens
 from rightreasons.models.servers.endpoints import Endpoint, unwrap_answer
 from rightreasons.models.servers.flights import send_all
@@ -143,6 +143,7 @@ class ServerEngine:
     def _describe_usage(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
         """Return the costs of the used answers, of the folder, and of this run."""
         run = self.client.usage
+        # Without a folder, nothing but this run is known.
         folder = run
         costs: dict[str, Usage] = {}
         if out is None:
@@ -183,7 +184,7 @@ class ServerEngine:
 
     # --- Log-probabilities
 
-    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
+    def likelihoods(self, requests: Sequence[Request], **storage: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
         Letters and digits are single tokens: their likelihoods are among those of the likeliest next
@@ -191,26 +192,29 @@ class ServerEngine:
 
         Args:
             requests: N requests.
-            **how: Options of `HowToKeep`; progress also says what the run costs.
+            **storage: Options of `HowToKeep`; progress also says what the run costs.
 
         Raises:
             ValueError: If the server's echo did not pass the trial.
         """
         self._check(ECHOES, requests)
-        single_tokens = self._find_single_tokens(requests, **how)
+        single_tokens = self._find_single_tokens(requests, **storage)
         # A letter that is not among the likeliest tokens is echoed.
         parts = list_echoes(requests, single_tokens)
-        rows, part_failures = self._collect(ECHOES, parts, self._ask_echo, **how)
+        rows, part_failures = self._collect(ECHOES, parts, self._ask_echo, **storage)
 
+        # Single tokens have a length of 1; the others are filled in from their echoes.
         values: dict[str, list[float]] = {}
         lengths: dict[str, list[float]] = {}
         for request in requests:
-            known = single_tokens.get(request.name, [None] * len(request.continuations))
-            values[request.name] = [np.nan if value is None else value for value in known]
-            lengths[request.name] = [1.0] * len(known)
+            likelihoods = single_tokens.get(request.name, [None] * len(request.continuations))
+            values[request.name] = [np.nan if value is None else value for value in likelihoods]
+            lengths[request.name] = [1.0] * len(likelihoods)
         for index, row in rows.items():
-            name, _, first = parts[index].name.rpartition(PART)
-            positions = slice(int(first), int(first) + len(row["values"]))
+            # The name of a part ends in the position of its first continuation.
+            name, _, number = parts[index].name.rpartition(PART)
+            start = int(number)
+            positions = slice(start, start + len(row["values"]))
             values[name][positions] = row["values"]
             lengths[name][positions] = row["lengths"]
         failures = {}
@@ -240,7 +244,7 @@ class ServerEngine:
         return {"values": values, "lengths": lengths}
 
     def _find_single_tokens(
-        self, requests: Sequence[Request], **how: Unpack[HowToKeep]
+        self, requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> dict[str, list[float | None]]:
         """Return the log-probabilities of letters and digits by the names of their requests.
 
@@ -253,7 +257,7 @@ class ServerEngine:
             return {"values": [likeliest.get(text) for text in request.continuations]}
 
         marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
-        rows, _ = self._collect(SINGLE_TOKENS, marked, ask, settings={"top": top}, **how)
+        rows, _ = self._collect(SINGLE_TOKENS, marked, ask, settings={"top": top}, **storage)
         return {marked[index].name: list(row["values"]) for index, row in rows.items()}
 
     def _request_likeliest(self, request: Request) -> Mapping[str, float]:
@@ -265,12 +269,12 @@ class ServerEngine:
     def _is_asked_by_single_tokens(self, request: Request) -> bool:
         return "next_words" in self.abilities and has_single_tokens(request)
 
-    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
+    def next_words(self, requests: Sequence[Request], **storage: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation.
 
         Args:
             requests: N requests.
-            **how: Options of `HowToKeep`; progress also says what the run costs.
+            **storage: Options of `HowToKeep`; progress also says what the run costs.
 
         Raises:
             ValueError: If the server's likeliest tokens did not pass the trial, or two continuations
@@ -278,11 +282,12 @@ class ServerEngine:
         """
         top = self.endpoint.top
         rows, failures = self._collect(
-            NEXT_WORDS, requests, self._ask_next_words, settings={"top": top}, **how
+            NEXT_WORDS, requests, self._ask_next_words, settings={"top": top}, **storage
         )
         values = []
         lengths = []
         n_missing = 0
+        # A request without an answer has NaN for each continuation.
         for index, request in enumerate(requests):
             failed_row = [np.nan] * len(request.continuations)
             row = rows.get(index, {"values": failed_row, "lengths": failed_row})
@@ -343,6 +348,7 @@ class ServerEngine:
         rows, failures = self._collect(
             REPLIES, requests, ask, settings=settings, progress=progress, out=out
         )
+        # A request without an answer has no replies.
         replies: list[list[Reply]] = [[] for _ in requests]
         for index, row in rows.items():
             replies[index] = [Reply.from_dict(values) for values in json.loads(row["replies"])]
@@ -430,6 +436,7 @@ class ServerEngine:
     def _check(self, kind: str, requests: Sequence[Request]) -> None:
         """Check that requests have the form of the path, and that it can answer them."""
         form = "conversations" if self.has_template else "texts"
+        # A text that is sent as a conversation would be put into a template.
         if any(isinstance(request.prompt, str) == self.has_template for request in requests):
             raise ValueError(
                 f"Expected {form}, as {self.name} was opened for, but got the other: see `chat`."
@@ -437,6 +444,7 @@ class ServerEngine:
         ability = ABILITY_BY_KIND[kind]
         if ability in self.abilities:
             return
+        # The trial says why it is not able to.
         problems = []
         for finding in self.endpoint.findings:
             if not finding.passed:
@@ -576,6 +584,7 @@ class _Flight:
         """Send requests by their keys, keep the answers, and return why the others have none."""
         client = self.engine.client
         usage_before = client.usage
+        # The price is told before anything is sent.
         if progress:
             self._announce(list(requests.values()))
         failures = {}
@@ -606,6 +615,7 @@ class _Flight:
     def _answer(self, key: str, request: Request) -> None:
         """Ask a request, and store its answer with its cost."""
         client = self.engine.client
+        # Another thread may have reached the bound meanwhile.
         if client.ended:
             raise RequestError(client.ended)
         highest_cost = self.engine.cost([request], self.kind, self.settings)

@@ -65,6 +65,7 @@ def open_server(
             option="in_flight",
         )
     client = _make_client(url, options)
+    # The trial takes some seconds, in which nothing else is shown.
     if progress:
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
@@ -75,6 +76,7 @@ def open_server(
         raise ValueError(
             f"Expected an answer from {client.url}, but {failure}.{_suggest_address(client)}"
         ) from failure
+    # What each part of the trial found shows which address or model is meant.
     if not endpoint.works:
         words = " ".join(finding.words for finding in endpoint.findings)
         raise ValueError(
@@ -91,6 +93,7 @@ def _make_client(url: str, options: ServerOptions) -> Client:
     """Return the client of a server, or of a provider of inspect_ai."""
     if not url.startswith(INSPECT):
         return Client(url, options)
+    # Providers of inspect_ai need packages that other servers do not.
     require_package("inspect_ai")
     from rightreasons.models.servers.providers import Provider
 
@@ -139,9 +142,10 @@ def _choose_model(client: Client) -> str:
             f"Expected `server_model`, as {client.url} {reason}", option="server_model"
         ) from failure
     if len(names) != 1:
-        listed = escape_name(", ".join(sorted(names)[:MAX_LISTED_MODELS]), 400) or "none"
+        # A gateway may list hundreds.
+        examples = escape_name(", ".join(sorted(names)[:MAX_LISTED_MODELS]), 400) or "none"
         raise OptionError(
-            f"Expected `server_model`, as {client.url} has {len(names)} models: {listed}.",
+            f"Expected `server_model`, as {client.url} has {len(names)} models: {examples}.",
             option="server_model",
         )
     return names[0]

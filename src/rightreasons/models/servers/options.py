@@ -68,6 +68,7 @@ class ServerOptions(Options):
     )
 
     def _check(self) -> None:
+        # A malformed option must fail before the first request.
         self.get_extra_fields()
         for header in self.header:
             _check_header(header)
@@ -107,6 +108,7 @@ class ServerOptions(Options):
             OptionError: If `extra_body` is no JSON object, or sets a field of `OWN_FIELDS`.
         """
         fields = {}
+        # `extra_body` comes later, and may replace it.
         if self.reasoning_effort is not None:
             fields["reasoning_effort"] = self.reasoning_effort
         try:
@@ -148,6 +150,7 @@ def _get_variable(variable: str, content: str, option: str, *, is_required: bool
         option: Option that names it, for errors.
         is_required: Whether it has to be set; if not, "" is returned without it.
     """
+    # A key from a file often ends in a line break.
     value = os.environ.get(variable, "").strip()
     if not value and not is_required:
         return ""

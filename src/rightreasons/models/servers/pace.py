@@ -23,6 +23,7 @@ class Pace:
             seconds: Time from the request to its reply.
             n_tokens: Number of generated tokens.
         """
+        # Several threads add at the same time.
         with self._lock:
             self._seconds += seconds
             self._n_replies += 1
@@ -47,9 +48,13 @@ class Pace:
         """
         if not self._n_replies:
             return None
-        by_replies = cost.requests * self._seconds / self._n_replies
-        by_tokens = cost.answer_tokens * self._seconds / max(self._n_tokens, 1)
-        return max(by_replies, by_tokens) / min(in_flight, max(cost.requests, 1))
+        seconds_per_reply = self._seconds / self._n_replies
+        by_replies = cost.requests * seconds_per_reply
+        # Long answers take longer than the short ones of a trial.
+        seconds_per_token = self._seconds / max(self._n_tokens, 1)
+        by_tokens = cost.answer_tokens * seconds_per_token
+        n_parallel = min(in_flight, max(cost.requests, 1))
+        return max(by_replies, by_tokens) / n_parallel
 
 
 def describe_seconds(seconds: float) -> str:

@@ -53,6 +53,7 @@ class RequestError(ValueError):
     @property
     def is_of_server(self) -> bool:
         """Whether the server failed, rather than this request."""
+        # Keys and quotas concern all requests.
         if self.status is None or self.status >= 500:
             return True
         return self.status in (*KEY_STATUSES, 429)
@@ -96,7 +97,7 @@ def get_error_status(reply: Any) -> int:
     error = reply.get("error")
     if not error:
         return 200
-    # An error in words alone is about the address.
+    # An error in words alone is about the address, and one without a valid code about the server.
     code: Any = 404
     if isinstance(error, dict):
         code = error.get("code")

@@ -62,6 +62,8 @@ ROOM_PER_EASY_ANSWER = 8
 CHARACTERS_PER_TOKEN = 4
 """For answers whose tokens the server does not count."""
 
+CONSTRAINED = "answers held to given ones"
+DRAWN = "drawn answers"
 NEXT_TOKENS = "likeliest next tokens"
 GIVEN_TEXTS = "log-probabilities of given texts"
 """Names of parts of the trial."""
@@ -160,6 +162,7 @@ def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
 
 def _ask_signature(endpoint: Endpoint) -> list[str]:
     """Ask one short question; return the name and fingerprint of the model, and its answer."""
+    # The name and fingerprint of this reply alone count.
     endpoint.client.served.clear()
     prompt = _list_prompts(endpoint)[0]
     completion = endpoint.ask(prompt, max_tokens=ANSWER_TOKENS, temperature=0.0, seed=0)
@@ -405,7 +408,6 @@ class _Trial:
     def try_constraints(self) -> None:
         """Ask for one of some answers that nobody would give to the question."""
         endpoint = self.endpoint
-        part = "answers held to given ones"
         for name in CONSTRAINTS:
             endpoint.constraint = name
             outcome = _try(
@@ -421,15 +423,16 @@ class _Trial:
             is_held = reply.text.strip() in DIALECTS["unlikely"]
             # A constraint that stops the thinking asks another model.
             if is_held and (reply.thinks or not endpoint.thinks):
-                self._add_finding(part, True, f"They are held by {name}.")
+                self._add_finding(CONSTRAINED, True, f"They are held by {name}.")
                 return
         endpoint.constraint = ""
         names = ", ".join(CONSTRAINTS)
         words = f"None of {names} holds them: the form of an answer is asked for."
-        self._add_finding(part, False, words)
+        self._add_finding(CONSTRAINED, False, words)
 
     def try_greedy_answers(self) -> None:
         """Compare two equal greedy requests."""
+        # Answers that vary at temperature 0 make figures that cannot be repeated.
         answer = _get_beginning(self._greedy[0])
         repeated = _get_beginning(self._negotiate(self._prompts[0]))
         is_equal = answer == repeated
@@ -444,7 +447,6 @@ class _Trial:
     def try_drawn_answers(self) -> None:
         """Draw answers at a high temperature; a server that does not draw repeats one."""
         endpoint = self.endpoint
-        part = "drawn answers"
         n_tokens = ANSWER_TOKENS
         # Hidden thinking takes its tokens before a text can differ.
         if endpoint.thinks and not any(map(_get_beginning, self._greedy)):
@@ -455,11 +457,11 @@ class _Trial:
             endpoint.draws = len(self._draw(n_tokens)) > 1
             if endpoint.draws:
                 note = f" with {', '.join(fields)}" if fields else ""
-                self._add_finding(part, True, f"Three draws differ{note}.")
+                self._add_finding(DRAWN, True, f"Three draws differ{note}.")
                 return
         endpoint.drawing = {}
         words = f"Three draws at temperature {DRAWING_TEMPERATURE} have one answer."
-        self._add_finding(part, False, words)
+        self._add_finding(DRAWN, False, words)
 
     def _draw(self, n_tokens: int) -> set[str]:
         """Return the distinct answers of a few draws."""
@@ -484,6 +486,7 @@ class _Trial:
         if endpoint.thinks:
             self._add_finding(NEXT_TOKENS, False, THINKS_FIRST)
             return
+        # Servers refuse to report more than some number of tokens.
         words = ""
         for top in N_TOPS:
             outcome = _try(self._request_tops, top)
@@ -521,6 +524,7 @@ class _Trial:
     def try_echoes(self) -> None:
         """Compare the log-probabilities of given texts with those of their generation."""
         endpoint = self.endpoint
+        # Thoughts stand between the question and a given text.
         if endpoint.thinks:
             self._add_finding(GIVEN_TEXTS, False, THINKS_FIRST)
             return
@@ -666,17 +670,17 @@ class _Pair:
     words: str
 
 
-def _pair_tokens(begin: str, link: str, echoed: Completion, other: Completion) -> list[_Pair]:
+def _pair_tokens(begin: str, link: str, echoed: Completion, compared: Completion) -> list[_Pair]:
     """Return the log-probabilities of the tokens that two texts share at their beginning.
 
     Args:
         begin: Words before the first log-probability.
         link: Words before the second one.
         echoed: The first text.
-        other: The second text.
+        compared: The second text.
     """
     pairs = []
-    rows = zip(echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False)
+    rows = zip(echoed.tokens, echoed.logprobs, compared.tokens, compared.logprobs, strict=False)
     for token, value, other_token, other_value in rows:
         # From here on, the text is cut into other tokens.
         if token != other_token:

@@ -37,13 +37,13 @@ class Usage:
     unreported: int = 0
     unanswered: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, usage: Usage) -> Usage:
         """Return the sums of two counts."""
-        return Usage(*map(operator.add, vars(self).values(), vars(other).values()))
+        return Usage(*map(operator.add, vars(self).values(), vars(usage).values()))
 
-    def __sub__(self, other: Usage) -> Usage:
+    def __sub__(self, usage: Usage) -> Usage:
         """Return the counts since an earlier state."""
-        return Usage(*map(operator.sub, vars(self).values(), vars(other).values()))
+        return Usage(*map(operator.sub, vars(self).values(), vars(usage).values()))
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any], estimated_tokens: int) -> Usage:

@@ -1,0 +1,1 @@
+"""What runs over many items share: bars, processes, and columns of results."""

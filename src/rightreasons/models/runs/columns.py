@@ -1,0 +1,160 @@
+"""Results of items as named columns: `Columns`, and `join` for those of several chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+
+Column: TypeAlias = "NDArray[Any] | Ragged"
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Results of some items of a dataset.
+
+    Attributes:
+        positions: (n,) positions of the items in the dataset.
+        columns: Name -> one row per item: an array (n, ...), or `Ragged` if the rows differ in length.
+        failures: Position of an item -> the reason why it has no row; {} unless failing items are
+            left out.
+    """
+
+    positions: NDArray[np.int64]
+    columns: Mapping[str, Column]
+    failures: Mapping[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
+
+    def add_failures(self, failed: Columns) -> Columns:
+        """Return the same results, with the reasons why other items are missing.
+
+        Args:
+            failed: The other items, with a column `reason`.
+        """
+        # Without failures there is no column of reasons.
+        if not len(failed):
+            return replace(self, failures={})
+        failures = {}
+        reasons = np.asarray(failed["reason"])
+        positions = failed.positions.tolist()
+        for position, reason in zip(positions, reasons, strict=True):
+            failures[position] = str(reason)
+        return replace(self, failures=failures)
+
+    def find_complete(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.bool_], dict[int, str]]:
+        """Find the items that have all of their rows, if an item has several.
+
+        Args:
+            owners: (S,) the item of each of the S rows, including failed ones.
+
+        Returns:
+            Which rows of these columns belong to an item without a failure; and item -> reason of
+            the others.
+
+        Raises:
+            ValueError: If no item is complete.
+        """
+        reasons: dict[int, str] = {}
+        for row, reason in sorted(self.failures.items()):
+            # The first row that failed gives the reason.
+            reasons.setdefault(int(owners[row]), reason)
+        own_items = owners[self.positions]
+        rows = ~np.isin(own_items, list(reasons))
+        if reasons and not rows.any():
+            raise ValueError(next(iter(reasons.values())))
+        return rows, reasons
+
+    def fill_failed(self, lengths: Mapping[str, NDArray[np.int64]]) -> Columns:
+        """Return the columns over all items, with NaN, or 0 in whole numbers, for failed ones.
+
+        Args:
+            lengths: Column whose rows differ in length -> (N,) lengths of its rows.
+        """
+        failed = np.array(sorted(self.failures), dtype=np.int64)
+        n_failed = len(failed)
+        if n_failed == 0:
+            return self
+        blank: dict[str, Column] = {}
+        for name, column in self.columns.items():
+            if isinstance(column, Ragged):
+                sizes = lengths[name][failed]
+                values = np.full(int(sizes.sum()), np.nan)
+                blank[name] = Ragged.of(values, sizes)
+                continue
+            # Whole numbers have no NaN.
+            value = 0.0
+            if column.dtype.kind == "f":
+                value = np.nan
+            row_shape = column.shape[1:]
+            shape = (n_failed, *row_shape)
+            blank[name] = np.full(shape, value, dtype=column.dtype)
+        filled = join([self, Columns(failed, blank)])
+        return replace(filled, failures=self.failures)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return a column with one value, or one array of a fixed shape, per item."""
+        return np.asarray(self.columns[name])
+
+    def ragged(self, name: str) -> Ragged:
+        """Return a column whose rows may differ in length.
+
+        Raises:
+            TypeError: If the column is an array.
+        """
+        column = self.columns[name]
+        if not isinstance(column, Ragged):
+            raise TypeError(
+                f"Expected the column {name!r} to have rows of their own lengths, but it is an array."
+            )
+        return column
+
+
+EMPTY = Columns(np.empty(0, np.int64), {})
+"""Results of no item."""
+
+
+def join(chunks: Iterable[Columns]) -> Columns:
+    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
+
+    Example:
+        >>> late = Columns(np.array([2]), {"x": np.array([0.3])})
+        >>> early = Columns(np.array([1, 0]), {"x": np.array([0.2, 0.1])})
+        >>> join([late, early]).columns["x"]
+        array([0.1, 0.2, 0.3])
+    """
+    filled_chunks = [chunk for chunk in chunks if len(chunk)]
+    if not filled_chunks:
+        return EMPTY
+    positions = np.concatenate([chunk.positions for chunk in filled_chunks])
+    # The first of two rows of one item counts.
+    items, order = np.unique(positions, return_index=True)
+    columns: dict[str, Column] = {}
+    for name in filled_chunks[0].columns:
+        column_chunks = [chunk.columns[name] for chunk in filled_chunks]
+        columns[name] = _join_column(column_chunks, order)
+    return Columns(items, columns)
+
+
+def _join_column(chunks: list[Any], order: NDArray[np.int64]) -> Column:
+    """Join the chunks of a column, and take its rows in another order."""
+    # A column is of one kind in all chunks.
+    if not isinstance(chunks[0], Ragged):
+        rows = np.concatenate(chunks)
+        return np.asarray(rows[order])
+    values = []
+    lengths = []
+    for chunk in chunks:
+        values.append(chunk.values)
+        lengths.append(chunk.lengths)
+    ragged = Ragged.of(np.concatenate(values), np.concatenate(lengths))
+    return ragged.take(order)
