@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from cue_view import (
+from choice_sets import (
     ORIGINALS,
-    Page,
-    bundled,
-    items_with,
+    Analysis,
+    ChoiceSet,
     list_sets,
-    open_file,
     parse_items,
-    write_page,
+    read_bundled,
+    read_upload,
 )
+from cue_view import Page, write_items_with, write_page
 
 from rightreasons.core.choices import FEATURES
 from rightreasons.widget.pages import (
@@ -39,9 +39,9 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Cue explorer
 
-Some multiple-choice sets can be answered without reading the question: a word is more often in the right choice than in
-the wrong one, or the right choice is the longer one. Bring your own set and see which cues it has, and how accurate a
-classifier is that sees nothing else.
+Some multiple-choice sets can be answered without the question: a word occurs more often in right
+choices than in wrong ones, or the right choice is the longer one. Bring a set of your own to see its
+cues, and the accuracy of a classifier that sees nothing else.
 """
 
 FORMAT = """
@@ -57,146 +57,204 @@ The road was icy.,effect,The car slid.,The snow was white.,0
 She opened the window.,cause,The room was hot.,She heard a song.,0
 """
 
-START = (["unigram"], 5)
+DEFAULT_FEATURES = ["unigram"]
+
+DEFAULT_APPLICABILITY = 5
+
+SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".gz"]
+
+PAPERS = {
+    "Kavumba et al. 2019": "https://arxiv.org/abs/1911.00225",
+    "Niven & Kao 2019": "https://arxiv.org/abs/1907.07355",
+}
+
+QUIET: dict[str, Any] = {"show_progress": "hidden"}
+# The handlers that open a set wait for each other, so that the last one that a visitor brings stays.
+OPENING: dict[str, Any] = {**QUIET, "concurrency_id": "open"}
+
+N_PAGE_OUTPUTS = 7
+"""Number of outputs that depend on a set and its settings; see `analyze_set`."""
+
+N_OUTPUTS = 3 + N_PAGE_OUTPUTS
+"""Number of outputs of a new set; see `show_set`."""
+
+State = ChoiceSet | str | None
+"""Set of a visitor, or the name of a bundled one. None after a mistake."""
 
 
 def build() -> gr.Blocks:
-    sets = list_sets()
-    start = write_page(bundled(ORIGINALS), *START)
-    with public_page("Cue explorer", HERE / "style.css") as demo:
+    """Build the page."""
+    start = write_page(read_bundled(ORIGINALS), DEFAULT_FEATURES, DEFAULT_APPLICABILITY)
+    with public_page("Cue explorer", HERE / "style.css") as page:
         gr.Markdown(INTRO + PRIVACY)
-        items, found, held = gr.State(ORIGINALS), gr.State(), gr.State()
+        state, analysis, uploads = gr.State(ORIGINALS), gr.State(start.analysis), gr.State()
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
-                headline = gr.HTML(start.figures, elem_id="figures")
-                with gr.Tabs():
-                    with gr.Tab("Cues"):
-                        drawing = gr.HTML(start.diagram, elem_id="diagram")
-                        listed = gr.HTML(start.table, elem_id="cue-table")
-                    with gr.Tab("Items"):
-                        cue = gr.Dropdown(
-                            start.names, value=start.first, label="Cue", elem_id="cue"
-                        )
-                        pointed = gr.HTML(start.pointed, elem_id="items")
-                    with gr.Tab("Original and mirrored"):
-                        balance = gr.HTML(start.mirrors, elem_id="mirrors")
+                results = _make_results(start)
             with gr.Column(scale=2, min_width=320):
-                source = gr.HTML(
-                    _about(sets[ORIGINALS].source, bundled(ORIGINALS)), elem_id="source"
-                )
-                with gr.Tabs():
-                    with gr.Tab("Examples"):
-                        choice = gr.Dropdown(
-                            list(sets), value=ORIGINALS, label="Set", elem_id="bundled"
-                        )
-                        gr.HTML(example_files(sorted({entry.file for entry in sets.values()})))
-                    with gr.Tab("Upload"):
-                        kinds = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".gz"]
-                        upload = upload_file(label="Items", file_types=kinds, elem_id="upload")
-                        gr.Markdown(FORMAT)
-                    with gr.Tab("Paste"):
-                        pasted = gr.Textbox(
-                            PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted"
-                        )
-                        show = gr.Button("Show these")
-                        gr.Markdown(FORMAT)
-                with gr.Accordion("Which cues", open=False, elem_id="definition"):
-                    features = gr.CheckboxGroup(
-                        list(FEATURES), value=START[0], label="Cues", elem_id="features"
-                    )
-                    minimum = gr.Slider(
-                        1,
-                        50,
-                        value=START[1],
-                        step=1,
-                        label="Minimum applicability",
-                        elem_id="minimum",
-                    )
-        names = {
-            "Kavumba et al. 2019": "https://arxiv.org/abs/1911.00225",
-            "Niven & Kao 2019": "https://arxiv.org/abs/1907.07355",
-        }
-        page_links("cues", names)
+                source = gr.HTML(write_source(ORIGINALS), elem_id="source")
+                choice, upload, pasted, show = _make_set_fields()
+                settings = _make_setting_fields()
+        page_links("cues", PAPERS)
 
-        page = [found, headline, drawing, listed, cue, pointed, balance]
-        whole = [items, held, source, *page]
-        n = len(whole)
-
-        def write(about: str, settings: tuple[Any, ...], opened: Any) -> Iterator[Any]:
-            items = bundled(opened) if isinstance(opened, str) else opened
-            shown = yield from written(items, settings, n)
-            return [opened, None, _about(about, items), *shown]
-
-        def mistaken(held: Held | None, error: Exception) -> list[Any]:
-            return [None, held, problem(error), *_empty()]
-
-        def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
-            yield (yield from write(sets[name].source, settings, name))
-
-        def open_upload(path: str | None, *settings: Any) -> Iterator[Any]:
-            if path is not None:
-                held = Held(path)
-                shown = partial(write, held.path.name, settings)
-                yield from opening(work(open_file, path), shown, partial(mistaken, held), n)
-
-        def open_pasted(text: str, *settings: Any) -> Iterator[Any]:
-            shown = partial(write, "Pasted items.", settings)
-            yield from opening(work(parse_items, text), shown, partial(mistaken, None), n)
-
-        def redraw(items: Any, *settings: Any) -> Iterator[Any]:
-            if (
-                items is not None
-            ):  # else the last file opened had a mistake, which is shown above the controls
-                yield (
-                    yield from written(
-                        bundled(items) if isinstance(items, str) else items, settings, len(page)
-                    )
-                )
-
-        def choose(found: Any, items: Any, cue: str | None, *settings: Any) -> str:
-            if items is None:
-                return ""
-            return items_with(start.found if found is None else found, cue)
-
-        quiet: dict[str, Any] = {"show_progress": "hidden"}
-        settings = [features, minimum]
-        # In one line, so that the last set asked for is the one that stays.
-        long = {**quiet, "concurrency_id": "open"}
-        choice.input(open_bundled, [choice, *settings], whole, **long)
-        upload.upload(
-            open_upload, [upload, *settings], whole, **{**long, "show_progress": "minimal"}
-        )
-        upload.clear(open_bundled, [choice, *settings], whole, **long)
-        show.click(open_pasted, [pasted, *settings], whole, **long)
+        page_outputs = [analysis, *results]
+        outputs = [state, uploads, source, *page_outputs]
+        choice.input(open_bundled, [choice, *settings], outputs, **OPENING)
+        slow = {**OPENING, "show_progress": "minimal"}
+        upload.upload(open_upload, [upload, *settings], outputs, **slow)
+        upload.clear(open_bundled, [choice, *settings], outputs, **OPENING)
+        show.click(open_pasted, [pasted, *settings], outputs, **OPENING)
+        features, minimum = settings
         for event in (features.input, minimum.change):
-            event(redraw, [items, *settings], page, **quiet)
-        cue.input(choose, [found, items, cue], pointed, **quiet)
-    return demo
+            event(redraw, [state, *settings], page_outputs, **QUIET)
+        _, _, _, cue, items, _ = results
+        cue.input(choose_cue, [analysis, cue], items, **QUIET)
+    return page
 
 
-def written(items: Any, settings: tuple[Any, ...], n_outputs: int) -> Iterator[Any]:
-    """Analyze a set; return everything that depends on it and on the settings."""
+def _make_results(start: Page) -> list[Any]:
+    """Make the places of verdict, picture, table, cue, items and mirrors."""
+    headline = gr.HTML(start.figures, elem_id="figures")
+    with gr.Tabs():
+        with gr.Tab("Cues"):
+            diagram = gr.HTML(start.diagram, elem_id="diagram")
+            table = gr.HTML(start.table, elem_id="cue-table")
+        with gr.Tab("Items"):
+            cue = gr.Dropdown(start.names, value=start.cue, label="Cue", elem_id="cue")
+            items = gr.HTML(start.items, elem_id="items")
+        with gr.Tab("Original and mirrored"):
+            mirrors = gr.HTML(start.mirrors, elem_id="mirrors")
+    return [headline, diagram, table, cue, items, mirrors]
+
+
+def _make_set_fields() -> list[Any]:
+    """Make the fields for a bundled set, an upload, and pasted items with their button."""
+    sets = list_sets()
+    with gr.Tabs():
+        with gr.Tab("Examples"):
+            choice = gr.Dropdown(list(sets), value=ORIGINALS, label="Set", elem_id="bundled")
+            gr.HTML(example_files(sorted({bundled_set.file for bundled_set in sets.values()})))
+        with gr.Tab("Upload"):
+            upload = upload_file(label="Items", file_types=SUFFIXES, elem_id="upload")
+            gr.Markdown(FORMAT)
+        with gr.Tab("Paste"):
+            pasted = gr.Textbox(PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted")
+            show = gr.Button("Show these")
+            gr.Markdown(FORMAT)
+    return [choice, upload, pasted, show]
+
+
+def _make_setting_fields() -> list[Any]:
+    """Make the fields for the families of cues and their minimum applicability."""
+    with gr.Accordion("Which cues", open=False, elem_id="definition"):
+        features = gr.CheckboxGroup(
+            list(FEATURES), value=DEFAULT_FEATURES, label="Cues", elem_id="features"
+        )
+        minimum = gr.Slider(
+            1,
+            50,
+            value=DEFAULT_APPLICABILITY,
+            step=1,
+            label="Minimum applicability",
+            elem_id="minimum",
+        )
+    return [features, minimum]
+
+
+# ------------------------------------------------------------------------------ handlers
+
+
+def get_items(state: ChoiceSet | str) -> ChoiceSet:
+    """Return the set of a state."""
+    # Bundled sets are the same for all visitors, and kept once.
+    if isinstance(state, str):
+        return read_bundled(state)
+    return state
+
+
+def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
+    """Show a bundled set."""
+    yield (yield from show_set(list_sets()[name].source, settings, name))
+
+
+def open_upload(path: str | None, *settings: Any) -> Iterator[Any]:
+    """Show the set of an uploaded file."""
+    if path is None:
+        return
+    # The file is deleted when nothing refers to it; after a mistake, the page does.
+    upload = Held(path)
+    show = partial(show_set, upload.path.name, settings)
+    yield from opening(work(read_upload, path), show, partial(show_mistake, upload), N_OUTPUTS)
+
+
+def open_pasted(text: str, *settings: Any) -> Iterator[Any]:
+    """Show the set that a visitor pasted."""
+    show = partial(show_set, "Pasted items.", settings)
+    yield from opening(work(parse_items, text), show, partial(show_mistake, None), N_OUTPUTS)
+
+
+def show_set(source: str, settings: tuple[Any, ...], state: ChoiceSet | str) -> Iterator[Any]:
+    """Analyze a set, and return all outputs.
+
+    Args:
+        source: Origin of the set, in one line.
+        settings: Families of cues, and their minimum applicability.
+        state: The set, or the name of a bundled one.
+    """
+    items = get_items(state)
+    results = yield from analyze_set(items, settings, N_OUTPUTS)
+    return [state, None, _write_line(f"{source} {len(items):,} items."), *results]
+
+
+def analyze_set(items: ChoiceSet, settings: tuple[Any, ...], n_outputs: int) -> Iterator[Any]:
+    """Analyze a set, and return the outputs that depend on it and on the settings."""
     try:
         page: Page = yield from waiting(work(write_page, items, *settings), n_outputs)
     except MISTAKES as error:
-        return [None, problem(error), *_empty()[2:]]
+        return [None, problem(error), *_empty_results()]
     return [
-        page.found,
+        page.analysis,
         page.figures,
         page.diagram,
         page.table,
-        gr.update(choices=page.names, value=page.first),
-        page.pointed,
+        gr.update(choices=page.names, value=page.cue),
+        page.items,
         page.mirrors,
     ]
 
 
-def _empty() -> list[Any]:
-    return [None, "", "", "", gr.update(choices=[], value=None), "", ""]
+def show_mistake(upload: Held | None, error: Exception) -> list[Any]:
+    """Return the outputs of a set that cannot be read."""
+    return [None, upload, problem(error), None, "", *_empty_results()]
 
 
-def _about(words: str, items: Any) -> str:
-    return f'<p class="rr-small">{html.escape(words)} {len(items):,} items.</p>'
+def redraw(state: State, *settings: Any) -> Iterator[Any]:
+    """Analyze the set of the page with other settings."""
+    # After a mistake, its sentence stands above the settings.
+    if state is not None:
+        yield (yield from analyze_set(get_items(state), settings, N_PAGE_OUTPUTS))
+
+
+def choose_cue(analysis: Analysis | None, cue: str | None) -> str:
+    """Show the items of a cue."""
+    if analysis is None:
+        return ""
+    return write_items_with(analysis, cue)
+
+
+def write_source(name: str) -> str:
+    """Write the origin of a bundled set, and its size."""
+    source = list_sets()[name].source
+    return _write_line(f"{source} {len(read_bundled(name)):,} items.")
+
+
+def _write_line(text: str) -> str:
+    return f'<p class="rr-small">{html.escape(text)}</p>'
+
+
+def _empty_results() -> list[Any]:
+    """Return empty outputs for picture, table, cue, items and mirrors."""
+    return ["", "", gr.update(choices=[], value=None), "", ""]
 
 
 if __name__ == "__main__":

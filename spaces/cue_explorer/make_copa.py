@@ -9,7 +9,7 @@ repository; the Space gets them when it is published. COPA: Roemmele, Bejan & Go
 
 import sys
 
-from cue_view import COPA_ITEMS
+from choice_sets import COPA_ITEMS
 
 from rightreasons.datasets.builder import load_dataset
 

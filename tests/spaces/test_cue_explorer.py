@@ -139,11 +139,11 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
 
 def test_copa_is_listed_once_its_file_was_made(build, monkeypatch, tmp_path):
     build("spaces/cue_explorer")
-    import cue_view
+    import choice_sets
 
     file = tmp_path / "copa.csv"
-    monkeypatch.setattr(cue_view, "COPA_ITEMS", file)
-    assert "COPA" not in cue_view.list_sets()
+    monkeypatch.setattr(choice_sets, "COPA_ITEMS", file)
+    assert "COPA" not in choice_sets.list_sets()
 
     file.write_text(
         "id,premise,question,choice1,choice2,label,mirrored,source_id\n"
@@ -151,9 +151,9 @@ def test_copa_is_listed_once_its_file_was_made(build, monkeypatch, tmp_path):
         "1001,The sun shone.,effect,The road was wet.,The road was dry.,1,True,1\n"
         "2,It froze.,cause,It was cold.,It was warm.,0,False,2\n"
     )
-    cue_view.bundled.cache_clear()
+    choice_sets.read_bundled.cache_clear()
 
     # The originals are 1 and 2; Balanced COPA has the mirror of 1, too.
-    assert len(cue_view.bundled("COPA")) == 2
-    assert len(cue_view.bundled("Balanced COPA")) == 3
-    cue_view.bundled.cache_clear()
+    assert len(choice_sets.read_bundled("COPA")) == 2
+    assert len(choice_sets.read_bundled("Balanced COPA")) == 3
+    choice_sets.read_bundled.cache_clear()

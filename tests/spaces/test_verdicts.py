@@ -49,7 +49,9 @@ def test_six_items_do_not_show_that_the_choices_are_clean(view, tmp_path):
     rows = [f"Why?,one {'ab'[n % 3 == 0]},two {'ab'[n % 2]},{n % 2}" for n in range(6)]
     file.write_text("\n".join(["prompt,choice1,choice2,label", *rows]), "utf-8")
     cue_view = view("cue_explorer", "cue_view")
-    said = cue_view.figures(cue_view.analyze(cue_view.open_file(str(file)), ["unigram"], 5))
+    choice_sets = view("cue_explorer", "choice_sets")
+    analysis = choice_sets.analyze(choice_sets.read_upload(str(file)), ["unigram"], 5)
+    said = cue_view.write_figures(analysis)
     assert "Too few items to tell" in said
     assert "6 items do not rule" in said
 
@@ -58,14 +60,15 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
     # One word in the right choice of the first two items and in the wrong one of the others: what two items teach is
     # wrong of the other two, in whatever folds.
     cue_view = view("cue_explorer", "cue_view")
-    items = cue_view.parse_items(
+    choice_sets = view("cue_explorer", "choice_sets")
+    items = choice_sets.parse_items(
         "prompt,choice1,choice2,label\n"
         + "\n".join(f"Why?,was a{n},b{n},{int(n > 1)}" for n in range(4))
     )
-    found = cue_view.analyze(items, ["unigram"], 1)
+    found = choice_sets.analyze(items, ["unigram"], 1)
     assert found.classifier.accuracy == 0
-    assert "rr-good" not in cue_view.figures(found)
-    assert "Too few items to tell" in cue_view.figures(found)
+    assert "rr-good" not in cue_view.write_figures(found)
+    assert "Too few items to tell" in cue_view.write_figures(found)
 
 
 def test_the_leaderboard_has_an_answer_to_each_question(view):
