@@ -60,5 +60,6 @@ PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")
 HARNESSES = ("lm-eval", "inspect", "lighteval")
 """Harnesses for which a task can be written."""
 
+# The other questions change texts, ask for gradients, or read what is stored.
 HARNESS_QUESTIONS = ("probes", "reasons", "ways")
 """Questions whose requests a harness can be sent."""
