@@ -132,6 +132,20 @@ class TestAdapters:
         )
         np.testing.assert_allclose(scores, its, atol=1e-4 * np.abs(its).max())
 
+    @pytest.mark.parametrize(("name", "n_classes"), [("classifier", 2), ("three", 3)])
+    def test_an_adapter_is_exactly_what_peft_opens(self, folders, name, n_classes):
+        peft = pytest.importorskip("peft")
+        # peft does not read the number of classes from the adapter's head.
+        reference = peft.AutoPeftModelForSequenceClassification.from_pretrained(
+            folders / name, num_labels=n_classes
+        ).eval()
+        opened = load_classifier(folders / name, device="cpu")
+
+        for text in TEXTS:
+            inputs = tiny_tokenizer()(text, return_tensors="pt")
+            with torch.no_grad():
+                assert torch.equal(opened.model(**inputs).logits, reference(**inputs).logits)
+
     # What each needs beside LoRA of two matrices; the last three hold a head or words of another size than the base's.
     @pytest.mark.parametrize(
         "kind", [*KINDS, "three classes", "more words", "more words that are trained"]

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.utils import _python_dispatch
 
 from rightreasons.core.errors import get_first_line
 from rightreasons.core.extras import require_package
@@ -302,6 +303,15 @@ def explain_untrainable(model: torch.nn.Module) -> str:
             return (
                 f"Expected a whole model to train, but {type(model).__name__} has layers of an "
                 "adapter: merge it into its base first, by `merge_and_unload` of peft."
+            )
+    # Without its type guard, which type checkers take for a contradiction.
+    is_packed: Any = _python_dispatch.is_traceable_wrapper_subclass
+    for name, weight in model.named_parameters():
+        # torchao packs weights that gradients pass through, but that no optimizer can change.
+        if is_packed(weight):
+            return (
+                f"Expected a whole model to train, but {type(model).__name__} has the quantized "
+                f"weight {name} ({type(weight).__name__}): load it in float32 or bfloat16."
             )
     return explain_quantization(model)
 
