@@ -52,17 +52,28 @@ How far numbers in bfloat16 are from float32 with the same weights, relative to 
 same of a plain loop in bfloat16.
 """
 _WEIGHTS = """
+## Models in the states in which people have them
+
+A tiny classifier in each state, next to a plain one with the same weights, in `tests/models/test_states.py`:
+
+| state | predictions, attributions, Fisher information | `audit`, trackers of a training | `learn` |
+|---|---|---|---|
+| training mode, gradient checkpointing, `enable_input_require_grads`, k-bit preparation, hooks | exact | exact; the model is left as it was | exact |
+| `torch.compile`, `DataParallel`, a merged adapter | exact | exact | exact |
+| an adapter (LoRA, by peft) | exact | exact | refused: merge it first |
+| int8 of torchao 0.18 | exact | exact | refused: load it in float32 |
+| int8 layers of torch | predictions exact; gradients refused: load it in float32 | `audit` exact; shortcuts refused | refused |
+| weights named `module.` or `_orig_mod.` | refused: remove the prefix, as the error shows | | |
+
 ## Changed weights
 
-Beside the plain model, in tests of their own:
+In addition to the plain model:
 
-| weights | compared with | held |
+| weights | compared with | result |
 |---|---|---|
 | adapters (LoRA, by peft) | the merged model: classes, choices, gradients; published models | exact |
-| `torch.compile` | the model without it: Fisher information | exact |
 | 4 bits (bitsandbytes, if installed) | one item at a time: choices; published models | exact; gradients are refused |
-| 8 bits, which round what they read, too | one item at a time: choices | within 0.2 nats; gradients are refused |
-| int8 layers of torch | nothing | gradients are refused |
+| 8 bits, which also round their input | one item at a time: choices | within 0.2 nats; gradients are refused |
 | GPTQ, AWQ (by hand: three layers, on a CPU) | one item at a time: choices | within 0.2 nats; gradients are refused |
 """
 _MASKS = """
