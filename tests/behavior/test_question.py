@@ -141,7 +141,7 @@ def test_the_verdict_follows_intervals():
     # 0.9 is 0.005; 8 pass is below 0.5 too.
     assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "neutral", "warn", "bad"]
     # One case that fails shows nothing.
-    assert verdict(0, n=1).label == "Cannot tell"
+    assert verdict(0, n=1).label == "Inconclusive"
     # Of 1 case, whose interval is wide, that a share takes (0.98 / 0.1)^2 = 96.04 to be known to 10 points.
     assert verdict(0, n=1).summary.endswith("About 100 would be enough.")
     assert re.search(r"About \d+ would be enough\.$", verdict(25, n=25).summary)

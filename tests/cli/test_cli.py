@@ -371,7 +371,7 @@ def test_data(capsys):
                 "--label-column",
                 "verdict",
             ),
-            "With none named, all that apply are asked.",
+            "to answer all that apply.",
         ),
         (("compare", "{reviews}", "{reviews}"), "Expected a column with the labels in"),
         (("audt",), "mean 'audit'"),

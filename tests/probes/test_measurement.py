@@ -136,7 +136,7 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
     assert unasked.n_needed is None
     say = PROBES.prose.of(m=unasked, figures={}, context=None)
     assert "would not settle it" in say("verdict.open")
-    assert " or it knows " in say("verdict.open").partition("It is open whether")[2]
+    assert " or the accuracy " in say("verdict.open").partition("It is inconclusive whether")[2]
 
 
 def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch):

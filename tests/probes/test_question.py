@@ -104,7 +104,7 @@ def test_where_it_does_not_apply(leaning, tmp_path):
 
     rows = good_items(12)
     assert "at least 10 items" in reason(leaning, rows[:9])
-    assert "one prompt" in reason(leaning, [{**row, "prompt": "what"} for row in rows])
+    assert "same prompt" in reason(leaning, [{**row, "prompt": "what"} for row in rows])
     assert "the same choices" in reason(
         leaning, [{**row, "choices": ["good", "bad"]} for row in rows]
     )

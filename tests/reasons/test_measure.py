@@ -139,7 +139,7 @@ def test_cut_answers_widen_the_intervals_and_leave_no_verdict():
     assert m.unread["hint colleague"] == pytest.approx(0.4, abs=0.1)
     assert m.lead.status == "unknown"
     said = REASONS.answer(m).verdict.summary
-    assert "cannot be read" in said
+    assert "are unreadable" in said
     assert "not more items" in said
 
 
@@ -288,7 +288,7 @@ def test_rows_give_the_figures_that_the_model_gave():
     assert (judged.is_own, judged.is_reliable) == (False, True)
     without = measure_reasons(read_traces([row for row in rows if row["arm"] in (PLAIN, HINT)]))
     assert without.lead.status == "unknown"
-    assert "no answers beside a neutral sentence" in REASONS.answer(without).verdict.summary
+    assert "no answers next to a neutral sentence" in REASONS.answer(without).verdict.summary
     assert without.lead.sway.acknowledgment.normalized is not None
 
 

@@ -65,7 +65,7 @@ def test_training_that_changed_no_prediction_is_no_proof():
     outcome = make_outcome(complete_plan(seeds=(1,), share=0.55))
 
     # 0.55 * 20 - 1 = 10 cases pass, as before.
-    assert LEARNING.answer(outcome).verdict.label == "Changed next to nothing"
+    assert LEARNING.answer(outcome).verdict.label == "Hardly changed"
 
 
 def test_a_plan_without_held_out_runs_proves_nothing():

@@ -199,7 +199,7 @@ def test_suites_from_the_command_line(files, tmp_path, capsys):
     assert stop.value.code in (0, None)
     assert "Pass rates:" in capsys.readouterr().out
     page = html.unescape((tmp_path / "behavior" / "index.html").read_text("utf-8"))
-    top = page[page.index("What it was asked") : page.index("The answers</h2>")]
+    top = page[page.index("The prompt</h2>") : page.index("The answers</h2>")]
     for told in ("The labels are called bad, so, good.", "{{ text }}", "\nAnswer:"):
         assert told in top
     rates = json.loads((tmp_path / "behavior" / "pass_rates.json").read_text("utf-8"))

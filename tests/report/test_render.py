@@ -188,7 +188,7 @@ def test_the_first_screen_has_the_worst_finding_first():
     }  # fmt: skip
     assert compose_first_screen(asked[-2:], page.subject, page.heading) is None
     text = text_of(render_page(page))
-    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
+    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not included: absent",
                  "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
                  "Accuracy 80.0% [70.0, 90.0]", "Glossary"):  # fmt: skip
         assert said in text, said

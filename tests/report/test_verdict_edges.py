@@ -177,9 +177,9 @@ class TestBehavior:
             ([20] * 10, 20, "good", "Passes"),
             # 16 of 20 are no test's fewer than 90%, and 160 of 200 are surely fewer on average.
             ([16] * 10, 20, "warn", "Falls short on average"),
-            ([18] * 10, 20, "neutral", "Cannot tell"),
-            ([1], 1, "neutral", "Cannot tell"),
-            ([0], 1, "neutral", "Cannot tell"),
+            ([18] * 10, 20, "neutral", "Inconclusive"),
+            ([1], 1, "neutral", "Inconclusive"),
+            ([0], 1, "neutral", "Inconclusive"),
             ([0], 30, "bad", "Fails 1 of 1 test"),
             ([0, 30], 30, "bad", "Fails 1 of 2 tests"),
             ([20, 30], 30, "warn", "Falls short in 1 of 2 tests"),

@@ -29,8 +29,7 @@ class CalibrationOptions(QuestionOptions):
     votes: str = option("counts", "Kind of the votes: counts or distributions.", choices=VOTE_KINDS)
     elicit: tuple[str, ...] = option(
         (),
-        "Further confidence to elicit from a language model: verbalized, the number that it "
-        "states when asked.",
+        "Additional confidence of a language model: verbalized, the number that it states.",
         choices=("verbalized",),
     )
 
@@ -50,6 +49,4 @@ class ConfidenceOptions(Options):
     confidence_column: str | None = option(
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
-    correct_column: str | None = option(
-        None, "Column that tells whether the given answer is correct: 1 or 0."
-    )
+    correct_column: str | None = option(None, "Column of the correctness of the answer: 1 or 0.")

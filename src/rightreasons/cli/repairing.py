@@ -24,7 +24,7 @@ def repair(
     report: Annotated[
         Path,
         typer.Argument(
-            help="Folder of a report that asked about shortcuts.",
+            help="Folder of a report on shortcuts.",
             metavar="REPORT",
             show_default=False,
         ),

@@ -41,10 +41,11 @@ def fine_tune(
     source: TrainingDataOptions,
     options: TuningOptions,
     out: Annotated[
-        Path, typer.Option(help="Folder of the model; the same command goes on from what is there.")
+        Path,
+        typer.Option(help="Folder of the model; the same command resumes an interrupted training."),
     ] = Path("my-model"),
     cpu: Annotated[
-        bool, typer.Option("--cpu", help="Train on the CPU, even where there is a GPU.")
+        bool, typer.Option("--cpu", help="Train on the CPU, even if there is a GPU.")
     ] = False,
 ) -> None:
     """Fine-tune an encoder on labeled texts or choices, and print the command that audits it.

@@ -21,6 +21,6 @@ class CuesOptions(QuestionOptions):
     )
     min_applicability: int = option(1, "Minimum applicability of a cue.", minimum=1)
     groups_column: str | None = option(
-        None, "Column that names the group each item belongs to; source_id where there is one."
+        None, "Column of the group of each item; source_id if there is one."
     )
     n_folds: int = option(10, "Folds of the cue-only classifier.", minimum=2)

@@ -49,7 +49,7 @@ class SubstitutionOptions(Options):
         6, "Maximum number of words replaced at once (mode joint).", minimum=1
     )
     max_length: int | None = option(
-        None, "Maximum number of tokens per text; by default what the model allows."
+        None, "Maximum number of tokens per text; by default the limit of the model."
     )
     batch_size: int = option(32, "Maximum number of texts per batch.", minimum=1)
     seed: int = option(0, "Seed of the candidates.", minimum=0)

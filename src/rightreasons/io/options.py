@@ -26,7 +26,7 @@ _CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
 class LabelOptions(Options):
     """Where the labels are."""
 
-    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    label_column: str | None = option(None, "Column of the labels, or of the correct choice.")
     first_label: int | None = option(
         None,
         "Number of the first label, 0 or 1; by default it follows from the labels.",
@@ -171,7 +171,7 @@ class TableOptions(DataOptions, FileForm):
     revision: str | None = option(None, "Revision on the hub.")
     require_labels: bool = option(True, "Refuse data without labels.")
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
-    seed: int = option(0, "Seed of the choice of these.", minimum=0)
+    seed: int = option(0, "Seed of the sample of items.", minimum=0)
 
 
 class TextOptions(TableOptions):
@@ -182,7 +182,7 @@ class TextOptions(TableOptions):
     label_names: tuple[str, ...] | None = option(
         None, "Names of the classes, or new names as old=new."
     )
-    drop_empty: bool = option(False, "Leave out rows with an empty text.")
+    drop_empty: bool = option(False, "Drop rows with an empty text.")
     keep_empty: bool = option(False, "Keep them.")
 
 
@@ -204,9 +204,7 @@ class ScoreOptions(Options):
     confidence_column: str | None = option(
         None, "Column of the confidence in the given answer, instead of scores."
     )
-    correct_column: str | None = option(
-        None, "Column that says whether the given answer was right: 1 or 0."
-    )
+    correct_column: str | None = option(None, "Column of the correctness of the answer: 1 or 0.")
     scores: str | None = option(
         None,
         "What the scores are; by default what their names say, or else probabilities.",
@@ -241,13 +239,14 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
         "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev.",
     )
     train: str | None = option(
-        None, "Training texts, where they are no split of the data; shortcuts are found in them."
+        None,
+        "Training texts, if they are not a split of the data; shortcuts are learned from them.",
     )
     limit: int | None = option(
         None, "Maximum number of items per split, chosen by seed and id.", minimum=1
     )
     task: str | None = option(
-        None, "What the data is for, if the model does not tell it.", choices=TASKS
+        None, "Task of the data, if the model does not determine it.", choices=TASKS
     )
     label_names: str | None = option(
         None,
@@ -255,7 +254,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     )
     groups_column: str | None = option(
         None,
-        "Column of the contrast set or pair of an item; by default pair_id or source_id where there is one.",
+        "Column of the contrast set or pair of an item; by default pair_id or source_id.",
     )
     by: str | None = option(
         None, "Column whose values are audited one by one, such as that of the system or seed."
@@ -270,7 +269,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     )
     target: str | None = option(
         None,
-        "Label of a multi-label classifier that is asked about; several, comma-separated, or all: an audit of each.",
+        "Label of a multi-label classifier to audit; comma-separated labels, or all, are audited separately.",
     )
     batch_size: int | None = option(
         None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1

@@ -133,20 +133,24 @@ class Generation(Options):
     n: int = option(1, "Answers per request.", minimum=1)
     temperature: float = option(
         0.0,
-        "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.",
+        "0 selects the likeliest token; above 0, tokens are sampled at this temperature.",
         minimum=0.0,
     )
     top_p: float = option(
-        1.0, "Share of the likeliest tokens that are drawn from.", minimum=0.01, maximum=1.0
+        1.0,
+        "Probability mass of the likeliest tokens that are sampled from.",
+        minimum=0.01,
+        maximum=1.0,
     )
     max_new_tokens: int = option(64, "Maximum tokens per answer.", minimum=1)
     stop: tuple[str, ...] = option((), "Texts that end an answer; they are cut off.")
-    seed: int = option(0, "Decides what is drawn; a server may ignore it.")
+    seed: int = option(0, "Seed of sampled answers; a server may ignore it.")
     thinking_tags: tuple[str, ...] = option(
         (), "What opens and what closes thinking in an answer, in turns, where it is unusual."
     )
     constrained: bool = option(
-        False, "Whether an answer is held to the continuations of its request, where it has some."
+        False,
+        "Whether an answer is constrained to the continuations of its request, if it has any.",
     )
 
     def _check(self) -> None:

@@ -44,8 +44,8 @@ class Wording(Options):
 
     template: str | None = option(
         None,
-        "What is asked, in jinja. Fields: text, text_pair, label_words; prompt, choices; and "
-        "options, the answers line by line.",
+        "Template of the question, in jinja. Fields: text, text_pair, label_words; prompt, choices; "
+        "and options, one answer per line.",
     )
     system: str | None = option(None, "System prompt: instructions before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
@@ -97,7 +97,7 @@ class Prompt(Wording):
     # How the model is asked.
     chat: str = option(
         "auto",
-        "Whether the model is asked through its chat template; auto is where it has one.",
+        "Whether to use the chat template; auto uses it if there is one.",
         choices=SWITCHED,
     )
     scoring: str = option(
@@ -116,8 +116,7 @@ class Prompt(Wording):
     )
     pattern: str | None = option(
         None,
-        "Regular expression that finds the answer in what is generated, in its first group if it "
-        "has one.",
+        "Regular expression of the answer in a generated text, in its first group if it has one.",
     )
     repair: str = option(
         "auto",
@@ -134,7 +133,7 @@ class Prompt(Wording):
     )
     samples: int = option(
         1,
-        "Generated answers per item; more than one are drawn at temperature 1, and their shares "
+        "Generated answers per item; more than one are sampled at temperature 1, and their shares "
         "are the scores.",
         minimum=1,
     )
@@ -145,7 +144,7 @@ class Prompt(Wording):
     )
     top_p: float = option(
         1.0,
-        "Share of the likeliest tokens that generated answers are drawn from.",
+        "Probability mass of the likeliest tokens that generated answers are sampled from.",
         minimum=0.01,
         maximum=1.0,
     )

@@ -15,7 +15,7 @@ class ProbesOptions(QuestionOptions):
 
     ks: tuple[int, ...] = option(
         (1, 2, 4, 8),
-        "How many wrong choices of other items are added to each; comma-separated, each number in turn.",
+        "Comma-separated numbers of incorrect choices that are added from other items.",
         minimum=1,
     )
 

@@ -27,8 +27,8 @@ class ReasonsOptions(QuestionOptions):
     )
     target: str = option(
         "wrong",
-        "Where hints point: wrong (neither the plain answer nor the right one) or any (not the "
-        "plain answer).",
+        "Options that hints name: wrong (neither the plain answer nor the correct one) or any (not "
+        "the plain answer).",
         choices=("wrong", "any"),
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)

@@ -40,7 +40,7 @@ class RepairOptions(Options):
     text_pair_column: str | None = option(None, "Column of the second training texts.")
     label_column: str | None = option(None, "Column of the training labels.")
     confidence_level: float = option(0.95, "Level of the intervals.", minimum=0.5, maximum=1.0)
-    seed: int = option(0, "Seed of everything that is drawn.", minimum=0)
+    seed: int = option(0, "Seed of all random choices.", minimum=0)
 
     def _check(self) -> None:
         # A level of 1 would make every interval infinite.

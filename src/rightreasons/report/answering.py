@@ -106,8 +106,8 @@ def check_some_apply(questions: Iterable[AuditQuestion], context: AuditContext) 
             return
         reasons.append(f"{question.name}: {question.skip_reason}")
     raise ValueError(
-        f"Expected a question that applies, but got {' '.join(reasons)} With none named, all that "
-        "apply are asked."
+        f"Expected a question that applies, but got {' '.join(reasons)} Omit `questions` to answer all "
+        "that apply."
     )
 
 

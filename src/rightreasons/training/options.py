@@ -68,7 +68,7 @@ class TrainingDataOptions(ItemOptions):
     )
     held_out: float = option(
         0.2,
-        "Share of the items that is held out for evaluation and audit if no split is left for it; "
+        "Share of the items that is held out for evaluation and audit if there is no other split; "
         "0 for none.",
     )
     limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)

@@ -15,7 +15,7 @@ class WaysOptions(QuestionOptions):
     """Does it matter how it is asked?"""
 
     n_ways: int = option(
-        12, "Number of prompt formats: the plainest, and others drawn by the seed.", minimum=2
+        12, "Number of prompt formats: the plainest, and others sampled by the seed.", minimum=2
     )
     questions: tuple[str, ...] = option(
         ("calibration", "cues"),

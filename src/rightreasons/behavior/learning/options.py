@@ -58,9 +58,9 @@ class LearningOptions(Options):
     """Options of `train_on_behavior`."""
 
     learning_rate: float = option(
-        2e-5, "Peak learning rate where everything is trained; it falls linearly."
+        2e-5, "Peak learning rate if all weights are trained; it decays linearly."
     )
-    head_learning_rate: float = option(5e-4, "Peak learning rate where only the head is trained.")
+    head_learning_rate: float = option(5e-4, "Peak learning rate if only the head is trained.")
     epochs: float = option(1.0, "Passes over the items, divided among the phases of the method.")
     batch_size: int = option(8, "Texts per batch; batches of pairs are half as large.", minimum=1)
     activation: str = option(

@@ -55,7 +55,7 @@ class AttributionOptions(Options):
     )
     keep_special: bool = option(False, "The baseline keeps the special tokens of the text.")
     token_type: int | None = option(
-        None, "Type id of every token, where a model has types.", minimum=0
+        None, "Type id of every token, if the model has types.", minimum=0
     )
     method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
     steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
