@@ -369,6 +369,7 @@ HANDED_ON = {
     "measure_ways": ("format_spread", "compare_flips", "estimate_rate", "estimate_mean"),
     # Answers of a log.
     **dict.fromkeys(("measure_epochs", "measure_positions"), ("estimate_mean", "estimate_rate")),
+    "measure_groups": ("estimate_rate", "two_rates_p_value", "holm"),
     # Repairs.
     **dict.fromkeys(
         ("Answers.measure_decided", "Answers.summarize", "ReportedAnswers.summarize"),

@@ -73,6 +73,12 @@ def test_ranks_are_compared_within_a_task():
     # Two models, a missing figure, and equal errors say nothing about ranks.
     assert printed_steps.correlate_with_error(models[:2], "shortcut_rate") is None
     assert printed_steps.correlate_with_error(models, "shortcut_tradeoff") is None
+    # Two of three are equal: ranks 1, 2, 3 and 1.5, 1.5, 3, so 1.5 / sqrt(2 * 1.5); and the reverse.
+    tied_rates = make_models((0.1, 20.0), (0.2, 20.0), (0.3, 55.0))
+    tied_errors = make_models((0.1, 20.0), (0.1, 30.0), (0.3, 55.0))
+    for tied in (tied_rates, tied_errors):
+        rho = printed_steps.correlate_with_error(tied, "shortcut_rate")
+        assert rho == pytest.approx(1.5 / 3**0.5)
     equal = make_models((0.1, 90.0), (0.1, 20.0), (0.1, 55.0))
     assert printed_steps.correlate_with_error(equal, "shortcut_rate") is None
 
