@@ -12,7 +12,7 @@ from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 
 N_TESTS, RESAMPLES = 5, 200
 

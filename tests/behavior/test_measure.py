@@ -12,7 +12,7 @@ from rightreasons.behavior.measure import measure_behavior, score_stored
 from rightreasons.behavior.predictions import SENTIMENTS
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier
 from tiny_suites import behavior_suite

@@ -6,7 +6,7 @@ import pytest
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.datasets import open_suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 
 ASYMMETRIC = "Order does matter for asymmetric relations"
 

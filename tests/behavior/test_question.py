@@ -15,7 +15,7 @@ from rightreasons.behavior.options import LearningSource
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.behavior_page import write_behavior_report
 from rightreasons.report.runner import audit

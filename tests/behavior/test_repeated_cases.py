@@ -11,7 +11,7 @@ from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.behavior.rates import find_low_pass_rates, pass_rates
 from rightreasons.core.intervals import cluster_wilson, stratified_wilson, wilson
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 
 
 def make_suite(texts, name="f", expectation=None):

@@ -7,7 +7,7 @@ from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.words import describe_expectation
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 
 TEXTS = (("Ann sat",), ("Eve sat",), ("Bob sat",))
 # P(negative, neutral, positive) of three examples: the second falls from 0.7 to 0.3, the third rises to 0.8.

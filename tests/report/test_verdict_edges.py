@@ -17,7 +17,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 from rightreasons.page.formats import decimal, percent
 
 RESAMPLING = Resampling(resamples=50)

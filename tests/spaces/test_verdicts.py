@@ -10,7 +10,7 @@ import pytest
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.scores.results import ModelAnswers
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.widget.pages import problem
 

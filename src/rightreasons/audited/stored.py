@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from rightreasons.io.columns import Columns
     from rightreasons.io.options import PredictionOptions
-    from rightreasons.io.predictions import Predictions
+    from rightreasons.io.scores.results import Predictions
 
 FILE_SPLIT = "data"
 """Name of the split of a file of predictions that contains its items."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-    from rightreasons.io.predictions import Predictions
+    from rightreasons.io.scores.results import Predictions
 
 Task = Literal["classification", "multiple_choice", "confidence"]
 

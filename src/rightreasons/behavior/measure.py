@@ -32,7 +32,8 @@ from rightreasons.core.suites import TEST_TYPES, SuiteTable
 from rightreasons.core.validation import SCORE_KINDS, check_scores, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.options import ScoreOptions
-from rightreasons.io.predictions import ModelAnswers, read_answers
+from rightreasons.io.predictions import read_answers
+from rightreasons.io.scores.results import ModelAnswers
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier

@@ -19,7 +19,6 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import format_list
 from rightreasons.core.options import accept_options_as_keywords, parse_names
 from rightreasons.core.validation import check_all
-from rightreasons.io import predictions
 from rightreasons.io.cells import parse_numbers
 from rightreasons.io.columns import check_column_name, quote_column, read_names
 from rightreasons.io.headings import USUAL_HEADINGS, find_usual_column, make_heading_key
@@ -27,6 +26,7 @@ from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.prediction_proposals import find_prediction_roles
 from rightreasons.io.prediction_roles import USUAL
+from rightreasons.io.scores.graded_answers import read_correctness
 
 COLUMN_PREFIX = "confidence_"
 """Prefix of columns of confidence; the remainder of the heading is the name of the source."""
@@ -85,7 +85,8 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
     # Correctness is read as in a file of predictions: from a column, or from answers and labels.
     role_options = PredictionOptions(correct_column=options.correct_column)
     roles = find_prediction_roles(columns, source_name, role_options)
-    correct, correct_columns, _ = predictions.correctness(roles)
+    correctness = read_correctness(roles)
+    correct = correctness.is_correct
     _check_unique_items(columns, len(correct), source_name)
 
     confidence = {}
@@ -102,7 +103,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
             "but all rows are empty."
         )
 
-    used = f"confidence: {format_list(headings)}; correct: {' is '.join(correct_columns)}"
+    used = f"confidence: {format_list(headings)}; correct: {' is '.join(correctness.columns)}"
     return ConfidenceTable(confidence, correct.astype(np.int64), used)
 
 

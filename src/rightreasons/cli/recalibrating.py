@@ -17,7 +17,7 @@ from rightreasons.io.options import PredictionOptions
 
 if TYPE_CHECKING:
     from rightreasons.calibration.recalibration import RecalibrationReport
-    from rightreasons.io.predictions import Predictions
+    from rightreasons.io.scores.results import Predictions
 
 COMMANDS = make_command_lines("recalibrating")
 

@@ -45,11 +45,13 @@ from rightreasons.io.options import (
 )
 from rightreasons.io.prediction_proposals import find_prediction_roles
 from rightreasons.io.prediction_roles import GIVEN_ANSWERS
-from rightreasons.io.predictions import Predictions, find_predictions, without_scores
+from rightreasons.io.predictions import find_predictions
 from rightreasons.io.reading import Described, as_table, described
 from rightreasons.io.roles import Role, Roles, add_role_columns
 from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_columns
 from rightreasons.io.row_tables import judge_predictions, make_row_table
+from rightreasons.io.scores.graded_answers import read_graded_answers
+from rightreasons.io.scores.results import Predictions
 from rightreasons.io.tables import choice_form, known_form, whole_number
 
 MAX_ITEMS = 3
@@ -233,7 +235,7 @@ def _has_predictions(
         if roles.proposals and form is not None:
             # The known headings of a format say more than numbers that add up to 1.
             return False
-        return roles.is_scored or bool(roles.confident) or without_scores(roles) is not None
+        return roles.is_scored or bool(roles.confident) or read_graded_answers(roles) is not None
     except ValueError:
         # "correct" may be the right choice of an item.
         return form is None

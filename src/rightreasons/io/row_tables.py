@@ -19,8 +19,8 @@ from rightreasons.io.columns import add_nested_columns, quote_column
 from rightreasons.io.headings import ID_HEADINGS, TEXT_HEADINGS, find_usual_column
 from rightreasons.io.logs import UNREAD
 from rightreasons.io.prediction_roles import USUAL
-from rightreasons.io.predictions import Predictions
 from rightreasons.io.row_checks import Outcomes, RowRoles, RowTable
+from rightreasons.io.scores.results import Predictions
 from rightreasons.io.tables import TEST_SPLITS
 
 TEXT_ROLES = ("text", "text pair", "prompt", "choices")

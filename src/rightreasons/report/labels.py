@@ -22,7 +22,7 @@ from rightreasons.io.headings import LABEL_HEADINGS, find_usual_column
 from rightreasons.io.label_columns import select_single_labels, write_label_expressions
 from rightreasons.io.opened_columns import name_source
 from rightreasons.io.options import AuditOptions, StoredOptions
-from rightreasons.io.predictions import each_score
+from rightreasons.io.predictions import list_label_scores
 from rightreasons.io.reading import as_table, described
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
@@ -277,7 +277,7 @@ def make_label_settings(
             label_settings[label] = {"target": label}
     else:
         stored = select_options(StoredOptions, options)
-        columns, kind, has_headings = each_score(
+        columns, kind, has_headings = list_label_scores(
             predictions, label_names=parse_names(general.label_names), options=stored
         )
         for label, column in columns.items():

@@ -1,0 +1,283 @@
+"""Answers that are correct or not: by a column that says so, or by the answers and the labels.
+
+`read_confidence` reads the confidence in answers, `read_graded_answers` answers that have none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.label_names import (
+    NUMBER_BY_WORD,
+    LabelColumn,
+    format_list,
+    resolve_label_columns,
+    resolve_labels,
+    suggest_class_order,
+)
+from rightreasons.core.ordering import factorize
+from rightreasons.core.validation import check_all
+from rightreasons.io.cells import is_number, parse_numbers
+from rightreasons.io.columns import Column, Columns, quote_column, require_column
+from rightreasons.io.headings import make_heading_key
+from rightreasons.io.label_columns import NamedLabels
+from rightreasons.io.logs import UNREAD
+from rightreasons.io.prediction_roles import (
+    GIVEN_ANSWERS,
+    USUAL,
+    PredictionRoles,
+    iterate_distinct,
+    list_words,
+)
+from rightreasons.io.scores.results import Predictions, find_ids
+from rightreasons.io.scores.score_tables import scale_percentages, settle_kind
+
+MIN_ANSWERS = 10
+"""Fewer answers may all be incorrect, without being written otherwise than the labels."""
+
+MAX_WORDS = 100
+"""More words are free answers, whose order means nothing."""
+
+
+def _list_words_of(number: int) -> set[str]:
+    """Return the words of true (1) or false (0), and the numbers themselves."""
+    words = {word for word, meaning in NUMBER_BY_WORD.items() if meaning == number}
+    return words | {f"{number}", f"{number}.0"}
+
+
+_TRUE_WORDS = _list_words_of(1)
+_FALSE_WORDS = _list_words_of(0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Correctness:
+    """Which answers of a file are correct.
+
+    Attributes:
+        is_correct: (N,) whether each answer is correct.
+        columns: The column that says it, or those of the answers and of the labels.
+        doubt: A sentence if another order of the classes would fit far better; "" otherwise.
+    """
+
+    is_correct: NDArray[np.bool_]
+    columns: tuple[str, ...]
+    doubt: str = ""
+
+
+def read_confidence(roles: PredictionRoles) -> Predictions:
+    """Read the confidence in given answers, and whether they are correct.
+
+    Raises:
+        OptionError: If there are several columns of confidences, or nothing says which answers are correct.
+        ValueError: If the column holds no confidences.
+    """
+    source_name = roles.source_name
+    name = require_column(
+        roles.confident,
+        roles.columns,
+        "confidence",
+        USUAL["confidence"],
+        "confidence_column",
+        source_name,
+    )
+    kind = settle_kind(roles.options.scores)
+    numbers = parse_numbers(roles.columns[name], name)
+    # Only logarithms of fractions are negative throughout.
+    if kind is None and numbers.size and numbers.max() <= 0 and numbers.min() < 0:
+        kind = "log_probabilities"
+    confidence = scale_percentages(numbers, roles, kind, name)
+    expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {source_name}"
+    if confidence.ndim != 1:
+        raise ValueError(f"Expected {expected}, but it holds lists.")
+    if roles.options.scores != "percentages" and _are_whole(roles.columns[name]):
+        raise ValueError(
+            f"Expected {expected}, but it holds whole numbers, as if they were predicted classes."
+        )
+    if kind in (None, "probabilities"):
+        check_all(confidence, lambda value: not (value < 0 or value > 1), expected)
+    return _make_predictions(roles, confidence, {"confidence": (name,)}, scores=kind)
+
+
+def _are_whole(column: Column) -> bool:
+    """Return whether all cells are whole numbers; 1.0 is none here."""
+    for cell in column:
+        is_whole = cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int
+        if not is_whole:
+            return False
+    return True
+
+
+def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
+    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
+
+    Returns:
+        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
+
+    Example:
+        >>> from rightreasons.io.options import PredictionOptions
+        >>> from rightreasons.io.prediction_proposals import find_prediction_roles
+        >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
+        >>> roles = find_prediction_roles(columns, "log.jsonl", PredictionOptions())
+        >>> read_graded_answers(roles).references.tolist()
+        [True, False]
+        >>> confident = {**columns, "confidence": [0.9, 0.8]}
+        >>> read_graded_answers(find_prediction_roles(confident, "log.jsonl", PredictionOptions()))
+    """
+    answers = roles.answers
+    if roles.is_scored or roles.confident:
+        return None
+    if not answers and not roles.correct:
+        return None
+    is_from_model = UNREAD in roles.columns or roles.is_proposed("answers")
+    for name in answers:
+        is_from_model = is_from_model or make_heading_key(name) in GIVEN_ANSWERS
+    # Of an answer and a prediction, one is the gold answer, which a column of correctness makes needless.
+    if len(answers) > 1 and not (is_from_model and roles.correct):
+        return None
+    if not roles.correct and (len(roles.labels) != 1 or not is_from_model):
+        return None
+    n_rows = len(next(iter(roles.columns.values())))
+    return _make_predictions(roles, np.ones(n_rows), {}, answers_once=True)
+
+
+def _make_predictions(
+    roles: PredictionRoles,
+    confidence: NDArray[Any],
+    taken: Mapping[str, tuple[str, ...]],
+    *,
+    scores: str | None = "probabilities",
+    answers_once: bool = False,
+) -> Predictions:
+    """Return the confidence in each answer, and whether it is correct."""
+    correctness = read_correctness(roles)
+    if correctness.doubt:
+        warnings.warn(correctness.doubt, stacklevel=2)
+    is_correct = correctness.is_correct
+    # An answer that nobody could read is incorrect.
+    if UNREAD in roles.columns:
+        is_correct = is_correct & ~np.array(roles.columns[UNREAD], dtype=np.bool_)
+    return Predictions(
+        confidence,
+        is_correct,
+        kind="confidence",
+        scores=scores,
+        ids=find_ids(roles.columns),
+        columns=roles.columns,
+        taken={**taken, "right": correctness.columns},
+        answers_once=answers_once,
+        doubt=correctness.doubt,
+    )
+
+
+# ------------------------------------------------------------------------------- correctness
+
+
+@attach_options("correct_column")
+def read_correctness(roles: PredictionRoles) -> Correctness:
+    """Read whether each answer is correct: from a column that says so, or from the answers and the labels.
+
+    Raises:
+        OptionError: If there is no such column, or several.
+        ValueError: If a cell is neither true nor false, or answers are no labels.
+    """
+    correct = roles.correct
+    labels = roles.labels
+    if not correct and len(roles.answers) == 1 and len(labels) == 1:
+        return _compare_answers(roles, roles.answers[0], labels[0])
+    if len(correct) == 1:
+        return _read_flags(roles, correct[0])
+    got = f"its columns are: {format_list(list(roles.columns))}"
+    if correct:
+        got = f"got {' and '.join(correct)}"
+    label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
+    raise OptionError(
+        "Expected a column that says whether each answer was right "
+        f"({', '.join(USUAL['correct'][:4])}) in {roles.source_name}, or one of answers (prediction) "
+        f"and one of labels, but {got}; name it with `correct_column`, which may compare two: "
+        f"'{{{{ ANSWER == {label} }}}}'.",
+        option="correct_column",
+    )
+
+
+def _read_flags(roles: PredictionRoles, name: str) -> Correctness:
+    """Read a column of 1 and 0, true and false, or yes and no."""
+    codes, values = factorize(roles.columns[name])
+    texts = np.array([str(value).strip().lower() for value in values], dtype=object)
+    check_all(
+        texts[codes],
+        lambda text: text in _TRUE_WORDS or text in _FALSE_WORDS,
+        f"1 and 0, true and false, or yes and no, in column {name!r} of {roles.source_name} (for "
+        f"other words, `correct_column` may compare: '{{{{ {quote_column(name)} == \"WORD\" }}}}')",
+        unit="item",
+    )
+    is_true = np.isin(texts, list(_TRUE_WORDS))
+    return Correctness(is_true[codes], (name,))
+
+
+def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correctness:
+    """Compare the class that each answer names with the class that its label names."""
+    columns: dict[str, Column] = {}
+    for name in (answer, label):
+        columns[f"the column {name!r} of {roles.source_name}"] = roles.columns[name]
+    answer_location, label_location = columns
+    columns[answer_location] = _respell_answers(roles.columns, answer, label)
+    comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
+    remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
+    answers, gold = _resolve_both(columns, remedy)
+    check_all(
+        gold.ids.tolist(), lambda number: number >= 0, f"a label in each row of {label_location}"
+    )
+    is_answered = answers.ids >= 0
+    if len(is_answered) >= MIN_ANSWERS and not np.isin(answers.ids, gold.ids).any():
+        answer_words, label_words = (
+            format_list(list(dict.fromkeys(map(str, column)))) for column in columns.values()
+        )
+        raise ValueError(
+            f"Expected some answers in {answer_location} among the labels {label_words}, but they are "
+            f"{answer_words}: {remedy}."
+        )
+    is_correct = np.asarray(answers.ids == gold.ids)
+    doubt = ""
+    # Answers in words know their order: a list of errors fits every other order better.
+    may_be_shifted = is_correct.any() or all(map(is_number, gold.names))
+    if len(gold.names) <= MAX_WORDS and may_be_shifted:
+        # The scores of an answer: 1 for its class, and 0 for the others.
+        scores = np.eye(len(gold.names))[answers.ids[is_answered]]
+        doubt = suggest_class_order(scores, gold.ids[is_answered], gold.names)
+    return Correctness(is_correct, (answer, label), doubt)
+
+
+def _respell_answers(columns: Columns, answer: str, label: str) -> Column:
+    """Return answers in the spelling of the labels: POSITIVE is positive, unless two answers become one by that."""
+    answer_words = list_words(columns[answer])
+    label_words = list_words(columns[label])
+    texts = {value for value in iterate_distinct(columns[answer]) if isinstance(value, str)}
+    if len(answer_words) != len(texts):
+        return columns[answer]
+    spelling_by_answer = {}
+    for key in answer_words.keys() & label_words.keys():
+        spelling_by_answer[answer_words[key]] = label_words[key]
+    codes, values = factorize(columns[answer])
+    respelled = [spelling_by_answer.get(str(value).strip(), value) for value in values]
+    return np.array(respelled, dtype=object)[codes]
+
+
+def _resolve_both(columns: Mapping[str, Column], remedy: str) -> tuple[LabelColumn, LabelColumn]:
+    """Return the answers and the labels as numbers of the same classes."""
+    for column in reversed(list(columns.values())):
+        if isinstance(column, NamedLabels):
+            # The other column may hold the numbers of these names.
+            answers, gold = (
+                resolve_labels(values, column.names, first=0, where=location, remedy=remedy)
+                for location, values in columns.items()
+            )
+            return answers, gold
+    answers, gold = resolve_label_columns(columns, remedy=remedy).values()
+    return answers, gold

@@ -1,0 +1,191 @@
+"""The classes of scores: their names, and which class each label of a file is.
+
+`name_classes` settles the names and the order of the columns; `match_labels` reads the labels as classes of the scores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.label_names import (
+    LabelColumn,
+    check_label_names,
+    fold_name,
+    format_list,
+    match_columns,
+    parse_label_number,
+    parse_label_numbers,
+    resolve_labels,
+)
+from rightreasons.io.columns import Column
+from rightreasons.io.prediction_roles import ScoreColumns
+from rightreasons.io.scores.score_tables import ScoreTable
+
+
+def is_vector(table: ScoreTable) -> bool:
+    """Return whether scores are P(class 1), one number per item."""
+    return isinstance(table, np.ndarray) and table.ndim == 1
+
+
+def are_numbers(names: Sequence[str]) -> bool:
+    """Return whether the names of the classes are their numbers, and so no names."""
+    return list(names) == list(map(str, range(len(names))))
+
+
+def count_classes(table: ScoreTable) -> int:
+    """Return the number of classes, or the largest number of choices of an item."""
+    if isinstance(table, list):
+        return max(map(len, table))
+    return 2 if table.ndim == 1 else int(table.shape[1])
+
+
+def name_classes(
+    scores: ScoreColumns, table: ScoreTable, label_names: Sequence[str] | None, source_name: str
+) -> tuple[tuple[str, ...] | None, ScoreTable]:
+    """Return the names of the classes, and the scores in their order: given names are matched with those of columns.
+
+    Raises:
+        OptionError: If there is another number of names than of classes, or the names are others.
+    """
+    if label_names is None:
+        return scores.class_names, table
+    names = check_label_names(label_names)
+    n_classes = count_classes(table)
+    if len(names) != n_classes:
+        raise OptionError(
+            f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one "
+            f"per class of {source_name}, but got {len(names)}: {format_list(names)}.",
+            option="label_names",
+        )
+    classes = scores.class_names
+    if classes is None or isinstance(table, list):
+        return names, table
+    if table.ndim == 1:
+        is_second = _find_positive_class(classes, names, source_name)
+        return names, table if is_second else 1 - table
+    # Numbered columns are in the order of the names.
+    if parse_label_numbers(classes) is not None:
+        return names, table
+    return names, table[:, _match_classes(classes, names, source_name)]
+
+
+def _match_classes(
+    classes: Sequence[str], names: Sequence[str], source_name: str
+) -> NDArray[np.int64]:
+    """Return the position of each name among the classes of the columns."""
+    return match_columns(
+        classes, names, where=f"the columns of scores in {source_name}", classes_of="`label_names`"
+    )
+
+
+def _find_positive_class(classes: Sequence[str], names: Sequence[str], source_name: str) -> int:
+    """Return which of two names a single column of scores is about."""
+    position = find_class(classes[0], names)
+    if position is None and parse_label_numbers(classes) in ([0], [1]):
+        position = parse_label_number(classes[0])
+    if position is None:
+        return int(_match_classes(classes, names, source_name)[0])
+    return position
+
+
+def find_class(name: str, names: Sequence[str]) -> int | None:
+    """Return which of two classes a name is, by name or by the number that both say; None for neither."""
+    keys = list(map(fold_name, names))
+    if fold_name(name) in keys:
+        return keys.index(fold_name(name))
+    numbers = parse_label_numbers(names) or []
+    number = parse_label_number(name)
+    return numbers.index(number) if number in numbers else None
+
+
+# ------------------------------------------------------------------------- labels as classes
+
+
+@attach_options("label_names", "first_label")
+def match_labels(
+    values: Column,
+    location: str,
+    names: tuple[str, ...] | None,
+    table: ScoreTable,
+    first: int | None,
+    *,
+    headings: bool,
+) -> tuple[LabelColumn, tuple[str, ...] | None]:
+    """Return the labels as classes of the scores, and the names of the classes.
+
+    Args:
+        values: The labels.
+        location: Where they are, for errors.
+        names: The names of the classes; None if they are not known, or the only class of P(class).
+        table: The scores.
+        first: The number of the first class where labels are numbers; None to find out.
+        headings: Whether the names are those of columns.
+    """
+    # One name is that of the class that a single column is about.
+    if names is None or len(names) == 1:
+        names = _name_both_classes(values, names, table, location)
+        headings = False
+    known_names = names
+    if known_names is None and is_vector(table):
+        # P(class 1) says which numbers are meant.
+        known_names = ("0", "1")
+        first = first or 0
+    elif known_names is None:
+        known_names = tuple(f"class {number}" for number in range(count_classes(table)))
+    if first is None and isinstance(table, list) and not _count_from_one(values, table):
+        first = 0
+    remedy = "name the classes in the order of the scores with `label_names`"
+    if names is not None:
+        remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
+    column = resolve_labels(
+        values, known_names, first=first, where=location, remedy=remedy, headings=headings
+    )
+    return column, names
+
+
+def _count_from_one(values: Column, choices: Sequence[Sequence[float]]) -> bool:
+    """Return whether a label is the number of choices of its item, which counts them from 1."""
+    for value, row in zip(values, choices, strict=True):
+        if str(value).strip() in (str(len(row)), f"{len(row)}.0"):
+            return True
+    return False
+
+
+def _name_both_classes(
+    values: Column, names: tuple[str, ...] | None, table: ScoreTable, location: str
+) -> tuple[str, str] | None:
+    """Return the names of both classes of P(class 1); None for numbers, or other scores."""
+    both = None
+    if is_vector(table):
+        both = _order_two_classes(values, names, location)
+    if both is None and names is not None and parse_label_numbers(names) is None:
+        raise OptionError(
+            f"Expected labels in words in {location}, one of them {names[0]!r} as the column of "
+            "scores says, but there are others: `label_names` gives both in the order of the numbers.",
+            option="label_names",
+        )
+    return both
+
+
+def _order_two_classes(
+    values: Column, names: tuple[str, ...] | None, location: str
+) -> tuple[str, str] | None:
+    """Return two labels in the order of P(class 1): by the class that its name names, or false before true."""
+    classes: tuple[str, ...] = ()
+    # The labels are refused where they are read.
+    with contextlib.suppress(TypeError, ValueError):
+        classes = resolve_labels(values, where=location).names
+    if len(classes) != 2:
+        return None
+    # Words that say their number are in its order.
+    if names is None and parse_label_numbers(classes) == [0, 1] and not are_numbers(classes):
+        return classes[0], classes[1]
+    positive = None if names is None else find_class(names[0], classes)
+    if positive is None:
+        return None
+    return classes[1 - positive], classes[positive]

@@ -1,0 +1,295 @@
+"""The scores of classes in a file: which columns hold them, and their numbers as one table.
+
+`read_scores` is the entry point. Percentages are divided by 100, rounded probabilities by their sums, and the logit of
+one class becomes a probability.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from rightreasons.core.arrays import CLASS_COLUMNS, parse_class_column
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import format_list
+from rightreasons.core.options import parse_names
+from rightreasons.core.sentences import escape_name
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
+from rightreasons.io.cells import parse_list, parse_numbers
+from rightreasons.io.columns import Column, check_column_name
+from rightreasons.io.headings import make_heading_key
+from rightreasons.io.logs import NORMALIZED
+from rightreasons.io.prediction_roles import (
+    USUAL,
+    PredictionRoles,
+    ScoreColumns,
+    list_score_columns,
+)
+
+MAX_PERCENT_ERROR = 1
+"""Percentages of one item miss 100 by no more than this."""
+
+ROUNDED_DECIMALS = (2, 3)
+"""Numbers of decimals to which people round probabilities."""
+
+MAX_NUMBER_LENGTH = 18
+"""Longer names of digits are ids, and no numbers of classes."""
+
+ScoreTable = NDArray[Any] | list[list[float]]
+"""(N, K) scores, (N,) P(class 1), or a list per item where the numbers of choices differ."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of a file.
+
+    Attributes:
+        columns: The columns that they were read from.
+        table: The scores.
+        kind: "probabilities", "logits" or "log_probabilities", as an option or the headings say; None otherwise.
+        remark: What was done to them, in brackets; "" for nothing.
+    """
+
+    columns: ScoreColumns
+    table: ScoreTable
+    kind: str | None
+    remark: str = ""
+
+
+def read_scores(roles: PredictionRoles) -> Scores:
+    """Read the scores of a table.
+
+    Args:
+        roles: The roles of its columns.
+
+    Raises:
+        OptionError: If there are no scores, several, or percentages that nothing says are some.
+        ValueError: If a column holds no scores.
+    """
+    selection = select_score_columns(roles)
+    kind = settle_kind(roles.options.scores) or selection.kind
+    table = _read_table(roles, selection.columns)
+    table = scale_percentages(table, roles, kind, format_list(selection.columns))
+    table, remark = _divide_by_sums(table, kind)
+    if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
+        return Scores(selection, expit(table), "probabilities", " (its sigmoid)")
+    return Scores(selection, table, kind, remark)
+
+
+def settle_kind(scores: str | None) -> str | None:
+    """Return the kind of scores once percentages are fractions."""
+    return "probabilities" if scores == "percentages" else scores
+
+
+# --------------------------------------------------------------------------- columns of scores
+
+
+def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
+    """Return the columns of scores that an option names, or else the only ones."""
+    source_name = roles.source_name
+    if roles.options.score_columns is not None:
+        return _get_named_columns(roles, roles.options.score_columns)
+    candidates = roles.scores
+    if not candidates:
+        # Answers in the place of scores are refused as such.
+        unlabeled = {
+            name: column for name, column in roles.columns.items() if name not in roles.labels
+        }
+        candidates = list_score_columns(unlabeled)
+    matches = _select_kind(candidates, roles)
+    if len(matches) == 1:
+        return _sort_numbered(matches[0], source_name)
+    if matches:
+        groups = " and ".join(format_list(match.columns) for match in matches)
+        raise OptionError(
+            f"Expected scores once in {source_name}, but got {groups}: choose by `scores` or "
+            "`score_columns`.",
+            option=("scores", "score_columns"),
+        )
+    raise OptionError(
+        f"Expected a column of scores ({', '.join(list(USUAL['scores'])[:3])}, …) or one column per "
+        f"class such as p_0, p_1 in {source_name}, but its columns are: "
+        f"{format_list(list(roles.columns))}; name them with `score_columns`, or with "
+        "`confidence_column` and `correct_column`; items that have none need a model that answers "
+        "them.",
+        option=("score_columns", "confidence_column", "correct_column"),
+    )
+
+
+def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
+    """Return the columns that `score_columns` names, with the classes that their headings name."""
+    names = tuple(parse_names(option) or ("",))
+    for name in names:
+        check_column_name(roles.columns, name, "score_columns", roles.source_name)
+    check_ids(names, "score_columns")
+    prefix, _ = parse_class_column(names[0])
+    kind = USUAL["scores"].get(make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
+    # The sums of logarithms that harnesses normalize are as logits.
+    if names[0] in NORMALIZED:
+        kind = "logits"
+    if len(names) == 1 and prefix is None:
+        return ScoreColumns(names, kind)
+    classes = tuple(parse_class_column(name)[1] for name in names)
+    return ScoreColumns(names, kind, classes)
+
+
+def _select_kind(
+    candidates: Sequence[ScoreColumns], roles: PredictionRoles
+) -> Sequence[ScoreColumns]:
+    """Return the candidates of the kind that `scores` states, or else those of no stated kind."""
+    kind = settle_kind(roles.options.scores)
+    if kind is None:
+        return candidates
+    stated = [candidate for candidate in candidates if candidate.kind == kind]
+    unstated = [candidate for candidate in candidates if candidate.kind is None]
+    if candidates and not stated and not unstated:
+        names: list[str] = []
+        for candidate in candidates:
+            names += candidate.columns
+        raise OptionError(
+            f"Expected {roles.options.scores} in {roles.source_name}, as `scores` says, but its "
+            f"scores are {format_list(names)}.",
+            option="scores",
+        )
+    return stated or unstated
+
+
+def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
+    """Return columns that are numbered in the order of their numbers."""
+    names = scores.class_names or ("",)
+    for name in names:
+        is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_NUMBER_LENGTH
+        if not is_number:
+            return scores
+    order = sorted(range(len(names)), key=lambda position: int(names[position]))
+    sorted_names = tuple(names[position] for position in order)
+    columns = tuple(scores.columns[position] for position in order)
+    numbers = list(map(int, sorted_names))
+    start = numbers[0]
+    if start not in (0, 1) or numbers != list(range(start, start + len(numbers))):
+        raise OptionError(
+            f"Expected the columns of scores in {source_name} to be numbered from 0 or from 1, but "
+            f"got {', '.join(columns)}; `score_columns` names those that are meant.",
+            option="score_columns",
+        )
+    return dataclasses.replace(scores, columns=columns, class_names=sorted_names)
+
+
+# ----------------------------------------------------------------------------- numbers of scores
+
+
+def _read_table(roles: PredictionRoles, names: Sequence[str]) -> ScoreTable:
+    """Read one column of lists or of P(class 1), or a column per class."""
+    columns = {**roles.columns, **roles.label_columns}
+    if len(names) == 1:
+        return _read_single_column(columns[names[0]], names[0])
+    numbers = []
+    for name in names:
+        column = parse_numbers(columns[name], name)
+        if column.ndim != 1:
+            raise ValueError(
+                f"Expected one score per item in each column of a class, but {escape_name(name)!r} "
+                "holds lists."
+            )
+        numbers.append(column)
+    return np.column_stack(numbers)
+
+
+def _read_single_column(column: Column, name: str) -> ScoreTable:
+    """Read a column of lists of scores, or of P(class 1)."""
+    cells: list[Any] = []
+    # Arrays of numbers hold no lists.
+    if not isinstance(column, np.ndarray) or column.dtype == object:
+        cells = list(map(parse_list, column))
+    table: ScoreTable = []
+    if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
+        table = _read_lists(cells, name)
+    else:
+        table = parse_numbers(column, name)
+    if isinstance(table, np.ndarray) and table.ndim == 1 and (table == np.floor(table)).all():
+        raise ValueError(
+            f"Expected probabilities in column {name!r}, but every value is a whole number: "
+            "predicted classes do not tell how confident the model was."
+        )
+    return table
+
+
+def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
+    """Read lists of scores; a list per item where their lengths differ."""
+    check_all(
+        cells,
+        lambda cell: isinstance(cell, (list, np.ndarray)),
+        f"a list of scores in each item of {name!r}, such as [0.9, 0.1]",
+        unit="item",
+    )
+    rows = []
+    for item, cell in enumerate(cells):
+        rows.append(parse_numbers(cell, f"{name}[{item}]"))
+    check_all(
+        rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
+    )
+    lengths = set(map(len, rows))
+    if len(lengths) > 1:
+        return [row.tolist() for row in rows]
+    return np.stack(rows)
+
+
+def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, shown: str) -> Any:
+    """Divide percentages by 100 where an option says that they are; refuse what can be nothing else.
+
+    Args:
+        table: (N, K) or (N,) numbers, or lists of numbers.
+        roles: The roles, whose options say what the scores are.
+        kind: The kind of the scores; None if it is not known.
+        shown: The columns, for errors.
+
+    Raises:
+        OptionError: If these must be percentages, and no option says so.
+    """
+    if roles.options.scores == "percentages":
+        if isinstance(table, np.ndarray):
+            return table / 100
+        return [[score / 100 for score in row] for row in table]
+    if kind not in (None, "probabilities") or not isinstance(table, np.ndarray) or not table.size:
+        return table
+    if _are_percentages(table):
+        raise OptionError(
+            f"Expected fractions from 0 to 1 in {shown} of {roles.source_name}, but got "
+            f"{table.max():g}: where these are percentages, say scores=percentages.",
+            option="scores",
+        )
+    return table
+
+
+def _are_percentages(table: NDArray[Any]) -> bool:
+    """Return whether numbers up to 100 add up to 100 in each row, or are mostly above 1."""
+    if table.min() < 0 or not 1 < table.max() <= 100:
+        return False
+    if table.ndim == 1:
+        return bool(np.median(table) > 1)
+    return np.allclose(table.sum(axis=1), 100, atol=MAX_PERCENT_ERROR)
+
+
+def _divide_by_sums(table: Any, kind: str | None) -> tuple[Any, str]:
+    """Divide rows of probabilities by their sums where these miss 1 by no more than the rounding of the numbers."""
+    if not isinstance(table, np.ndarray) or table.ndim < 2 or kind not in (None, "probabilities"):
+        return table, ""
+    sums = table.sum(axis=1, keepdims=True)
+    error = np.abs(sums - 1).max()
+    # Most tables add up: whether their numbers are rounded takes long to find out, and does not matter.
+    if not error > ROW_SUM_TOLERANCE or table.min() < 0:
+        return table, ""
+    for n_decimals in ROUNDED_DECIMALS:
+        if not np.allclose(table, np.round(table, n_decimals), atol=1e-9):
+            continue
+        # Each number misses its true value by half a unit of the last decimal.
+        max_error = table.shape[1] * 0.5 * 10.0**-n_decimals
+        if error > max_error + 1e-9:
+            return table, ""
+        return table / sums, f" (rounded to {n_decimals} decimals, and made to add up to 1)"
+    return table, ""
