@@ -3,7 +3,8 @@
 import shlex
 from types import SimpleNamespace
 
-from rightreasons.page.advice import ask, debias
+from rightreasons.io.options import AuditOptions
+from rightreasons.page.advice import ask, debias, mirror
 from rightreasons.page.prose import action
 
 COMMAND = (
@@ -25,6 +26,17 @@ def test_a_correction_takes_the_model_the_data_and_the_options_of_the_audit():
     assert words == [
         "rightreasons", "debias", "my-model", "my items.jsonl", "--limit", "50", "--style", "letters",
     ]  # fmt: skip
+
+
+def test_a_worksheet_is_of_the_audited_items():
+    settings = AuditOptions(data_dir="my data", choices_column="a,b", n_resamples=50)
+    context = make_context()
+    context.settings = settings
+    context.dataset_name = "my items.jsonl"
+    assert parse(mirror(context, "Balance the cues."))[4:] == [
+        "my items.jsonl", "--choices-column", "a,b", "--data-dir", "my data", "--out", "to-mirror.csv",
+    ]  # fmt: skip
+    assert parse(mirror(make_context(command=""), "Balance the cues."))[4] == "DATA"
 
 
 def test_all_items_are_asked_without_the_limit():

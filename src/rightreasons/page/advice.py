@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from rightreasons.io.options import SourceOptions
+
 TO_LOG = (
     "lm-evaluation-harness logs the scores of choices where the task has `output_type: "
     "multiple_choice`, inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of "
@@ -92,6 +94,29 @@ def debias(context: Any, text: str) -> str:
     # There are no earlier tests of a correction.
     _drop_option(command, "--after")
     return _add_command(text, command)
+
+
+def mirror(context: Any, text: str) -> str:
+    """Return advice to balance the choices of the audited items, with the command that begins it.
+
+    Args:
+        context: The audit. If its data is an object, which no command can name, the name is to be
+            filled in.
+        text: The advice.
+    """
+    command = ["rightreasons", "data", "mirror", "write"]
+    if context.command:
+        # The worksheet is of the same items, wherever their columns are.
+        changes = context.settings.get_changes()
+        source = {}
+        for name in SourceOptions.list_names():
+            if name in changes:
+                source[name] = changes[name]
+        command.append(context.dataset_name)
+        command += SourceOptions(**source).to_flags()
+    else:
+        command.append("DATA")
+    return _add_command(text, [*command, "--out", "to-mirror.csv"])
 
 
 def gate(report: str, condition: str, reason: str) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.advice import TO_LOG, ask, compare, debias, gate, repair
+from rightreasons.page.advice import TO_LOG, ask, compare, debias, gate, mirror, repair
 from rightreasons.page.formats import (
     capitalize_first,
     decimal,
@@ -223,6 +223,7 @@ def _make_environment() -> Any:
         compare=compare,
         debias=debias,
         gate=gate,
+        mirror=mirror,
         repair=repair,
         to_log=TO_LOG,
     )
