@@ -1,83 +1,54 @@
-"""From predictions and settings to what the page shows: verdict, figures, diagram, bin table, definition."""
+"""A calibration error as HTML: verdict, figures, reliability diagram, table of bins, and definition.
+
+`write_run` prepares the page of a new run, and `write_view` writes it for other settings.
+"""
+
+from __future__ import annotations
 
 import dataclasses
-import functools
 import html
-import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Settings, fit_settings, list_class_names, scale_scores
 
 from rightreasons.calibration.confidences import (
-    TABLE_KINDS,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
 )
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.calibration.measurement import MARGIN
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.calibration.recalibration import calibration_summary
-from rightreasons.calibration.recalibrators import apply_temperature, fit_temperature
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
 from rightreasons.core.arrays import is_ragged
 from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_scores
-from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
-from rightreasons.page.formats import p_value, percent
+from rightreasons.io.predictions import Predictions
+from rightreasons.page.formats import p_equals, percent
 from rightreasons.page.plots import reliability_diagram
-from rightreasons.widget.pages import (
-    FILTER,
-    between,
-    check_upload,
-    figure,
-    table,
-    tiles,
-    typed_text,
-    verdict,
-)
+from rightreasons.widget.pages import between, figure, table, tiles, verdict
 
-RUNS = Path(__file__).resolve().parent / "bundled"
-LEVEL, ALPHA = 0.95, 0.05
-FIGURE = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calibration error"}
+LEVEL = 0.95
+"""Confidence level of the intervals."""
+
+ALPHA = 0.05
+"""Level of the test of calibration."""
+
+ERROR_NAMES = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calibration error"}
+"""Norm -> name of the calibration error."""
+
 CAPTIONS = {
     "top_label": "How often the answers of a bin are right, against how sure the model is of them.",
-    "confidence": "How often the given answers of a bin are right, against how sure the model was of them.",
+    "confidence": "How often the given answers of a bin are right, against how sure the model was of "
+    "them.",
     "positive": "How often the label is class 1, against P(class 1).",
-    "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over all classes.",
+    "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over "
+    "all classes.",
 }
-
-
-KINDS = {"top_label": TABLE_KINDS, "confidence": ("confidence",)}
-"""What can be compared: of class scores, and of the confidence in given answers."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """The settings of the controls.
-
-    Attributes:
-        n_bins: Bins of confidence.
-        strategy: "uniform" or "quantile".
-        kind: "top_label", "positive" or "classwise"; "confidence" for the confidence in given answers.
-        norm: "l1", "l2" or "max".
-        scores: "probabilities", "logits" or "log_probabilities".
-        debias: Whether to take the noise of the accuracies out.
-        temperature: Logits are divided by it; 1 leaves the model as it is.
-        shown_class: The class whose bins are drawn for kind="classwise".
-    """
-
-    n_bins: int = 15
-    strategy: str = "uniform"
-    kind: str = "top_label"
-    norm: str = "l1"
-    scores: str = "probabilities"
-    debias: bool = False
-    temperature: float = 1.0
-    shown_class: int = 0
+"""Kind of calibration error -> caption of the diagram."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,264 +66,259 @@ class View:
     bins: str
 
 
-@functools.cache
-def bundled() -> dict[str, dict[str, str]]:
-    """The index of the bundled runs by their titles: `file` and `about`."""
-    return {
-        entry["title"]: entry
-        for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))
-    }
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Calibration of a run at the chosen settings.
+
+    Attributes:
+        result: The calibration error.
+        bins: Result with the bins that are drawn, which are those of one class for
+            kind="classwise".
+        null: Distribution of the error of a calibrated model.
+        log_loss: Log loss. None if it is infinite.
+        brier: Brier score. None for rows of different lengths.
+    """
+
+    result: CalibrationResult
+    bins: CalibrationResult
+    null: ConsistencyResult
+    log_loss: float | None
+    brier: float | None
 
 
-@functools.cache
-def bundled_run(title: str) -> Predictions:
-    """Read a bundled run."""
-    return read_predictions(RUNS / bundled()[title]["file"])
+def write_run(run: Predictions, settings: Settings, source: str) -> tuple[Settings, str, View]:
+    """Write the page of a new run.
 
+    Args:
+        run: The run.
+        settings: Settings of the controls.
+        source: Origin of the run.
 
-def open_file(path: str, log_filter: str | None = None) -> Predictions:
-    """Read an uploaded table, or a log of a harness."""
-    return read_predictions(
-        check_upload(path), log_filter=typed_text(log_filter or "", FILTER).strip() or None
-    )
-
-
-def open_text(text: str) -> Predictions:
-    """Read a pasted table."""
-    return parse_predictions(typed_text(text, "Predictions"))
-
-
-def opened(run: Predictions, settings: Settings, about: str) -> tuple[Settings, str, View]:
-    """Prepare the page of a new run: the settings that fit it, a line about it, and what is shown."""
-    kinds = KINDS[run.kind]
-    settings = dataclasses.replace(
-        settings,
-        kind=settings.kind if settings.kind in kinds else kinds[0],
-        scores=run.scores or settings.scores,
-        temperature=1.0,
-        shown_class=0,
-    )
-    names = class_names(run)
-    classes = f"{len(names)} classes" if names else "rows of different lengths"
+    Returns:
+        The settings that fit the run, a line about it, and the page.
+    """
+    settings = fit_settings(run, settings)
+    n_classes = len(list_class_names(run))
+    content = "rows of different lengths"
     if run.kind == "confidence":
-        classes = "the confidence in given answers"
-    line = f'<p class="rr-small">{html.escape(about)} {pluralize(len(run), "item")}, {classes}.</p>'
-    return settings, line, view(run, settings)
+        content = "the confidence in given answers"
+    elif n_classes:
+        content = f"{n_classes} classes"
+    items = pluralize(len(run), "item")
+    line = f'<p class="rr-small">{html.escape(source)} {items}, {content}.</p>'
+    return settings, line, write_view(run, settings)
 
 
-def view(run: Predictions, settings: Settings) -> View:
-    """Compute everything that the page shows; a user's mistake raises an error with its sentence."""
-    result, shown, predictions, scores = _computed(run, settings)
-    whole = {"scores": scores, "kind": "confidence" if run.kind == "confidence" else "multiclass"}
-    losses = (
-        negative_log_likelihood(predictions, run.references, **whole).nll,
-        None if is_ragged(predictions) else brier_score(predictions, run.references, **whole).brier,
-    )
-    null = _null(shown)
+def write_view(run: Predictions, settings: Settings) -> View:
+    """Measure a run, and write the page; a mistake of the user raises an error with its sentence."""
+    calibration = measure_run(run, settings)
     return View(
-        _figures(result, null, losses, settings),
-        _diagram(shown, null, run, settings),
-        _bins(shown, run, settings),
+        figures=_write_figures(calibration, settings),
+        diagram=_draw_diagram(calibration, run, settings),
+        bins=_write_bins(calibration.bins, run, settings),
     )
 
 
-def _computed(
-    run: Predictions, settings: Settings
-) -> tuple[CalibrationResult, CalibrationResult, Any, str]:
-    """Compute the error, the bins that are shown, and the scores at the chosen temperature with their kind."""
-    predictions, scores = tempered(run, settings)
-    options: dict[str, Any] = {
-        "n_bins": settings.n_bins,
-        "strategy": settings.strategy,
-        "scores": scores,
-    }
-    with warnings.catch_warnings():  # the sentence is in the result
+def measure_run(run: Predictions, settings: Settings) -> Calibration:
+    """Measure the calibration of a run at the chosen settings."""
+    predictions, scores = scale_scores(run, settings)
+    kind = "confidence" if run.kind == "confidence" else "multiclass"
+    log_loss = negative_log_likelihood(predictions, run.references, scores=scores, kind=kind)
+    brier = None
+    if not is_ragged(predictions):
+        brier = brier_score(predictions, run.references, scores=scores, kind=kind).brier
+    with warnings.catch_warnings():
+        # The page shows the sentence of the result.
         warnings.simplefilter("ignore", PositiveVersusCorrectnessWarning)
         warnings.simplefilter("ignore", ConfidenceVersusLabelWarning)
-        result = calibration_error(
-            predictions,
-            run.references,
-            kind=settings.kind,
-            norm=settings.norm,
-            debias=settings.debias,
-            resampling=None if settings.norm == "max" else Resampling(LEVEL),
-            **options,
+        result = _measure_error(predictions, run.references, scores, settings)
+        bins = _measure_bins(result, predictions, run.references, scores, settings)
+    null = consistency(bins, resampling=Resampling(LEVEL))
+    return Calibration(result, bins, null, log_loss.nll, brier)
+
+
+def _measure_error(
+    predictions: Any, references: Any, scores: str, settings: Settings
+) -> CalibrationResult:
+    """Return the calibration error with its interval."""
+    # The largest gap of any bin has no bootstrap interval.
+    resampling = None
+    if settings.norm != "max":
+        resampling = Resampling(LEVEL)
+    return calibration_error(
+        predictions,
+        references,
+        kind=settings.kind,
+        norm=settings.norm,
+        debias=settings.debias,
+        resampling=resampling,
+        n_bins=settings.n_bins,
+        strategy=settings.strategy,
+        scores=scores,
+    )
+
+
+def _measure_bins(
+    result: CalibrationResult,
+    predictions: Any,
+    references: Any,
+    scores: str,
+    settings: Settings,
+) -> CalibrationResult:
+    """Return the result whose bins are drawn."""
+    options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    if settings.kind == "classwise":
+        # The bins of one class are those of the binary question "is it this class?".
+        probabilities = check_scores(predictions, scores=scores)[:, settings.shown_class]
+        is_class = (references == settings.shown_class).astype(np.int64)
+        return calibration_error(
+            probabilities, is_class, kind="positive", scores="probabilities", **options
         )
-        shown = result
-        if settings.kind == "classwise":
-            # The bins of one class are those of the binary question "is it this class?".
-            of_class = check_scores(predictions, scores=scores)[:, settings.shown_class]
-            is_class = (run.references == settings.shown_class).astype(np.int64)
-            shown = calibration_error(
-                of_class, is_class, kind="positive", **{**options, "scores": "probabilities"}
-            )
-        elif settings.norm != "l1" or settings.debias:
-            shown = calibration_error(predictions, run.references, kind=settings.kind, **options)
-    return result, shown, predictions, scores
+    # The test of calibration is about the plain error.
+    if settings.norm != "l1" or settings.debias:
+        return calibration_error(
+            predictions, references, kind=settings.kind, scores=scores, **options
+        )
+    return result
 
 
-def _null(shown: CalibrationResult) -> ConsistencyResult:
-    return consistency(shown, resampling=Resampling(LEVEL))
+# --------------------------------------------------------------------------------- verdict
 
 
-def _verdict(
+def describe_calibration(
     result: CalibrationResult, null: ConsistencyResult, settings: Settings
 ) -> tuple[str, str]:
-    """Say in one sentence what the figures show; returns it and its tone."""
+    """Return the conclusion in one sentence, and its tone."""
     items = pluralize(result.n_items, "item")
+    accuracy = _estimate_accuracy(result)
     if null.p_value >= ALPHA:
-        words = f"Nothing here shows miscalibration: the error is what chance gives in {items}"
-        accuracy = _accuracy(result)
+        sentence = f"Nothing here shows miscalibration: the error is what chance gives in {items}"
         gap = max(result.mean_confidence - accuracy.low, accuracy.high - result.mean_confidence)
+        # Few items show nothing, either way.
         if gap >= MARGIN:
-            return f"{words}, but a gap of {MARGIN:.0%} is not ruled out by so few.", "neutral"
-        return f"{words}.", "good"
-    beyond = f"beyond chance (p {p_value(null.p_value) if null.p_value < 0.001 else f'= {null.p_value:.3f}'})"
+            return f"{sentence}, but a gap of {MARGIN:.0%} is not ruled out by so few.", "neutral"
+        return f"{sentence}.", "good"
+    evidence = f"beyond chance (p {p_equals(null.p_value)})"
+    # Only a confidence in answers can be above or below their accuracy.
     if settings.kind not in ("top_label", "confidence"):
-        return (
-            f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.",
-            "warn",
-        )
-    accuracy = _accuracy(result)
-    over, under = result.mean_confidence - accuracy.high, accuracy.low - result.mean_confidence
-    name = (
-        "Overconfident" if over > 0 else "Underconfident" if under > 0 else "Miscalibrated in parts"
+        error = percent(result.ece)
+        sentence = f"Miscalibrated: probabilities are off by {error} on average, {evidence}."
+        return sentence, "warn"
+    overconfidence = result.mean_confidence - accuracy.high
+    underconfidence = accuracy.low - result.mean_confidence
+    name = "Miscalibrated in parts"
+    if overconfidence > 0:
+        name = "Overconfident"
+    elif underconfidence > 0:
+        name = "Underconfident"
+    tone = "bad" if max(overconfidence, underconfidence) > MARGIN else "warn"
+    sentence = (
+        f"{name}: {percent(result.mean_confidence)} sure on average, right in "
+        f"{percent(result.accuracy)} of {items}, {evidence}."
     )
-    words = f"{percent(result.mean_confidence)} sure on average, right in {percent(result.accuracy)} of {items}"
-    return f"{name}: {words}, {beyond}.", "bad" if max(over, under) > MARGIN else "warn"
+    return sentence, tone
 
 
-def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
-    """Return the scores at the chosen temperature, and their kind; at 1 they are unchanged."""
-    if settings.temperature == 1:
-        return run.predictions, settings.scores
-    _check_classes(run)
-    return apply_temperature(
-        run.predictions, settings.temperature, scores=settings.scores
-    ), "probabilities"
-
-
-def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
-    """Fit the temperature on a random half of the items, and describe its effect on the other half."""
-    _check_classes(run)
-    if len(run) < 2:
-        raise ValueError(
-            "Expected at least two items to fit a temperature on one half of them, but got 1."
-        )
-    order = np.random.default_rng(0).permutation(len(run))
-    first, (predictions, references) = (
-        _rows(run, np.sort(half)) for half in np.array_split(order, 2)
-    )
-    fitted = fit_temperature(*first, scores=settings.scores)
-    scaled = apply_temperature(predictions, fitted.temperature, scores=settings.scores)
-    before = calibration_summary(
-        predictions, references, n_bins=settings.n_bins, scores=settings.scores
-    )
-    after = calibration_summary(scaled, references, n_bins=settings.n_bins)
-    ece, loss = (f"{figure(before[name])} → {figure(after[name])}" for name in ("ece", "nll"))
-    words = (
-        f"Fitted on a random half ({fitted.n_items:,} items): temperature {fitted.temperature:.3g}. "
-        f"On the other half, top-label ECE {ece}, log loss {loss}."
-    )
-    return fitted.temperature, words
-
-
-def _check_classes(run: Predictions) -> None:
-    if run.kind == "confidence":
-        raise ValueError(
-            "Expected class scores for a temperature, which divides those of all classes, but got the confidence in "
-            "given answers."
-        )
-
-
-def _rows(run: Predictions, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-    predictions = run.predictions
-    chosen = (
-        [predictions[row] for row in rows] if isinstance(predictions, list) else predictions[rows]
-    )
-    return chosen, run.references[rows]
-
-
-def _figures(
-    result: CalibrationResult,
-    null: ConsistencyResult,
-    losses: tuple[float | None, float | None],
-    settings: Settings,
-) -> str:
-    name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
-    brier = "in [0, 1]" if settings.kind == "confidence" else "in [0, 2]"
-    entries = [
-        (name, figure(result.ece), between(result.interval)),
-        ("Accuracy", figure(result.accuracy), between(_accuracy(result))),
-        (
-            "Mean confidence",
-            figure(result.mean_confidence),
-            f"over {pluralize(result.n_items, 'item')}",
-        ),
-        (
-            "Log loss",
-            figure(losses[0]),
-            "nats" if losses[0] is not None else "infinite: a label has probability 0",
-        ),
-        ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
-        ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
-        ("Largest gap", figure(result.mce), "of any bin"),
-        (
-            "Brier score",
-            figure(losses[1]),
-            brier if losses[1] is not None else "needs one number of classes",
-        ),
-    ]
-    words = [result.definition]
-    if settings.temperature != 1:
-        words.append(
-            f"Scores were divided by temperature {settings.temperature:g} before the softmax."
-        )
-    if settings.kind != "classwise":
-        words.append(
-            f"A calibrated model with these confidences would show an ECE of {null.expected:.4f} on average "
-            f"and stay below {null.upper:.4f} in {LEVEL:.0%} of samples ({_p_value(null)})."
-        )
-    warning = f'<p class="rr-warning">{html.escape(result.warning)}</p>' if result.warning else ""
-    head = verdict(*_verdict(result, null, settings))
-    return f'{head}{tiles(entries)}{warning}<p class="rr-definition">{html.escape(" ".join(words))}</p>'
-
-
-def _accuracy(result: CalibrationResult) -> Interval:
+def _estimate_accuracy(result: CalibrationResult) -> Interval:
+    """Return the interval of the accuracy."""
     return wilson(round(result.accuracy * result.n_items), result.n_items)
 
 
-def _p_value(null: ConsistencyResult) -> str:
-    least = 1 / (null.n_resamples + 1)
-    return f"p < {1 / null.n_resamples:g}" if null.p_value <= least else f"p = {null.p_value:.3f}"
-
-
-def _diagram(
-    shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings
-) -> str:
-    intervals = [
-        wilson(round(row.accuracy * row.count), row.count) if row.count else None
-        for row in shown.bins
-    ]
-    drawing = reliability_diagram(
-        "reliability", shown.bins, intervals=intervals, bars=null.bars, level=LEVEL
+def _write_figures(calibration: Calibration, settings: Settings) -> str:
+    """Write the verdict, the figures, warnings and the definition."""
+    result = calibration.result
+    sentences = [result.definition]
+    if settings.temperature != 1:
+        sentences.append(
+            f"Scores were divided by temperature {settings.temperature:g} before the softmax."
+        )
+    # The distribution is that of one class, if the bins are.
+    if settings.kind != "classwise":
+        null = calibration.null
+        sentences.append(
+            f"A calibrated model with these confidences would show an ECE of {null.expected:.4f} on "
+            f"average and stay below {null.upper:.4f} in {LEVEL:.0%} of samples "
+            f"({_describe_p_value(null)})."
+        )
+    warning = ""
+    if result.warning:
+        warning = f'<p class="rr-warning">{html.escape(result.warning)}</p>'
+    conclusion = verdict(*describe_calibration(result, calibration.null, settings))
+    definition = html.escape(" ".join(sentences))
+    return (
+        f"{conclusion}{tiles(_list_figures(calibration, settings))}{warning}"
+        f'<p class="rr-definition">{definition}</p>'
     )
-    caption = html.escape(_caption(run, settings))
+
+
+def _list_figures(calibration: Calibration, settings: Settings) -> list[tuple[str, str, str]]:
+    """Return the names, values and notes of the figures."""
+    result = calibration.result
+    name = ERROR_NAMES[settings.norm]
+    if settings.debias:
+        name = f"Debiased {name}"
+    log_loss_note = "nats"
+    if calibration.log_loss is None:
+        log_loss_note = "infinite: a label has probability 0"
+    brier_note = "in [0, 2]"
+    if calibration.brier is None:
+        brier_note = "needs one number of classes"
+    elif settings.kind == "confidence":
+        brier_note = "in [0, 1]"
+    items = pluralize(result.n_items, "item")
+    return [
+        (name, figure(result.ece), between(result.interval)),
+        ("Accuracy", figure(result.accuracy), between(_estimate_accuracy(result))),
+        ("Mean confidence", figure(result.mean_confidence), f"over {items}"),
+        ("Log loss", figure(calibration.log_loss), log_loss_note),
+        ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
+        ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
+        ("Largest gap", figure(result.mce), "of any bin"),
+        ("Brier score", figure(calibration.brier), brier_note),
+    ]
+
+
+def _describe_p_value(null: ConsistencyResult) -> str:
+    """Return a p-value, or the bound that the number of resamples allows."""
+    smallest = 1 / (null.n_resamples + 1)
+    if null.p_value <= smallest:
+        return f"p < {1 / null.n_resamples:g}"
+    return f"p = {null.p_value:.3f}"
+
+
+# ------------------------------------------------------------------------ diagram and bins
+
+
+def _draw_diagram(calibration: Calibration, run: Predictions, settings: Settings) -> str:
+    """Draw the reliability diagram with its caption."""
+    intervals = []
+    for row in calibration.bins.bins:
+        # An empty bin has no accuracy.
+        interval = None
+        if row.count:
+            interval = wilson(round(row.accuracy * row.count), row.count)
+        intervals.append(interval)
+    drawing = reliability_diagram(
+        "reliability",
+        calibration.bins.bins,
+        intervals=intervals,
+        bars=calibration.null.bars,
+        level=LEVEL,
+    )
+    caption = CAPTIONS[settings.kind]
+    if settings.kind == "classwise":
+        caption = caption.format(name=list_class_names(run)[settings.shown_class])
+    caption = html.escape(caption)
     return (
         f'<figure class="rr-figure" role="img" aria-label="{caption}">{drawing.svg}'
         f"<figcaption>{caption}</figcaption></figure>"
     )
 
 
-def _caption(run: Predictions, settings: Settings) -> str:
-    if settings.kind != "classwise":
-        return CAPTIONS[settings.kind]
-    return CAPTIONS["classwise"].format(name=class_names(run)[settings.shown_class])
-
-
-def _bins(shown: CalibrationResult, run: Predictions, settings: Settings) -> str:
+def _write_bins(result: CalibrationResult, run: Predictions, settings: Settings) -> str:
+    """Write the table of the bins that have items."""
     rows = []
-    for row in shown.bins:
+    for row in result.bins:
         if not row.count:
             continue
         interval = wilson(round(row.accuracy * row.count), row.count)
@@ -366,27 +332,27 @@ def _bins(shown: CalibrationResult, run: Predictions, settings: Settings) -> str
                 "gap": row.confidence - row.accuracy,
             }
         )
-    score, event = "confidence", "accuracy"
+    score_name, event_name = _name_columns(run, settings)
+    columns = {
+        "bin": "bin",
+        "count": "items",
+        "confidence": score_name,
+        "accuracy": event_name,
+        "interval": f"{LEVEL:.0%} interval",
+        "gap": "gap",
+    }
+    caption = "Bins"
+    n_empty = len(result.bins) - len(rows)
+    if n_empty:
+        caption = f"Bins ({n_empty} empty ones are left out)"
+    return table(rows, columns, caption=caption)
+
+
+def _name_columns(run: Predictions, settings: Settings) -> tuple[str, str]:
+    """Return the headings of the score and of the event that it predicts."""
     if settings.kind == "positive":
-        score, event = "mean P(class 1)", "share of class 1"
-    elif settings.kind == "classwise":
-        name = class_names(run)[settings.shown_class]
-        score, event = f"mean P({name})", f"share of {name}"
-    columns = {"bin": "bin", "count": "items", "confidence": score, "accuracy": event}
-    empty = len(shown.bins) - len(rows)
-    caption = f"Bins ({empty} empty ones are left out)" if empty else "Bins"
-    return table(
-        rows, {**columns, "interval": f"{LEVEL:.0%} interval", "gap": "gap"}, caption=caption
-    )
-
-
-def class_names(run: Predictions) -> list[str]:
-    """Name the classes of a run; empty where rows differ in their number of choices."""
-    if run.kind == "confidence":
-        return []
-    if run.label_names:
-        return list(run.label_names)
-    if is_ragged(run.predictions):
-        return []
-    scores = np.asarray(run.predictions)
-    return [f"class {k}" for k in range(scores.shape[1] if scores.ndim == 2 else 2)]
+        return "mean P(class 1)", "share of class 1"
+    if settings.kind == "classwise":
+        name = list_class_names(run)[settings.shown_class]
+        return f"mean P({name})", f"share of {name}"
+    return "confidence", "accuracy"

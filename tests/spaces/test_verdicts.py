@@ -38,7 +38,8 @@ def test_two_predictions_do_not_show_calibration(view, tmp_path, rows, sentence)
     lines = ["0.1,0.9,1" if row % 10 else "0.1,0.9,0" for row in range(1, rows + 1)]
     file.write_text("\n".join(["p_0,p_1,label", *lines]), "utf-8")
     explorer = view("reliability_explorer", "reliability_view")
-    said = explorer.view(explorer.open_file(str(file)), explorer.Settings()).figures
+    runs = view("reliability_explorer", "runs")
+    said = explorer.write_view(runs.read_upload(str(file)), runs.Settings()).figures
     assert "Nothing here shows miscalibration" in said
     assert sentence in said
     assert ("not ruled out" in said) == (rows == 2)
@@ -87,12 +88,12 @@ def test_the_leaderboard_has_an_answer_to_each_question(view):
 
 def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tmp_path):
     audit_view = view("audit", "audit_view")
-    explorer = view("reliability_explorer", "reliability_view")
+    runs = view("reliability_explorer", "runs")
     readers = (
         lambda name: audit_view.run(
             audit_view.Source(predictions=str(log), log_filter=name), [], 10
         ),
-        lambda name: explorer.open_file(str(log), log_filter=name),
+        lambda name: runs.read_upload(str(log), log_filter=name),
     )
     log = tmp_path / "samples.jsonl"
     rows = [
@@ -207,7 +208,8 @@ def test_audits_without_a_verdict_are_not_green(view, tones, tone, says):
 def test_red_takes_a_gap_and_a_direction_an_interval(view, confidence, right, n, tone, name):
     explorer = view("reliability_explorer", "reliability_view")
     result = SimpleNamespace(n_items=n, accuracy=right / n, mean_confidence=confidence, ece=0.1)
-    said, of = explorer._verdict(result, SimpleNamespace(p_value=0.001), explorer.Settings())
+    null = SimpleNamespace(p_value=0.001)
+    said, of = explorer.describe_calibration(result, null, explorer.Settings())
     assert (of, said.split(":")[0]) == (tone, name)
 
 
