@@ -191,9 +191,12 @@ def write_mirrors(
     typer.echo(
         f"{dataset}, {split_name}: {len(rows):,} of {pluralize(len(items), 'item')} to mirror\nWorksheet: {file}"
     )
-    typer.echo(
-        f"Fill in the column “new prompt”. Next: rightreasons data mirror read {shlex.quote(dataset)} {file}"
-    )
+    # The sheet is read with the same items, so that the command needs all that was typed about them.
+    command = ["rightreasons", "data", "mirror", "read", dataset, str(file)]
+    command += [*source.to_flags(), *settings.to_flags()]
+    if split is not None:
+        command += ["--split", split]
+    typer.echo(f"Fill in the column “new prompt”. Next: {shlex.join(command)}")
 
 
 @declared_command(MIRRORS, "read", SELECTED)

@@ -120,12 +120,13 @@ def look(
     if is_description and settings:
         name = next(iter(settings))
         raise OptionError(
-            f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name
+            f"Expected no `{name}` next to {dataset}, which says it: change it there.", option=name
         )
     path = Path(dataset).expanduser()
-    resolution = resolve(
-        dataset if is_description else description_of({"data": dataset, **settings})
-    )
+    source: Any = dataset
+    if not is_description:
+        source = description_of({"data": dataset, **settings})
+    resolution = resolve(source)
     hand_over(resolution)
     _print_resolution(dataset, resolution)
     doubts = []
@@ -150,7 +151,9 @@ def look(
     is_written = has_roles and not is_description and not is_about_others
     if is_written:
         # The description may be in another folder than the data.
-        location = os.path.relpath(path, out.parent) if path.exists() else dataset
+        location = dataset
+        if path.exists():
+            location = os.path.relpath(path, out.parent)
         write_description(out, {"data": location, **_describe_data(resolution), **settings})
     elif is_about_others and settings:
         raise OptionError(
@@ -163,6 +166,8 @@ def look(
 
 
 def _print_doubts(doubts: Iterable[str]) -> None:
+    """Print the doubts about how the data is read."""
+    # A name of a column with a hyphen stays in one line, so that it can be copied.
     for doubt in doubts:
         text = textwrap.fill(
             f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
@@ -171,7 +176,7 @@ def _print_doubts(doubts: Iterable[str]) -> None:
 
 
 def _describe_data(resolution: Resolution) -> dict[str, Any]:
-    """Return what was resolution as a data.yaml says it, for a person to change."""
+    """Return a resolution in the form of a data.yaml, for a person to change."""
     content: dict[str, Any] = {}
     if resolution.kind != "predictions":
         content["task"] = resolution.kind
@@ -186,14 +191,15 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
             content[PROPOSAL_KEYS[role.name]] = ",".join(role.columns)
     if resolution.comparison:
         content["correct_column"] = resolution.comparison
-    if resolution.kind == "classification" and not all(
-        name.isdecimal() for name in resolution.label_names
-    ):
+    # Numbers are no names: a person would not know what to change them to.
+    are_numbers = all(map(str.isdecimal, resolution.label_names))
+    if resolution.kind == "classification" and not are_numbers:
         content["label_names"] = resolution.label_names
     return content
 
 
 def _print_resolution(dataset: str, resolution: Resolution) -> None:
+    """Print what a file is, its columns, its first items, and its labels."""
     from rightreasons.page.formats import NONE
 
     sizes = ", ".join(f"{name} {size:,}" for name, size in resolution.splits.items())
@@ -202,6 +208,7 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
     for number, item in enumerate(resolution.items, start=1):
         cells = ", ".join(f"{name}: {_shorten(value)}" for name, value in item.items())
         typer.echo(textwrap.fill(f"Item {number}: {cells}", WIDTH, subsequent_indent="  "))
+    # A column with many values is no column of labels, which its first values show.
     rows = []
     for row in resolution.mapping[:MAX_ROWS]:
         rows.append((_shorten(row.value), f"{row.count:,}", row.label or NONE, row.rule))
@@ -229,13 +236,16 @@ def _print_columns(resolution: Resolution) -> None:
 def show_row_doubts(doubts: Sequence[RowDoubt]) -> None:
     """Print what the checks of the rows found: open doubts in yellow, and what they withhold."""
     for doubt in doubts:
-        heading = "Rows: " if doubt.is_open else "Note: "
-        typer.secho(
-            textwrap.fill(
-                heading + doubt.in_words, WIDTH, subsequent_indent="  ", break_on_hyphens=False
-            ),
-            fg="yellow" if doubt.is_open else None,
+        heading = "Note: "
+        color = None
+        # An open doubt stands out, since it withholds verdicts.
+        if doubt.is_open:
+            heading = "Rows: "
+            color = "yellow"
+        text = textwrap.fill(
+            heading + doubt.in_words, WIDTH, subsequent_indent="  ", break_on_hyphens=False
         )
+        typer.secho(text, fg=color)
     if any(doubt.is_open for doubt in doubts):
         typer.echo(
             "While such a doubt is open, no verdict is good or bad; --settled-checks closes it."
@@ -249,6 +259,7 @@ def _print_table(title: str, rows: Sequence[Sequence[str]]) -> None:
 
 
 def _shorten(value: Any) -> str:
+    """Return the beginning of a cell, in one line."""
     text = " ".join(str(value).split())
     return text if len(text) <= 60 else f"{text[:60]}…"
 
@@ -334,6 +345,9 @@ def _print_questions(
             "A pass is one item through the model; --plan counts what a server is sent, and its price."
         )
     # Stored predictions answer one question, whose command takes them.
-    command = names[0] if resolution.kind == "predictions" else f"audit {model or 'MODEL'}"
+    command = f"audit {model or 'MODEL'}"
+    if resolution.kind == "predictions":
+        command = names[0]
+    # The description has all that was typed about the data.
     data = dataset if out is None else str(out)
     typer.echo(f"Next: rightreasons {command} {data}")
