@@ -6,33 +6,27 @@ the table is that of lm-evaluation-harness, which `rightreasons.io.logs` reads.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rightreasons.core.choices import LETTERS
+import numpy as np
+
 from rightreasons.core.replies import Reply
 from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.harnesses.lm_eval_logs import KEYS, lm_eval_columns
+from rightreasons.io.log_samples import LoggedSample, make_sample_columns
 from rightreasons.io.logs import (
     ARMS,
-    PICKED,
     LogColumns,
     Row,
     drop_unjudged,
-    find_correct,
-    find_lacks,
-    find_letter,
     get_inner,
-    list_unread_replies,
     list_user_texts,
-    make_answer_columns,
     make_units,
-    normalize_scores,
     one_source,
     to_list,
 )
@@ -45,9 +39,6 @@ ALL = "*"
 FILE = "file"
 """First step of a path outside of the samples."""
 
-MIN_RESOLVED_SHARE = 0.5
-"""Share of the answers that must name a choice, for the answers to be picks of choices."""
-
 LM_EVAL_FORM: Form = {"keys": sorted(KEYS)}
 """Format of lm-evaluation-harness, whose samples need more than paths."""
 
@@ -55,7 +46,8 @@ LM_EVAL_FORM: Form = {"keys": sorted(KEYS)}
 @functools.cache
 def list_forms() -> tuple[Form, ...]:
     """Return the formats of `log_forms.yaml`."""
-    return tuple(read_yaml(Path(__file__).with_suffix(".yaml")))
+    path = Path(__file__).with_suffix(".yaml")
+    return tuple(read_yaml(path))
 
 
 def find_form(content: object) -> Form | None:
@@ -63,7 +55,8 @@ def find_form(content: object) -> Form | None:
     if not isinstance(content, Mapping):
         return None
     for form in (LM_EVAL_FORM, *list_forms()):
-        if all(_has_path(content, key) for key in form["keys"]):
+        has_keys = [_has_path(content, key) for key in form["keys"]]
+        if all(has_keys):
             return form
     return None
 
@@ -116,14 +109,18 @@ def complete_log(content: Any, path: Path) -> Any:
 def _read_joined_rows(path: Path, join: Form) -> dict[str, dict[str, Any]]:
     """Return the metrics of each sample by its id."""
     rows = {}
-    for row in json.loads(path.read_text(encoding="utf-8")):
-        rows[str(_find_first(row, join["by"]))] = _pair_metrics(row, join["names"], join["values"])
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for row in content:
+        sample_id = _find_first(row, join["by"])
+        rows[str(sample_id)] = _pair_metrics(row, join["names"], join["values"])
     return rows
 
 
 def _pair_metrics(row: Row, names: str, values: str) -> dict[str, Any]:
     """Return metrics whose names and values are in lists."""
-    return dict(zip(_follow(row, names), _follow(row, values), strict=True))
+    metric_names = _follow(row, names)
+    metric_values = _follow(row, values)
+    return dict(zip(metric_names, metric_values, strict=True))
 
 
 def is_joined_file(path: Path) -> bool:
@@ -167,32 +164,51 @@ def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = No
         >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
-    form = find_form(rows[0]) or LM_EVAL_FORM
+    form = find_form(rows[0])
+    # What no format describes is taken for lm-evaluation-harness, whose reader says what it lacks.
+    if form is None:
+        form = LM_EVAL_FORM
     if "rows" not in form and "events" not in form:
         _check_samples(rows, form, file_name)
     if form is LM_EVAL_FORM:
-        return drop_unjudged(lm_eval_columns(rows, file_name, log_filter), file_name)
+        columns = lm_eval_columns(rows, file_name, log_filter)
+        return drop_unjudged(columns, file_name)
     samples = _collect_samples(rows, form, file_name)
     if "source" in form:
         samples = _select_source(samples, form, file_name, log_filter)
     samples, arms = _join_arms(samples, form)
-    return drop_unjudged(_make_columns(samples, form, file_name) | arms, file_name)
+    parsed = [_parse_sample(sample, form) for sample in samples]
+    columns = make_units([sample.id for sample in parsed])
+    columns.update(_make_constants(samples, form))
+    columns.update(make_sample_columns(parsed, file_name))
+    columns.update(arms)
+    return drop_unjudged(columns, file_name)
 
 
 def _check_samples(rows: Sequence[Any], form: Form, file_name: str) -> None:
     """Check that all rows are samples of one format."""
-    keys = form["keys"]
+    keys = sorted(form["keys"])
+    listed = ", ".join(keys)
+    check_all(
+        rows,
+        functools.partial(_is_sample, form),
+        f"a sample with {listed} in each line of {file_name}",
+        unit="line",
+        first=1,
+    )
 
-    def is_sample(row: Any) -> bool:
-        if not isinstance(row, Mapping) or not all(_has_path(row, key) for key in keys):
+
+def _is_sample(form: Form, row: Any) -> bool:
+    """Return whether a row has all keys of a format, with values of the right kinds."""
+    if not isinstance(row, Mapping):
+        return False
+    for key in form["keys"]:
+        if not _has_path(row, key):
             return False
         # Metrics are objects, or texts of them in a table, and ids are texts.
-        return form is LM_EVAL_FORM or all(
-            isinstance(row[key], (Mapping, str, list)) for key in keys
-        )
-
-    expected = f"a sample with {', '.join(sorted(keys))} in each line of {file_name}"
-    check_all(rows, is_sample, expected, unit="line", first=1)
+        if form is not LM_EVAL_FORM and not isinstance(row[key], (Mapping, str, list)):
+            return False
+    return True
 
 
 # ---------------------------------------------------------------------------------- samples
@@ -206,11 +222,14 @@ def _collect_samples(rows: Sequence[Any], form: Form, file_name: str) -> list[Ro
         return list(rows)
     (content,) = rows
     joined = content.get("joined", {})
+    steps = form["rows"].split(".")
     samples: list[Row] = []
-    for row in get_inner(content, *form["rows"].split(".")) or []:
+    for row in to_list(get_inner(content, *steps)):
         sample = {**row, FILE: content}
         if "join" in form:
-            sample["joined"] = joined.get(str(_find_first(row, form["join"]["own"])), {})
+            # A sample that the other file lacks has no metrics.
+            sample_id = _find_first(row, form["join"]["own"])
+            sample["joined"] = joined.get(str(sample_id), {})
         samples.append(sample)
     return _check_some(samples, file_name)
 
@@ -224,17 +243,20 @@ def _join_events(rows: Sequence[Any], events: Form, file_name: str) -> list[Row]
         name = row.get(events["by"])
         if name is None:
             continue
-        sample = samples.setdefault(str(name), {events["by"]: name, FILE: head})
-        sample[str(row.get(events["type"]))] = row.get(events["data"])
-    collected: list[Row] = [*samples.values()]
-    return _check_some(collected, file_name)
+        sample = samples.get(str(name))
+        if sample is None:
+            sample = {events["by"]: name, FILE: head}
+            samples[str(name)] = sample
+        event_type = row.get(events["type"])
+        sample[str(event_type)] = row.get(events["data"])
+    return _check_some(list(samples.values()), file_name)
 
 
-def _check_some(samples: list[Row], file_name: str) -> list[Row]:
+def _check_some(samples: Sequence[Row], file_name: str) -> list[Row]:
     # An interrupted run has a head and no sample.
     if not samples:
         raise ValueError(f"Expected samples in {file_name}, but it has none.")
-    return samples
+    return list(samples)
 
 
 ORIGINAL = "original"
@@ -243,30 +265,39 @@ ORIGINAL = "original"
 
 def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
     """Return the samples that are items themselves, and the answers to their other versions."""
-    items: list[Row] = []
-    answers_by_item: dict[str, dict[str, Any]] = {}
-    texts = [_find_first(sample, form.get("arm", ())) for sample in samples]
+    texts = [_find_field(sample, form, "arm") for sample in samples]
     # Samples of any other task are items.
     if not all(isinstance(text, str) for text in texts):
         return samples, {}
+    items: list[Row] = []
+    answers_by_item: dict[str, dict[str, Any]] = {}
     # The harness may have shuffled the documents.
-    for sample in sorted(samples, key=lambda sample: int(_find_first(sample, form["order"]))):
-        text = _find_first(sample, form["arm"])
-        arm = json.loads(text)
+    numbers = [int(_find_field(sample, form, "order")) for sample in samples]
+    for index in np.argsort(numbers, kind="stable").tolist():
+        sample = samples[index]
+        arm = json.loads(texts[index])
         name = arm.pop("name")
-        item_id = str(arm.pop("item_id"))
-        scores = list(map(float, to_list(_find_first(sample, form["scores"]))))
-        position = scores.index(max(scores))
+        item_id = arm.pop("item_id")
         answers = answers_by_item.setdefault(item_id, {})
-        answers[name] = {**arm, "position": position, "logits": scores}
+        answers[name] = _read_arm_answer(sample, form, arm)
         if name == ORIGINAL:
             items.append(sample)
     records = []
     for item in items:
-        answers = answers_by_item[str(_find_first(item, form["id"]))]
+        item_id = str(_find_field(item, form, "id"))
         # Each choice was scored by itself, without the others.
-        records.append(json.dumps({"seed": 0, "joint": False, "arms": answers}))
+        record = {"seed": 0, "joint": False, "arms": answers_by_item[item_id]}
+        records.append(json.dumps(record))
     return items, {ARMS: records}
+
+
+def _read_arm_answer(sample: Row, form: Form, arm: Row) -> dict[str, Any]:
+    """Return the fields of an arm with its likeliest choice and the scores of all of them."""
+    values = to_list(_find_field(sample, form, "scores"))
+    scores = list(map(float, values))
+    highest = max(scores)
+    position = scores.index(highest)
+    return {**arm, "position": position, "logits": scores}
 
 
 def _select_source(
@@ -275,8 +306,9 @@ def _select_source(
     """Return the samples of one source, such as a provider."""
     samples_by_source: dict[str, list[Row]] = {}
     for sample in samples:
-        name = _find_first(sample, form["source"])
-        samples_by_source.setdefault(str(name or ""), []).append(sample)
+        name = str(_find_first(sample, form["source"]) or "")
+        samples_by_source.setdefault(name, [])
+        samples_by_source[name].append(sample)
     selected = one_source("provider", samples_by_source, log_filter, file_name)
     return samples_by_source[selected]
 
@@ -300,93 +332,85 @@ def _follow(value: Any, path: str) -> Any:
         >>> _follow({"stats": [{"name": "acc"}, {"name": "em"}]}, "stats.*.name")
         ['acc', 'em']
     """
-    steps = path.split(".")
-    for index, step in enumerate(steps):
-        if step == ALL:
-            inner_path = ".".join(steps[index + 1 :])
-            return [_follow(element, inner_path) for element in to_list(value)]
-        value = get_inner(value, int(step) if step.isdecimal() else step)
-    return value
+    step, _, inner_path = path.partition(".")
+    if step == ALL:
+        elements = to_list(value)
+        return [_follow(element, inner_path) for element in elements]
+    # A number is a position in a list.
+    if step.isdecimal():
+        inner = get_inner(value, int(step))
+    else:
+        inner = get_inner(value, step)
+    if not inner_path:
+        return inner
+    return _follow(inner, inner_path)
 
 
-# ---------------------------------------------------------------------------------- columns
+# ---------------------------------------------------------------------------------- contents
 
 
-@dataclasses.dataclass(frozen=True)
-class _Samples:
-    """What the samples of a log contain, one element per sample.
-
-    Attributes:
-        ids: Ids of the samples.
-        prompts: What was asked.
-        choices: Choices; [] without any.
-        golds: Indices of the correct choices; [] if they are not known.
-        scores: Scores of the choices; [] without any.
-        replies: What the model answered; [] for a log without answers.
-        letters: Letter -> text of the choice that was displayed under it; None for the usual order.
-        targets: Correct answers in words.
-        metrics: Metrics by name.
-    """
-
-    ids: list[Any] = dataclasses.field(default_factory=list)
-    prompts: list[str] = dataclasses.field(default_factory=list)
-    choices: list[list[str]] = dataclasses.field(default_factory=list)
-    golds: list[list[int]] = dataclasses.field(default_factory=list)
-    scores: list[list[float]] = dataclasses.field(default_factory=list)
-    replies: list[Reply] = dataclasses.field(default_factory=list)
-    letters: list[Any] = dataclasses.field(default_factory=list)
-    targets: list[str] = dataclasses.field(default_factory=list)
-    metrics: list[Row] = dataclasses.field(default_factory=list)
+def _parse_sample(sample: Row, form: Form) -> LoggedSample:
+    """Return what the paths of a format lead to in a sample."""
+    choices = []
+    for text in to_list(_find_field(sample, form, "choices")):
+        # A harness may put the space before a continuation into the choice.
+        choices.append(str(text).removeprefix(" "))
+    golds = _find_golds(sample, form)
+    targets = to_list(_find_field(sample, form, "target"))
+    scores = to_list(_find_field(sample, form, "scores"))
+    prompt = _find_field(sample, form, "asked")
+    return LoggedSample(
+        id=_find_field(sample, form, "id"),
+        prompt=_join_prompt(prompt),
+        choices=choices,
+        golds=golds,
+        scores=list(map(float, scores)),
+        reply=_find_reply(sample, form),
+        letters=_find_field(sample, form, "letters"),
+        target=_describe_target(targets, choices, golds),
+        metrics=_get_metrics(sample, form),
+    )
 
 
-def _make_columns(samples: Sequence[Row], form: Form, file_name: str) -> LogColumns:
-    """Return the columns of samples: likelihoods of choices, picks of choices, or answers."""
-    parsed = _parse_samples(samples, form)
-    columns = make_units(parsed.ids)
-    columns |= _make_constants(samples, form)
-    if _are_scored(parsed):
-        return columns | _make_scored_columns(parsed, file_name)
-    correct = find_correct(parsed.metrics)
-    # Metrics alone say how many answers are correct, and nothing else.
-    if not parsed.replies:
-        return columns | correct
-    picks = _find_picks(parsed)
-    if picks is not None:
-        return columns | _make_pick_columns(parsed, picks, correct.get("correct"))
-    lacks = find_lacks(parsed.replies, [False] * len(parsed.replies))
-    answers = [reply.text for reply in parsed.replies]
-    columns |= make_answer_columns(parsed.prompts, answers, parsed.targets, lacks)
-    return columns | correct
+def _find_field(sample: Row, form: Form, name: str) -> Any:
+    """Return what the paths of a field lead to; None for a field that the format lacks."""
+    paths = form.get(name, ())
+    return _find_first(sample, paths)
 
 
-def _parse_samples(samples: Sequence[Row], form: Form) -> _Samples:
-    """Return what the paths of a format lead to in each sample."""
-    parsed = _Samples()
-    for sample in samples:
+def _find_golds(sample: Row, form: Form) -> list[int]:
+    """Return the indices of the correct choices; [] if they are not known."""
+    # Choices may say themselves whether they are correct.
+    if "tags" not in form:
+        golds = to_list(_find_field(sample, form, "gold"))
+        return list(map(int, golds))
+    indices = []
+    tags_by_choice = to_list(_find_field(sample, form, "tags"))
+    for index, tags in enumerate(tags_by_choice):
+        if form["correct_tag"] in to_list(tags):
+            indices.append(index)
+    return indices
 
-        def find(name: str, sample: Row = sample) -> Any:
-            return _find_first(sample, form.get(name, ()))
 
-        choices = []
-        for text in to_list(find("choices")):
-            # A harness may put the space before a continuation into the choice.
-            choices.append(str(text).removeprefix(" "))
-        golds = list(map(int, to_list(find("gold"))))
-        if "tags" in form:
-            golds = _find_tagged(find("tags"), form["correct_tag"])
-        parsed.ids.append(find("id"))
-        parsed.prompts.append(_join_prompt(find("asked")))
-        parsed.choices.append(choices)
-        parsed.golds.append(golds)
-        parsed.scores.append(list(map(float, to_list(find("scores")))))
-        parsed.letters.append(find("letters"))
-        parsed.targets.append(_describe_target(to_list(find("target")), choices, golds))
-        parsed.metrics.append(_get_metrics(sample, form))
-        if "answer" in form:
-            texts = to_list(find("answer")) or [""]
-            thinking = "\n".join(map(str, to_list(find("thinking"))))
-            parsed.replies.append(Reply.parse(str(texts[form["place"]]), thinking=thinking))
-    return parsed
+def _find_reply(sample: Row, form: Form) -> Reply | None:
+    """Return the reply of a sample; None in a log without replies."""
+    if "answer" not in form:
+        return None
+    texts = to_list(_find_field(sample, form, "answer"))
+    # A sample without an answer has an empty one.
+    if not texts:
+        texts = [""]
+    thoughts = to_list(_find_field(sample, form, "thinking"))
+    thinking = "\n".join(map(str, thoughts))
+    text = str(texts[form["place"]])
+    return Reply.parse(text, thinking=thinking)
+
+
+def _join_prompt(prompt: Any) -> str:
+    """Return a prompt as a text; of a conversation, what the user wrote."""
+    if isinstance(prompt, list):
+        return "\n".join(list_user_texts(prompt))
+    return str(prompt or "")
 
 
 def _describe_target(targets: Sequence[Any], choices: Sequence[str], golds: Sequence[int]) -> str:
@@ -399,147 +423,26 @@ def _describe_target(targets: Sequence[Any], choices: Sequence[str], golds: Sequ
     return "; ".join(texts)
 
 
-def _make_constants(samples: Sequence[Row], form: Form) -> LogColumns:
-    """Return the names of the model and of the task, as far as the log has them."""
-    columns: LogColumns = {}
-    for name in ("model", "task"):
-        value = _find_first(samples[0], form.get(name, ()))
-        if isinstance(value, str):
-            # The folder of a run may have further settings in its name.
-            text = value.partition(form.get(f"{name}_end", "\n"))[0]
-            columns[name] = [text] * len(samples)
-    return columns
-
-
 def _get_metrics(sample: Row, form: Form) -> Row:
     """Return the metrics of a sample by name."""
     if "metric_names" in form:
         return _pair_metrics(sample, form["metric_names"], form["metric_values"])
     if "metrics" in form:
-        return _find_first(sample, form["metrics"]) or {}
-    return {"correct": _find_first(sample, form["correct"])}
+        metrics: Row | None = _find_first(sample, form["metrics"])
+        return metrics or {}
+    outcome = _find_first(sample, form["correct"])
+    return {"correct": outcome}
 
 
-def _find_tagged(tags_by_choice: Any, correct_tag: str) -> list[int]:
-    """Return the indices of the choices that have a tag."""
-    indices = []
-    for index, tags in enumerate(to_list(tags_by_choice)):
-        if correct_tag in to_list(tags):
-            indices.append(index)
-    return indices
-
-
-def _join_prompt(prompt: Any) -> str:
-    """Return a prompt as a text; of a conversation, what the user wrote."""
-    if isinstance(prompt, list):
-        return "\n".join(list_user_texts(prompt))
-    return str(prompt or "")
-
-
-def _are_scored(parsed: _Samples) -> bool:
-    """Return whether each sample has a score per choice."""
-    # One sample without scores has an answer that was generated.
-    pairs = zip(parsed.scores, parsed.choices, strict=True)
-    return all(len(scores) == len(choices) > 1 for scores, choices in pairs)
-
-
-def _get_first(gold: list[int]) -> int:
-    return gold[0]
-
-
-def _make_scored_columns(parsed: _Samples, file_name: str) -> LogColumns:
-    expected = f"the number of one right choice of each item of {file_name}"
-    check_all(parsed.golds, lambda gold: len(gold) == 1, expected, unit="item", names=parsed.ids)
-    columns: LogColumns = {
-        "prompt": parsed.prompts,
-        "choices": parsed.choices,
-        "label": list(map(_get_first, parsed.golds)),
-        "logits": parsed.scores,
-    }
-    return columns | normalize_scores(parsed.scores, parsed.choices)
-
-
-# ---------------------------------------------------------------------------------- picks
-
-
-def _find_picks(parsed: _Samples) -> list[int] | None:
-    """Return the index of the choice of each answer, -1 for none; None if answers are no choices."""
-    picks = []
-    for index, reply in enumerate(parsed.replies):
-        choices = parsed.choices[index]
-        # Positions of picks mean something if each sample has one correct choice.
-        if len(choices) < 2 or len(parsed.golds[index]) != 1:
-            return None
-        picks.append(_find_pick(reply, choices, parsed.letters[index]))
-    n_readable = sum(not reply.no_answer_reason for reply in parsed.replies)
-    n_resolved = sum(pick >= 0 for pick in picks)
-    # Answers in sentences are compared by the metric of the harness, and not by us.
-    if n_resolved < max(1, MIN_RESOLVED_SHARE * n_readable):
-        return None
-    return picks
-
-
-def _find_pick(reply: Reply, choices: Sequence[str], names: Any) -> int:
-    """Return the choice that an answer is, by its letter or its text; -1 for none."""
-    if reply.no_answer_reason:
-        return -1
-    text = reply.text.strip().rstrip(".").strip("()")
-    # The harness may have shown the choices in another order, and says so.
-    if isinstance(names, Mapping) and text in names:
-        text = str(names[text])
-    folded_text = text.casefold()
-    folded = [choice.strip().casefold() for choice in choices]
-    # Of equal choices, the text names neither.
-    if folded.count(folded_text) == 1:
-        return folded.index(folded_text)
-    letter = find_letter(text, choices)
-    return -1 if letter is None else letter
-
-
-def _find_displayed_order(letters: Any, choices: Sequence[str]) -> list[int] | None:
-    """Return the choice behind each displayed letter; None if the letters name other texts."""
-    if not isinstance(letters, Mapping):
-        return list(range(len(choices)))
-    order = []
-    for mark in sorted(letters):
-        if letters[mark] not in choices:
-            return None
-        order.append(choices.index(letters[mark]))
-    return order
-
-
-def _make_pick_columns(
-    parsed: _Samples, picks: Sequence[int], correct: Sequence[Any] | None
-) -> LogColumns:
-    """Return the columns of a log of drawn answers to items with choices.
-
-    Args:
-        parsed: The samples.
-        picks: Index of the choice of each answer, -1 for none.
-        correct: Whether the harness counts each answer as correct; None if it does not say.
-    """
-    labels = list(map(_get_first, parsed.golds))
-    final_picks = []
-    final_correct = []
-    answers = []
-    for index, (pick, label) in enumerate(zip(picks, labels, strict=True)):
-        value = None if correct is None else correct[index]
-        # What the harness says decides, also of an answer that we cannot read.
-        if pick < 0 and value:
-            pick = label
-        final_picks.append(pick)
-        answers.append("" if pick < 0 else LETTERS[pick])
-        final_correct.append(int(pick == label) if value is None else value)
-    lacks = find_lacks(parsed.replies, [pick < 0 for pick in final_picks], read_alone=True)
-    # The choices are displayed in their order, but where the log has the letters of its own.
-    orders = map(_find_displayed_order, parsed.letters, parsed.choices)
-    return {
-        "prompt": parsed.prompts,
-        "choices": parsed.choices,
-        "label": labels,
-        "answer": answers,
-        PICKED: final_picks,
-        "correct": final_correct,
-        **lacks,
-        **list_unread_replies(parsed.replies, lacks, orders),
-    }
+def _make_constants(samples: Sequence[Row], form: Form) -> LogColumns:
+    """Return the names of the model and of the task, as far as the log has them."""
+    columns: LogColumns = {}
+    for name in ("model", "task"):
+        value = _find_field(samples[0], form, name)
+        if not isinstance(value, str):
+            continue
+        # The folder of a run may have further settings in its name.
+        end = form.get(f"{name}_end", "\n")
+        text = value.partition(end)[0]
+        columns[name] = [text] * len(samples)
+    return columns

@@ -80,11 +80,13 @@ def get_inner(value: Any, *steps: str | int) -> Any:
         'B'
     """
     for step in steps:
-        if isinstance(step, int):
-            has_element = isinstance(value, list) and len(value) > step
-            value = value[step] if has_element else None
+        # Logs are written by others: any level may be of another kind, or be missing.
+        if isinstance(step, int) and isinstance(value, list) and len(value) > step:
+            value = value[step]
+        elif isinstance(step, str) and isinstance(value, Mapping):
+            value = value.get(step)
         else:
-            value = value.get(step) if isinstance(value, Mapping) else None
+            return None
     return value
 
 
@@ -99,9 +101,13 @@ def to_list(value: Any) -> list[Any]:
 
 def list_objects(value: Any) -> list[Row]:
     """Return the objects in a list; [] for anything else."""
+    objects: list[Row] = []
     if not isinstance(value, (list, tuple)):
-        return []
-    return [element for element in value if isinstance(element, Mapping)]
+        return objects
+    for element in value:
+        if isinstance(element, Mapping):
+            objects.append(element)
+    return objects
 
 
 def list_user_texts(messages: Any) -> list[str]:
@@ -120,9 +126,11 @@ def find_letter(mark: str, choices: Sequence[str]) -> int | None:
         >>> find_letter("B", ["yes", "no"]), find_letter("C", ["yes", "no"])
         (1, None)
     """
-    if len(mark) != 1 or mark not in LETTERS[: len(choices)]:
+    position = LETTERS.find(mark)
+    # A text of several letters may occur in the alphabet as well.
+    if len(mark) != 1 or not 0 <= position < len(choices):
         return None
-    return LETTERS.index(mark)
+    return position
 
 
 # ---------------------------------------------------------------------------------- fields of documents
@@ -137,16 +145,24 @@ UNUSED_EXPORTED = frozenset(("id", "number", "task", "text", "text_pair", "turns
 
 def are_exported(documents: Iterable[Any]) -> bool:
     """Return whether documents, or the metadata of samples, are from `data export --reasons`."""
-    return all(
-        isinstance(document, Mapping) and document.keys() >= EXPORTED for document in documents
-    )
+    # A single sample of another kind makes it another log.
+    return all(map(_is_exported, documents))
+
+
+def _is_exported(document: Any) -> bool:
+    return isinstance(document, Mapping) and document.keys() >= EXPORTED
 
 
 def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogColumns:
     """Return the columns of requests from `data export --reasons`, and of the replies to them."""
-    columns: LogColumns = {"id": [str(document["id"]) for document in documents]}
-    names = [name for name in documents[0] if name not in UNUSED_EXPORTED]
-    columns |= _select_shared_fields(documents, {name: name for name in names})
+    columns: LogColumns = {"id": []}
+    for document in documents:
+        columns["id"].append(str(document["id"]))
+    names = {}
+    for name in documents[0]:
+        if name not in UNUSED_EXPORTED:
+            names[name] = name
+    columns.update(_select_shared_fields(documents, names))
     # The explanation is the answer here, so that text and reasoning are kept apart.
     for name in ("text", "thinking", "hidden", LACK):
         columns[name] = []
@@ -158,12 +174,12 @@ def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogC
     return columns
 
 
-def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumns:
+def field_columns(documents: Sequence[Row], used_names: Collection[str]) -> LogColumns:
     """Return the fields that all items have as columns, `doc.<name>` or a name of `LINKS`.
 
     Args:
         documents: Documents or metadata of the items.
-        taken: Names of columns that there are already.
+        used_names: Names of columns that there are already.
 
     Example:
         >>> field_columns([{"level": 3, "pair_id": "p"}], {"id"})
@@ -175,7 +191,7 @@ def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumn
         if name in LINKS:
             column = name
         # Answers to other requests about an item are read by themselves.
-        if column not in taken and name not in OWN_KEYS:
+        if column not in used_names and name not in OWN_KEYS:
             columns[name] = column
     return _select_shared_fields(documents, columns)
 
@@ -184,6 +200,7 @@ def _select_shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) 
     """Return the fields that all documents have, under the names of their columns."""
     shared: LogColumns = {}
     for name, column in columns.items():
+        # A field that some documents lack would be a column with holes.
         if all(name in document for document in documents):
             shared[column] = [document[name] for document in documents]
     return shared
@@ -223,7 +240,13 @@ def make_answer_columns(
         targets: The correct answers.
         lacks: From `find_lacks`.
     """
-    return {"text": list(texts), "answer": list(answers), "target": list(targets)} | lacks
+    columns: LogColumns = {
+        "text": list(texts),
+        "answer": list(answers),
+        "target": list(targets),
+    }
+    columns.update(lacks)
+    return columns
 
 
 def find_lacks(
@@ -239,6 +262,7 @@ def find_lacks(
     lacks = []
     for reply, is_unread in zip(replies, unread, strict=True):
         lack = ""
+        # A reply that was cut has no answer, unless one can be read before the cut.
         if is_unread or not read_alone:
             lack = reply.no_answer_reason
         if is_unread and not lack:
@@ -265,10 +289,15 @@ def list_unread_replies(
     texts = []
     for reply, reason, order in zip(replies, lacks[LACK], orders, strict=True):
         text = ""
-        if reason == NO_READABLE_ANSWER and order is not None and reply.text.strip():
-            text = json.dumps({"text": reply.text, "order": list(order)}, ensure_ascii=False)
+        # A judge can read only what ended as it should, with the letters that it was shown.
+        is_readable = reason == NO_READABLE_ANSWER and bool(reply.text.strip())
+        if is_readable and order is not None:
+            record = {"text": reply.text, "order": list(order)}
+            text = json.dumps(record, ensure_ascii=False)
         texts.append(text)
-    return {UNREAD_REPLY: texts} if any(texts) else {}
+    if not any(texts):
+        return {}
+    return {UNREAD_REPLY: texts}
 
 
 METRICS = ("correct", "exact_match", "acc", "em")
@@ -301,7 +330,8 @@ def find_correct(metrics: Sequence[Row]) -> LogColumns:
     if len(names) > 1:
         names = list(filter(METRIC_PATTERN.search, names))
     for name in sorted(names, key=_rank_metric):
-        outcomes = _parse_outcomes([row.get(name) for row in metrics])
+        values = [row.get(name) for row in metrics]
+        outcomes = _parse_outcomes(values)
         if outcomes is not None:
             return {"correct": outcomes}
     return {}
@@ -342,8 +372,14 @@ def drop_unjudged(columns: LogColumns, log_name: str) -> LogColumns:
 
 def _select_known(columns: Mapping[str, Any], values: Sequence[Any]) -> LogColumns:
     """Return the rows of columns that have a value."""
-    rows = [row for row, value in enumerate(values) if value is not None]
-    return {name: [column[row] for row in rows] for name, column in columns.items()}
+    rows = []
+    for row, value in enumerate(values):
+        if value is not None:
+            rows.append(row)
+    selected: LogColumns = {}
+    for name, column in columns.items():
+        selected[name] = [column[row] for row in rows]
+    return selected
 
 
 def warn_of_excluded(n_excluded: int, n_samples: int, log_name: str, reason: str) -> None:
@@ -369,14 +405,16 @@ def select_confident_answers(columns: Mapping[str, Any], log_name: str) -> Mappi
         return columns
     confidences = list(columns["confidence"])
     n_samples = len(confidences)
+    # An unread answer has no confidence, and is counted once.
     n_unread = sum(pick < 0 for pick in columns[PICKED])
-    n_missing = sum(confidence is None for confidence in confidences)
+    n_missing = confidences.count(None)
     warn_of_excluded(n_unread, n_samples, log_name, "have no answer")
     reason = "tell no log-probability of their answer"
     warn_of_excluded(n_missing - n_unread, n_samples, log_name, reason)
     # The remaining rows all have an answer.
-    unused = (PICKED, "label", "answer", UNREAD, LACK, UNREAD_REPLY)
-    selected = {name: column for name, column in columns.items() if name not in unused}
+    selected = dict(columns)
+    for name in (PICKED, "label", "answer", UNREAD, LACK, UNREAD_REPLY):
+        selected.pop(name, None)
     return _select_known(selected, confidences)
 
 
@@ -410,14 +448,19 @@ def normalize_scores(
         logits: Log-likelihoods of the choices of each item.
         texts: Choices without the space in front of them, which the harness does not count.
     """
+    # An empty choice has no length to divide by.
     if not all(map(all, texts)):
         return {}
     per_character = []
     per_byte = []
     for scores, choices in zip(logits, texts, strict=True):
-        pairs = list(zip(scores, choices, strict=True))
-        per_character.append([score / len(text) for score, text in pairs])
-        per_byte.append([score / _count_bytes(text) for score, text in pairs])
+        by_character = []
+        by_byte = []
+        for score, text in zip(scores, choices, strict=True):
+            by_character.append(score / len(text))
+            by_byte.append(score / _count_bytes(text))
+        per_character.append(by_character)
+        per_byte.append(by_byte)
     return {"per_character": per_character, "per_byte": per_byte}
 
 
@@ -426,28 +469,28 @@ def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def one_source(kind: str, names: Collection[str], chosen: str | None, log_name: str) -> str:
+def one_source(kind: str, names: Collection[str], requested: str | None, log_name: str) -> str:
     """Return the filter, scorer or provider whose answers are meant: the named one, or the only one.
 
     Args:
         kind: What the names are of.
         names: Those that the log contains.
-        chosen: The name that the user gave; None for none.
+        requested: The name that the user gave; None for none.
         log_name: Name of the file, for errors.
 
     Raises:
         ValueError: If there are several and none is named, or the one named is not there.
     """
     sources = sorted(names)
-    if chosen is None and len(sources) > 1:
+    if requested is None and len(sources) > 1:
         raise OptionError(
             f"Expected the answers of one {kind} in {log_name}, but it has those of "
             f"{format_list(sources)}; name one with `log_filter`.",
             option="log_filter",
         )
-    if chosen is not None and chosen not in sources:
-        raise make_unknown_name_error(f"{kind} of {log_name}", chosen, sources)
-    return chosen or sources[0]
+    if requested is not None and requested not in sources:
+        raise make_unknown_name_error(f"{kind} of {log_name}", requested, sources)
+    return requested or sources[0]
 
 
 # ---------------------------------------------------------------------------------- the model of a log
@@ -481,12 +524,17 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
     file = Path(path)
     samples = SAMPLE_FILES.fullmatch(file.name)
     if samples is None:
-        return _get_constant(columns, "model"), _get_constant(columns, "task")
-    if file.suffix == ".parquet":
-        # A name of the Hub is two folders.
-        _, details, model = file.parent.parent.as_posix().rpartition("details/")
-        return model if details else "", samples[1]
-    return file.parent.name.replace("__", "/"), samples[1]
+        model = _get_constant(columns, "model")
+        task = _get_constant(columns, "task")
+        return model, task
+    task = samples[1]
+    if file.suffix != ".parquet":
+        return file.parent.name.replace("__", "/"), task
+    # A name of the Hub is two folders.
+    _, details, model = file.parent.parent.as_posix().rpartition("details/")
+    if not details:
+        model = ""
+    return model, task
 
 
 def _get_constant(columns: Mapping[str, Any], name: str) -> str:

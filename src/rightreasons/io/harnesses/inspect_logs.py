@@ -119,10 +119,10 @@ def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> Lo
         return _make_exported_columns(samples, log_name)
     scores = _get_scores(samples, scorer, log_name)
     columns = make_units([sample["id"] for sample in samples])
-    has_choices = {bool(sample.get("choices")) for sample in samples}
-    if len(has_choices) > 1:
+    n_with_choices = sum(bool(sample.get("choices")) for sample in samples)
+    if 0 < n_with_choices < len(samples):
         raise ValueError(f"Expected samples of one kind in {log_name}, but only some have choices.")
-    if has_choices.pop():
+    if n_with_choices:
         columns |= _make_choice_columns(samples, scores, log_name)
     else:
         columns |= _make_text_columns(samples, scores)
@@ -151,7 +151,12 @@ def _make_constants(log: Row, n_samples: int) -> LogColumns:
         "task": task.rpartition("/")[2],
         ARMS_COMMAND: _write_arms_command(log),
     }
-    return {name: [value] * n_samples for name, value in values.items() if value}
+    columns: LogColumns = {}
+    for name, value in values.items():
+        # A log that was converted may lack one of them.
+        if value:
+            columns[name] = [value] * n_samples
+    return columns
 
 
 def _write_arms_command(log: Row) -> str:
@@ -198,9 +203,11 @@ def _is_sample(sample: object) -> bool:
     if not isinstance(sample, Mapping) or not sample.keys() >= {"id", "target"}:
         return False
     # A part that is missing is null, or not there.
-    return all(
-        isinstance(sample.get(name), (part_type, type(None))) for name, part_type in PARTS.items()
-    )
+    for name, part_type in PARTS.items():
+        value = sample.get(name)
+        if value is not None and not isinstance(value, part_type):
+            return False
+    return True
 
 
 def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> list[Row]:
@@ -242,7 +249,9 @@ def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColu
     """Return the columns of samples without choices."""
     replies = list(map(_get_reply, samples))
     answers = []
+    values = []
     for reply, score in zip(replies, scores, strict=True):
+        values.append({"value": score.get("value")})
         # A scorer that keeps no answer has read the whole text.
         answer = score.get("answer")
         answers.append(reply.text if answer is None else str(answer))
@@ -253,7 +262,8 @@ def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColu
         targets=list(map(_get_target, samples)),
         lacks=find_lacks(replies, is_unread, read_alone=True),
     )
-    return columns | find_correct([{"value": score.get("value")} for score in scores])
+    columns.update(find_correct(values))
+    return columns
 
 
 # ---------------------------------------------------------------------------------- choices
@@ -282,44 +292,72 @@ def _make_choice_columns(
         "label": labels,
     }
     if _are_all_likeliest(picks, choices, scores_by_choice):
-        columns["logits"] = [
-            [by_choice[position] for position in sorted(by_choice)]
-            for by_choice in scores_by_choice
-        ]
+        columns["logits"] = list(map(_sort_by_position, scores_by_choice))
         return columns
-    columns["correct"] = []
-    for pick, label, outcome in zip(picks, labels, outcomes, strict=True):
-        columns["correct"].append(int(pick == label) if outcome is None else outcome)
-    columns["answer"] = ["" if pick is None else LETTERS[pick] for pick in picks]
-    columns[PICKED] = [-1 if pick is None else pick for pick in picks]
+    columns.update(_make_pick_columns(picks, labels, outcomes))
     confidences = _get_confidences(picks, scores_by_choice)
     if any(confidence is not None for confidence in confidences):
         columns["confidence"] = confidences
     replies = list(map(_get_reply, samples))
-    lacks = find_lacks(replies, [pick is None for pick in picks], read_alone=True)
+    is_unread = [pick is None for pick in picks]
+    lacks = find_lacks(replies, is_unread, read_alone=True)
     orders = list(map(_find_displayed_order, samples, choices))
-    return columns | lacks | list_unread_replies(replies, lacks, orders)
+    columns.update(lacks)
+    columns.update(list_unread_replies(replies, lacks, orders))
+    return columns
+
+
+def _sort_by_position(scores: Mapping[int, float]) -> list[float]:
+    """Return the scores of choices in their order."""
+    return [scores[position] for position in sorted(scores)]
+
+
+def _make_pick_columns(
+    picks: Sequence[int | None], labels: Sequence[int], outcomes: Sequence[int | None]
+) -> LogColumns:
+    """Return the columns of answers, and of whether each is correct."""
+    columns: LogColumns = {"correct": [], "answer": [], PICKED: []}
+    for pick, label, outcome in zip(picks, labels, outcomes, strict=True):
+        # A scorer that says nothing leaves it to the target.
+        if outcome is None:
+            outcome = int(pick == label)
+        columns["correct"].append(outcome)
+        if pick is None:
+            columns["answer"].append("")
+            columns[PICKED].append(-1)
+        else:
+            columns["answer"].append(LETTERS[pick])
+            columns[PICKED].append(pick)
+    return columns
 
 
 def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | None:
     """Return the choice behind each displayed letter; None if the prompt is not in the log."""
     # Messages are turned back to the order of the data, and the words of the answer are not.
-    position_by_letter = _find_positions(_get_displayed_prompts(sample), choices)
-    return list(position_by_letter.values()) or None
+    prompts = _get_displayed_prompts(sample)
+    order = list(_find_positions(prompts, choices).values())
+    if not order:
+        return None
+    return order
 
 
 def _find_labels(
     samples: Sequence[Row], choices: Sequence[Sequence[str]], log_name: str
 ) -> list[int]:
     """Return the index of the correct choice of each sample."""
-    targets = [_get_target(sample).strip() for sample in samples]
+    targets = []
+    names = []
+    for sample in samples:
+        targets.append(_get_target(sample).strip())
+        names.append(sample["id"])
+    # Several correct choices have no accuracy by position.
     pairs = list(zip(targets, choices, strict=True))
     check_all(
         pairs,
         lambda pair: find_letter(*pair) is not None,
         f"the letter of one choice as the target of each sample of {log_name}",
         unit="sample",
-        names=[sample["id"] for sample in samples],
+        names=names,
     )
     return list(map(LETTERS.index, targets))
 
@@ -409,7 +447,9 @@ def _find_last_letter(output: Row, choices: Sequence[str]) -> str:
 
 def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, int]:
     """Return letter -> the choice that some prompts display under it; {} unless all are displayed."""
-    lines = {line.strip() for text in texts for line in text.split("\n")}
+    lines: set[str] = set()
+    for text in texts:
+        lines.update(map(str.strip, text.split("\n")))
     position_by_letter: dict[str, int] = {}
     for mark in LETTERS[: len(choices)]:
         for position, choice in enumerate(choices):
@@ -423,12 +463,14 @@ def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, i
 
 def _get_displayed_prompts(sample: Row) -> list[str]:
     """Return what the user wrote when the model was asked, by the events; [] without events."""
-    events = [
-        event for event in list_objects(sample.get("events")) if event.get("event") == "model"
-    ]
-    if not events:
+    last_event = None
+    # A solver may ask several times, of which the last gives the answer.
+    for event in list_objects(sample.get("events")):
+        if event.get("event") == "model":
+            last_event = event
+    if last_event is None:
         return []
-    messages = events[-1].get("input") or _get_pooled_messages(sample, events[-1])
+    messages = last_event.get("input") or _get_pooled_messages(sample, last_event)
     texts = []
     for text in list_user_texts(messages):
         # Long texts are stored once, as attachments.
@@ -464,14 +506,21 @@ def letter_log_probabilities(
     Returns:
         Letter -> log-probability, for the letters that the log contains.
     """
-    tokens = [token for token in _list_tokens(output) if _strip_token(token.get("token")) == answer]
-    if not answer or not tokens:
-        return {}
+    last_token = None
     # The letter also occurs in the reasoning before the answer.
-    last_token = tokens[-1]
+    for token in _list_tokens(output):
+        if _strip_token(token.get("token")) == answer:
+            last_token = token
+    if not answer or last_token is None:
+        return {}
     by_token = _map_tokens(list_objects(last_token.get("top_logprobs")))
-    by_token |= _map_tokens([{**last_token, "token": answer}])
-    return {mark: by_token[mark] for mark in LETTERS[:n_choices] if mark in by_token}
+    by_token.update(_map_tokens([{**last_token, "token": answer}]))
+    by_letter = {}
+    for mark in LETTERS[:n_choices]:
+        # Providers report only the likeliest tokens.
+        if mark in by_token:
+            by_letter[mark] = by_token[mark]
+    return by_letter
 
 
 def _strip_token(token: Any) -> str:
@@ -506,13 +555,13 @@ def inspect_words(content: Any) -> dict[str, str]:
     if not isinstance(content, list):
         parts = [{"type": "text", "text": content}]
     words = {"text": "", "thinking": "", "refusal": ""}
-    for part in list_objects(parts):
-        if part.get("type") == "reasoning":
-            words["thinking"] += _get_reasoning(part)
-        elif part.get("type") == "text":
+    for element in list_objects(parts):
+        if element.get("type") == "reasoning":
+            words["thinking"] += _get_reasoning(element)
+        elif element.get("type") == "text":
             # A refusal is a text that says so.
-            name = "refusal" if part.get("refusal") else "text"
-            words[name] += str(part.get("text") or "")
+            name = "refusal" if element.get("refusal") else "text"
+            words[name] += str(element.get("text") or "")
     return words
 
 

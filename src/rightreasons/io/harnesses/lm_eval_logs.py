@@ -92,27 +92,41 @@ def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) 
     samples = _select_filter(rows, log_name, log_filter)
     requests = [_get_requests(sample, log_name) for sample in samples]
     kind = _find_common_kind(samples, requests, log_name)
-    documents = []
+    documents: list[Row] = []
     for sample in samples:
         document = sample["doc"]
-        documents.append(document if isinstance(document, Mapping) else {})
+        # A task may have texts as documents, which have no fields.
+        if not isinstance(document, Mapping):
+            document = {}
+        documents.append(document)
     if are_exported(documents):
-        texts = [str(_get_innermost(sample["resps"])) for sample in samples]
-        return exported_columns(documents, map(Reply.parse, texts))
-    columns: LogColumns = {"id": list(_get_ids(samples, documents, log_name))}
+        return _make_exported_columns(samples, documents)
+    ids = _get_ids(samples, documents, log_name)
+    columns: LogColumns = {"id": list(ids)}
     if kind == GENERATED:
-        columns |= _make_generated_columns(samples, requests)
+        columns.update(_make_generated_columns(samples, requests))
     else:
-        columns |= _make_scored_columns(samples, requests, log_name)
-    columns |= arm_columns(documents)
-    return columns | field_columns(documents, columns)
+        columns.update(_make_scored_columns(samples, requests, log_name))
+    columns.update(arm_columns(documents))
+    columns.update(field_columns(documents, columns))
+    return columns
+
+
+def _make_exported_columns(samples: Sequence[Row], documents: Sequence[Row]) -> LogColumns:
+    """Return the columns of a task of `data export --reasons`."""
+    replies = []
+    for sample in samples:
+        text = str(_get_innermost(sample["resps"]))
+        replies.append(Reply.parse(text))
+    return exported_columns(documents, replies)
 
 
 def _select_filter(rows: Sequence[Row], log_name: str, log_filter: str | None) -> list[Row]:
     """Return the samples of one filter, without the requests of their arms."""
     rows_by_filter: dict[str, list[Row]] = {}
     for row in rows:
-        rows_by_filter.setdefault(str(row.get("filter", "none")), []).append(row)
+        name = str(row.get("filter", "none"))
+        rows_by_filter.setdefault(name, []).append(row)
     selected = one_source("filter", rows_by_filter, log_filter, log_name)
     return list(map(_drop_arms, rows_by_filter[selected]))
 
@@ -128,22 +142,32 @@ def _drop_arms(row: Row) -> Row:
         arguments = dict(itertools.islice(arguments.items(), n_requests))
     else:
         arguments = arguments[:n_requests]
-    answers = {name: row[name][:n_requests] for name in ("resps", "filtered_resps")}
-    return {**row, **answers, "arguments": arguments}
+    return {
+        **row,
+        "arguments": arguments,
+        "resps": row["resps"][:n_requests],
+        "filtered_resps": row["filtered_resps"][:n_requests],
+    }
 
 
 def _get_requests(sample: Row, log_name: str) -> list[Request]:
     """Return the arguments of each request, which may be objects with numbered keys."""
-    arguments = sample["arguments"]
-    if isinstance(arguments, Mapping):
-        arguments = list(arguments.values())
     requests = []
-    for request in arguments if isinstance(arguments, list) else ():
-        requests.append(list(request.values()) if isinstance(request, Mapping) else request)
-    are_lists = all(isinstance(request, list) and request for request in requests)
-    if not requests or not are_lists:
+    for request in _list_values(sample["arguments"]):
+        requests.append(_list_values(request))
+    if not requests or not all(requests):
         raise _make_error("the requests of each item", log_name, sample, sample["arguments"])
     return requests
+
+
+def _list_values(value: Any) -> list[Any]:
+    """Return the elements of a list, or the values of an object; [] for anything else."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    # A text would otherwise be a list of letters.
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _find_common_kind(
@@ -151,22 +175,25 @@ def _find_common_kind(
 ) -> str:
     """Return the kind of all samples."""
     kinds = []
+    names = []
     for sample, sample_requests in zip(samples, requests, strict=True):
         kinds.append(_find_kind(sample, sample_requests, log_name))
+        names.append(sample["doc_id"])
+    # A group of tasks has a file for each of them.
+    common_kind = kinds[0]
     check_all(
         kinds,
-        lambda kind: kind == kinds[0],
-        f"samples of one task in {log_name}, each with {kinds[0]}",
+        lambda kind: kind == common_kind,
+        f"samples of one task in {log_name}, each with {common_kind}",
         unit="item",
-        names=[sample["doc_id"] for sample in samples],
+        names=names,
     )
-    return kinds[0]
+    return common_kind
 
 
 def _find_kind(sample: Row, requests: Sequence[Request], log_name: str) -> str:
     """Return what was asked about an item."""
-    # The second argument of a generation has its options.
-    if all(len(request) > 1 and isinstance(request[1], dict) for request in requests):
+    if all(map(_is_generation, requests)):
         return GENERATED
     answers = sample["filtered_resps"]
     has_answers = isinstance(answers, list) and len(answers) == len(requests) > 1
@@ -176,8 +203,13 @@ def _find_kind(sample: Row, requests: Sequence[Request], log_name: str) -> str:
     raise _make_error(expected, log_name, sample, answers)
 
 
+def _is_generation(request: Request) -> bool:
+    # The second argument of a generation has its options.
+    return len(request) > 1 and isinstance(request[1], dict)
+
+
 def _is_pair_of_texts(request: Request) -> bool:
-    return len(request) == 2 and all(isinstance(part, str) for part in request)
+    return len(request) == 2 and isinstance(request[0], str) and isinstance(request[1], str)
 
 
 def _make_error(expected: str, log_name: str, sample: Row, value: Any) -> ValueError:
@@ -189,11 +221,16 @@ def _make_error(expected: str, log_name: str, sample: Row, value: Any) -> ValueE
 
 def _get_ids(samples: Sequence[Row], documents: Sequence[Row], log_name: str) -> Sequence[str]:
     """Return the ids of the documents if they are unique, or else their numbers."""
-    names = [document.get("id") for document in documents]
-    are_names = all(isinstance(name, (str, int)) for name in names)
-    if are_names and len(set(names)) == len(names):
+    names = []
+    for document in documents:
+        name = document.get("id")
+        # A log may be read together with another one of the same data, whose ids must be the same.
+        if isinstance(name, (str, int)):
+            names.append(name)
+    if len(set(names)) == len(documents):
         return list(map(str, names))
-    return check_ids([sample["doc_id"] for sample in samples], f"doc_id of {log_name}")
+    numbers = [sample["doc_id"] for sample in samples]
+    return check_ids(numbers, f"doc_id of {log_name}")
 
 
 def _get_innermost(value: Any) -> Any:
@@ -209,27 +246,34 @@ def _get_innermost(value: Any) -> Any:
 def _make_generated_columns(
     samples: Sequence[Row], requests: Sequence[list[Request]]
 ) -> LogColumns:
+    """Return the columns of generated answers."""
     replies = []
+    texts = []
     answers = []
+    targets = []
     metrics = []
-    for sample in samples:
+    is_unread = []
+    for sample, sample_requests in zip(samples, requests, strict=True):
+        # What was generated says how it ended, and a filter what the answer is.
         replies.append(Reply.parse(_get_text(sample["resps"])))
-        answers.append(_get_text(sample["filtered_resps"]))
+        answer = _get_text(sample["filtered_resps"])
+        answers.append(answer)
+        is_unread.append(answer.strip() in NO_FILTERED_ANSWER)
+        texts.append(str(sample_requests[0][0]))
+        targets.append(str(sample["target"]))
         metrics.append({name: sample[name] for name in METRICS if name in sample})
-    is_unread = [answer.strip() in NO_FILTERED_ANSWER for answer in answers]
-    columns = make_answer_columns(
-        texts=[str(sample_requests[0][0]) for sample_requests in requests],
-        answers=answers,
-        targets=[str(sample["target"]) for sample in samples],
-        lacks=find_lacks(replies, is_unread),
-    )
-    return columns | find_correct(metrics)
+    lacks = find_lacks(replies, is_unread)
+    columns = make_answer_columns(texts, answers, targets, lacks)
+    columns.update(find_correct(metrics))
+    return columns
 
 
 def _get_text(answers: Any) -> str:
     """Return the first of the answers to a request; "" if it is no text."""
     answer = _get_innermost(answers)
-    return answer if isinstance(answer, str) else ""
+    if not isinstance(answer, str):
+        return ""
+    return answer
 
 
 # ---------------------------------------------------------------------------------- choices
@@ -248,22 +292,19 @@ def _make_scored_columns(
     first_choices = items[0].choices
     are_shared = len(items) > 1 and all(item.choices == first_choices for item in items)
     are_letters = are_shared and all(map(LETTER_PATTERN.fullmatch, first_choices))
+    # The same words after every prompt are the names of classes.
     if are_shared and not are_letters and len(set(first_choices)) == len(first_choices):
         return _make_class_columns(items, labels)
-    choices = []
+    columns: LogColumns = {"prompt": [], "choices": [], "label": labels, "logits": []}
     for sample, item in zip(samples, items, strict=True):
-        texts = None
+        choices = item.choices
+        # Letters stand for texts, which the document may have.
         if are_letters:
-            texts = _get_document_choices(sample["doc"], len(item.choices))
-        choices.append(texts or item.choices)
-    logits = [item.logits for item in items]
-    columns: LogColumns = {
-        "prompt": [item.prompt for item in items],
-        "choices": choices,
-        "label": labels,
-        "logits": logits,
-    }
-    columns |= normalize_scores(logits, choices)
+            choices = _get_document_choices(sample["doc"], len(choices)) or choices
+        columns["prompt"].append(item.prompt)
+        columns["choices"].append(choices)
+        columns["logits"].append(item.logits)
+    columns.update(normalize_scores(columns["logits"], columns["choices"]))
     # Only some metrics make the harness ask for the choices alone.
     if all(item.unconditional for item in items):
         columns["unconditional"] = list(map(_subtract_unconditional, items))
@@ -275,17 +316,16 @@ def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -
     scores = []
     for answer in sample["filtered_resps"]:
         scores.append(_parse_log_likelihood(answer, sample, log_name))
-    n_choices = len(requests)
-    half = n_choices // 2
-    # The second half may ask for the choices without the prompt.
-    has_bare_half = n_choices % 2 == 0 and all(not context for context, _ in requests[half:])
-    if has_bare_half and requests[0][0]:
-        n_choices = half
-    contexts = [context for context, _ in requests[:n_choices]]
-    continuations = [text for _, text in requests[:n_choices]]
-    is_in_prompt = len(set(continuations)) == 1 and len(set(contexts)) > 1
+    n_choices = _count_choices(requests)
+    contexts = []
+    choices = []
+    for context, continuation in requests[:n_choices]:
+        contexts.append(context)
+        choices.append(continuation.removeprefix(" "))
+    continuations = {continuation for _, continuation in requests[:n_choices]}
+    is_in_prompt = len(continuations) == 1 and len(set(contexts)) > 1
     prompt = contexts[0]
-    choices = [text.removeprefix(" ") for text in continuations]
+    # Of a sentence with a gap, the contexts differ, and what follows is the same.
     if is_in_prompt:
         prompt = choices[0]
         choices = contexts
@@ -298,21 +338,33 @@ def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -
     )
 
 
+def _count_choices(requests: Sequence[Request]) -> int:
+    """Return the number of choices of an item, each of which may be requested twice."""
+    half = len(requests) // 2
+    bare_contexts = [context for context, _ in requests[half:]]
+    # The second half may ask for the choices without the prompt.
+    if len(requests) % 2 == 0 and not any(bare_contexts) and requests[0][0]:
+        return half
+    return len(requests)
+
+
 def _make_class_columns(items: Sequence[_Scored], labels: Sequence[int]) -> LogColumns:
     """Return one column of scores per class."""
     names = items[0].choices
-    columns: LogColumns = {
-        "text": [item.prompt for item in items],
-        "label": [names[label] for label in labels],
-    }
+    columns: LogColumns = {"text": [], "label": []}
+    for item, label in zip(items, labels, strict=True):
+        columns["text"].append(item.prompt)
+        columns["label"].append(names[label])
     for index, name in enumerate(names):
         columns[f"logit_{name}"] = [item.logits[index] for item in items]
     return columns
 
 
 def _subtract_unconditional(item: _Scored) -> list[float]:
-    pairs = zip(item.logits, item.unconditional, strict=True)
-    return [score - bare_score for score, bare_score in pairs]
+    differences = []
+    for score, bare_score in zip(item.logits, item.unconditional, strict=True):
+        differences.append(score - bare_score)
+    return differences
 
 
 def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
@@ -320,6 +372,7 @@ def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
     texts = get_inner(document, "choices", "text") or get_inner(document, "choices")
     if not isinstance(texts, list) or len(texts) != n_choices:
         return None
+    # Numbers would be read as positions.
     if not all(isinstance(text, str) for text in texts):
         return None
     return texts
@@ -364,12 +417,14 @@ def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None
     texts = [text.strip() for text in item.choices]
     if texts.count(target) == 1:
         candidates.append(texts.index(target))
-    pick = max(range(len(item.logits)), key=item.logits.__getitem__)
+    pick = item.logits.index(max(item.logits))
     # Of choices that are numbers themselves, the metric tells which of the two is meant.
     for candidate in candidates:
         if sample.get("acc") == float(candidate == pick):
             return candidate
-    return candidates[0] if candidates else None
+    if not candidates:
+        return None
+    return candidates[0]
 
 
 def _find_label_by_metric(sample: Row, item: _Scored) -> int | None:
@@ -378,4 +433,7 @@ def _find_label_by_metric(sample: Row, item: _Scored) -> int | None:
     if len(item.choices) != 2 or accuracy not in (0, 1):
         return None
     pick = int(item.logits[1] > item.logits[0])
-    return pick if accuracy == 1 else 1 - pick
+    # An incorrect pick of two leaves the other choice.
+    if accuracy == 0:
+        return 1 - pick
+    return pick
