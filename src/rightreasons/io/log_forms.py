@@ -18,7 +18,7 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.harnesses.lm_eval_logs import KEYS, lm_eval_columns
-from rightreasons.io.log_samples import LoggedSample, make_sample_columns
+from rightreasons.io.harnesses.log_samples import LoggedSample, make_sample_columns
 from rightreasons.io.logs import (
     ARMS,
     LogColumns,
