@@ -2,7 +2,7 @@
 
     python spaces/difficulty_explorer/make_imdb.py [DATA_DIR]
 
-takes some minutes of one core. The reviews are downloaded, or read from the folder with the published
+takes about a quarter of an hour of one core. The reviews are downloaded, or read from the folder with the published
 files. They are no part of the repository; the Space gets them when it is published. Maas et al. 2011;
 Kaushik et al. 2020 (training); Gardner et al. 2020 (pairs).
 """
