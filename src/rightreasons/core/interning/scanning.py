@@ -96,7 +96,8 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
     is_start = kinds != SPACE
     is_inside = in_word[1:] & in_word[:-1]
     if has_signs:
-        is_inside |= is_sign[1:] & is_start[:-1]
+        follows_character = is_start[:-1]
+        is_inside |= is_sign[1:] & follows_character
         is_inside |= _find_joined_marks(codes, kinds, anchors)
     is_flag_letter = kinds == FLAG_LETTER
     if is_flag_letter.any():
@@ -121,8 +122,11 @@ def _find_joined_marks(codes: Codes, kinds: NDArray[np.uint8], anchors: Position
     """Return which characters, from the second on, are marks that a joiner connects to a mark."""
     # A joiner after a letter is a part of the word, and flags are never joined.
     anchor_kinds = kinds[anchors]
-    connects = (codes == _JOINER) & (anchor_kinds != LETTER) & (anchor_kinds != FLAG_LETTER)
-    is_joined: Flags = connects[:-1] & (kinds[1:] == MARK)
+    follows_word = anchor_kinds == LETTER
+    follows_flag = anchor_kinds == FLAG_LETTER
+    connects = (codes == _JOINER) & ~follows_word & ~follows_flag
+    is_mark = kinds == MARK
+    is_joined: Flags = connects[:-1] & is_mark[1:]
     return is_joined
 
 
@@ -130,8 +134,11 @@ def _find_second_flag_letters(is_flag_letter: Flags) -> Flags:
     """Return which characters, from the second on, are the second letter of a flag."""
     # The letters of a run are paired from its beginning.
     positions = np.arange(len(is_flag_letter))
-    last_others = np.maximum.accumulate(np.where(is_flag_letter, -1, positions))
-    is_second: Flags = is_flag_letter & ((positions - last_others) % 2 == 0)
+    other_positions = np.where(is_flag_letter, -1, positions)
+    run_starts = np.maximum.accumulate(other_positions)
+    numbers = positions - run_starts
+    is_even = numbers % 2 == 0
+    is_second: Flags = is_flag_letter & is_even
     return is_second[1:]
 
 

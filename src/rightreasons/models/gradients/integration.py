@@ -106,7 +106,9 @@ def _get_explained(logits: Floats, labels: Ints | None) -> Ints:
 
 def _score_baseline(path: Path, explained: Ints) -> Floats:
     items = np.arange(len(path))
-    return path.score(path.logits(items, np.zeros(len(items))), explained)
+    positions = np.zeros(len(items))
+    logits = path.logits(items, positions)
+    return path.score(logits, explained)
 
 
 def _make_columns(
@@ -187,8 +189,11 @@ class _Intervals:
     @classmethod
     def make_first(cls, grid: Ints) -> _Intervals:
         """Return two intervals per item, from the numbers of its first five nodes, (b, 5)."""
-        nodes = np.concatenate((grid[:, :3], grid[:, 2:]))
-        return cls(nodes, np.arange(len(nodes)) < len(grid))
+        first_nodes = grid[:, :3]
+        last_nodes = grid[:, 2:]
+        nodes = np.concatenate((first_nodes, last_nodes))
+        at_baseline = np.arange(len(nodes)) < len(grid)
+        return cls(nodes, at_baseline)
 
     def measure_gaps(self, points: _Nodes, baseline_value: Floats) -> Floats:
         """Return the difference of each interval's estimate from its exact integral, (n,)."""
@@ -239,8 +244,10 @@ class _Intervals:
         ).T
         right_halves = np.column_stack((middle, right_nodes, end))
         is_inner = np.zeros(len(items), dtype=np.bool_)
-        self.nodes = np.concatenate((self.nodes[~is_selected], left_halves, right_halves))
-        self.at_baseline = np.concatenate((self.at_baseline[~is_selected], at_baseline, is_inner))
+        # The halves of an interval take its place.
+        is_kept = ~is_selected
+        self.nodes = np.concatenate((self.nodes[is_kept], left_halves, right_halves))
+        self.at_baseline = np.concatenate((self.at_baseline[is_kept], at_baseline, is_inner))
         return items
 
 
@@ -254,20 +261,23 @@ def _refine(
     """
     n_items = len(path)
     inner = FIRST_PLACES[:-1]
-    numbers = points.add(
-        path, labels, np.repeat(np.arange(n_items), len(inner)), np.tile(inner, n_items)
-    )
+    items = np.arange(n_items)
+    owners = np.repeat(items, len(inner))
+    positions = np.tile(inner, n_items)
+    numbers = points.add(path, labels, owners, positions)
     # The node at the input, the last of each row, is that of the item's number.
-    grid = np.column_stack((numbers.reshape(n_items, len(inner)), np.arange(n_items)))
+    inner_numbers = numbers.reshape(n_items, len(inner))
+    grid = np.column_stack((inner_numbers, items))
     intervals = _Intervals.make_first(grid)
     n_nodes = np.full(n_items, len(FIRST_PLACES), dtype=np.int64)
     allowed = _get_allowed_gaps(points.value[:n_items], baseline_value, options)
     while True:
         is_selected = _select_intervals(path, points, intervals, baseline_value, allowed)
-        items = points.item[intervals.nodes[:, 0]]
+        owners = points.item[intervals.nodes[:, 0]]
         # An item that would exceed its number of nodes keeps the intervals that it has.
-        costs = 2 * np.bincount(items[is_selected], minlength=n_items)
-        is_selected &= (n_nodes + costs <= options.steps)[items]
+        costs = 2 * np.bincount(owners[is_selected], minlength=n_items)
+        is_affordable = n_nodes + costs <= options.steps
+        is_selected &= is_affordable[owners]
         if not is_selected.any():
             break
         halved = intervals.halve(is_selected, path, labels, points)
@@ -300,6 +310,9 @@ def _select_intervals(
     with np.errstate(invalid="ignore"):
         np.maximum.at(worst, items, gaps)
     # Intervals that are nearly as bad as the worst are halved in the same round.
-    is_selected = (totals > allowed)[items] & (gaps >= 0.5 * worst[items])
+    needs_more = totals > allowed
+    is_bad = gaps >= 0.5 * worst[items]
     lengths = points.position[end] - points.position[start]
-    return np.asarray(is_selected & (lengths > path.shortest))
+    # Points that are nearer differ by rounding alone.
+    is_long = lengths > path.shortest
+    return np.asarray(needs_more[items] & is_bad & is_long)

@@ -51,7 +51,9 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
         0.25
     """
     if name == "riemann_right":
-        return np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps)
+        nodes = np.arange(1, steps + 1) / steps
+        weights = np.full(steps, 1.0 / steps)
+        return nodes, weights
     # The rule of numpy is on [-1, 1].
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     return (nodes + 1.0) / 2.0, weights / 2.0
@@ -101,9 +103,12 @@ class Path:
         self.difference = difference * inputs["attention_mask"].unsqueeze(-1)
         self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
         # The columns of each item that are not padding.
-        is_real = inputs["attention_mask"].bool().cpu().numpy()
+        mask = inputs["attention_mask"]
+        is_real = mask.bool().cpu().numpy()
+        n_columns = is_real.shape[1]
+        n_padding_after = is_real[:, ::-1].argmax(axis=1)
         self._starts = is_real.argmax(axis=1)
-        self._stops = is_real.shape[1] - is_real[:, ::-1].argmax(axis=1)
+        self._stops = n_columns - n_padding_after
 
     def __len__(self) -> int:
         return len(self.end)
@@ -162,7 +167,8 @@ class Path:
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
             weight = torch.as_tensor(weights[rows], dtype=self._exact_type, device=total.device)
             weighted = gradient.to(self._exact_type) * weight.view(-1, 1, 1)
-            total[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
+            targets = self._to_device(groups[rows])
+            total[:, columns].index_add_(0, targets, weighted)
             values[rows] = scores.detach().double().cpu().numpy()
         return total, values, _restore_order(passes, tables)
 
@@ -195,6 +201,7 @@ class Path:
     def _ask(self, items: Ints, positions: Floats, columns: slice) -> tuple[Tensor, Tensor]:
         """Return some columns of points on the paths, and the logits there."""
         rows = self._to_device(items)
+        # Columns are a view; rows are copied.
         end = self.end[:, columns][rows]
         difference = self.difference[:, columns][rows]
         # A point is the end minus what is left of its path, which is exact at the input.
@@ -202,18 +209,23 @@ class Path:
         exact_points = torch.addcmul(end.to(self._exact_type), difference, remaining.view(-1, 1, 1))
         # The model takes its own type.
         points = exact_points.to(end.dtype).requires_grad_()
-        inputs = {name: tensor[:, columns][rows] for name, tensor in self._inputs.items()}
-        return points, self._embedding_input.logits(points, inputs)
+        inputs = {}
+        for name, tensor in self._inputs.items():
+            inputs[name] = tensor[:, columns][rows]
+        logits = self._embedding_input.logits(points, inputs)
+        return points, logits
 
 
 def _restore_order(passes: list[Pass], tables: list[Floats]) -> Floats:
     """Return the tables of passes as one, in the order of the points."""
     rows = np.concatenate([rows for rows, _ in passes])
-    table: Floats = np.concatenate(tables)[np.argsort(rows)]
-    return table
+    order = np.argsort(rows)
+    table: Floats = np.concatenate(tables)
+    return table[order]
 
 
 def project_gradients(gradients: Tensor, difference: Tensor) -> Floats:
     """Return the gradients in the direction of their paths, (r,)."""
-    slopes = (gradients * difference).flatten(1).double().sum(dim=1)
+    products = (gradients * difference).flatten(1)
+    slopes = products.double().sum(dim=1)
     return np.asarray(slopes.cpu().numpy())

@@ -45,7 +45,9 @@ def find_word_spans(text: str) -> Ints:
         [[0, 2], [2, 3], [3, 4], [5, 9], [9, 10]]
     """
     spans = [match.span() for match in WORD_PATTERN.finditer(text)]
-    return np.array(spans, dtype=np.int64).reshape(-1, 2)
+    table = np.array(spans, dtype=np.int64)
+    # A text without words has a table of no rows.
+    return table.reshape(-1, 2)
 
 
 def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -86,7 +88,8 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     pieces = np.repeat(np.arange(len(starts)), counts)
     # 0, 1, … within the words of each piece.
     first_rows = np.cumsum(counts) - counts
-    positions = np.arange(len(pieces)) - np.repeat(first_rows, counts)
+    row_numbers = np.arange(len(pieces))
+    positions = row_numbers - np.repeat(first_rows, counts)
     words = np.repeat(first_words, counts) + positions
     return pieces, words
 
@@ -112,9 +115,11 @@ def merge_pieces(
         return _merge_to_words(items, scores, merge)
     places = items.places
     is_kept = ~places.special | special
-    input_ids = items.encoded.columns["input_ids"][is_kept]
-    tokens = items.classifier.tokenizer.convert_ids_to_tokens(input_ids.tolist())
-    n_tokens = np.bincount(items.encoded.row[is_kept], minlength=len(items))
+    encoded = items.encoded
+    tokenizer = items.classifier.tokenizer
+    input_ids = encoded.columns["input_ids"][is_kept]
+    tokens = tokenizer.convert_ids_to_tokens(input_ids.tolist())
+    n_tokens = np.bincount(encoded.row[is_kept], minlength=len(items))
     return TokenScores(
         tokens=_split_rows(list(tokens), n_tokens),
         scores=Ragged(scores[is_kept], compute_offsets(n_tokens)),
@@ -159,9 +164,11 @@ class _WordTable:
         words, numbers = np.unique(matched_words, return_inverse=True)
         self.pieces.append(pieces[matched_pieces])
         self.words.append(len(self.tokens) + numbers)
-        for start, end in spans[words].tolist():
-            self.tokens.append(text[start:end].lower())
-        self.spans.append(spans[words])
+        word_spans = spans[words]
+        for start, end in word_spans.tolist():
+            word = text[start:end].lower()
+            self.tokens.append(word)
+        self.spans.append(word_spans)
         self.n_words.append(len(words))
         self.parts.append(part)
 
@@ -173,23 +180,26 @@ def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> To
     pieces = np.concatenate([empty, *table.pieces])
     words = np.concatenate([empty, *table.words])
     spans = np.concatenate([empty.reshape(0, 2), *table.spans])
+    n_words = len(table.tokens)
     values = scores[pieces]
     if merge == "absmax":
         # The last of a word's pieces in this order is the largest in magnitude.
         order = np.lexsort((np.abs(values), words))
-        merged = np.zeros(len(table.tokens))
+        merged = np.zeros(n_words)
         merged[words[order]] = values[order]
     else:
         # Each word gets an equal share of a piece, so that no part of the sum is lost.
         n_words_by_piece = np.bincount(pieces, minlength=len(scores))
         shares = values / n_words_by_piece[pieces]
-        merged = np.bincount(words, shares, minlength=len(table.tokens)).astype(np.float64)
+        sums = np.bincount(words, shares, minlength=n_words)
+        merged = sums.astype(np.float64)
+    parts = np.array(table.parts, dtype=np.int64)
     return TokenScores(
         tokens=_split_rows(table.tokens, n_words_by_item),
         scores=Ragged(merged, compute_offsets(n_words_by_item)),
         starts=spans[:, 0],
         ends=spans[:, 1],
-        parts=np.repeat(np.array(table.parts, dtype=np.int64), table.n_words),
+        parts=np.repeat(parts, table.n_words),
     )
 
 
@@ -211,10 +221,13 @@ def _find_words(items: Items) -> tuple[_WordTable, Ints]:
 def _add_text(table: _WordTable, items: Items, text: str, part: int, tokens: Ints) -> None:
     """Add one of the texts of an item, whose tokens are given, to a table."""
     places = items.places
-    is_inside = ~places.special[tokens] & (places.sequence[tokens] == part)
+    is_special = places.special[tokens]
+    is_inside = ~is_special & (places.sequence[tokens] == part)
     pieces = tokens[is_inside]
     if len(pieces):
-        table.add_text(text, part, pieces, places.start[pieces], places.end[pieces])
+        starts = places.start[pieces]
+        ends = places.end[pieces]
+        table.add_text(text, part, pieces, starts, ends)
 
 
 def _split_rows(tokens: list[str], lengths: Ints) -> tuple[tuple[str, ...], ...]:
