@@ -154,6 +154,11 @@ def gives_up(m: WaysFigures) -> bool:
     return m.given_up is not None and m.given_up.decided.level in LARGE
 
 
+def is_about_doubt(m: WaysFigures) -> bool:
+    """Return whether the doubt is the finding; a dependence on the format comes first."""
+    return gives_up(m) and not depends_on_format(m)
+
+
 def is_steady(m: WaysFigures) -> bool:
     """Return whether both differences are significantly small, as far as they were asked."""
     # Green takes evidence on all that was asked.
@@ -177,7 +182,9 @@ def get_doubt_size(m: WaysFigures) -> float:
 WAYS = Question(
     name="ways",
     title="Does it matter how it is asked?",
-    prose=prose(__file__, verdicts=describe_verdicts, MARGINS=MARGINS, POWER=POWER),
+    prose=prose(
+        __file__, verdicts=describe_verdicts, is_about_doubt=is_about_doubt, MARGINS=MARGINS
+    ),
     needs=(
         Need("prompted", lambda context, options: context.prompted is not None),
         Need("labels", lambda context, options: context.primary.labeled.any()),
