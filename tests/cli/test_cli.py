@@ -338,7 +338,6 @@ def test_data(capsys):
             ("audit", "{tiny}", "{reviews}", "--text-column", "text", "--label-column", "verdict"),
             "--text-column names",
         ),
-        (("cues", "{reviews}"), "with --prompt-column"),
         (
             ("audit", "{tiny}", "{reviews}", "--questions", "calibratio"),
             "Did you mean 'calibration'?",
