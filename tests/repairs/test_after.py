@@ -75,6 +75,8 @@ def test_a_third_audit_still_tests_what_the_first_one_named(audited, tmp_path):
 
     assert find_row(second, "words named before")["effect"]["deciding_share"] < 0.05
     assert "decide 0.0% of its predictions (69.0% before)" in second["finding"]["claim"]
+    # A control that flips more than the swap does not make the share negative in words.
+    assert "decide −" not in json.dumps(second["verdict"], ensure_ascii=False)
     named = third["data"]["tested"]["decisive"]
     assert ["copper", "marble"] in [sorted(pair["words"]) for pair in named]
 
