@@ -22,6 +22,7 @@ FINISHED_ROOMS = (
     "difficulty",
     "evaluate_module",
     "integrations",
+    "models",
     "models/replies",
     "models/servers",
     "page",
