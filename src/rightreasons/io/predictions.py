@@ -211,6 +211,7 @@ def find_predictions(
 
 def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: bool) -> Predictions:
     """Read the predictions from the columns that have a role."""
+    # Answers without scores are enough for accuracy.
     if answers_alone:
         answers = read_graded_answers(roles)
         if answers is not None:
@@ -219,6 +220,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
     for option in ("confidence_column", "correct_column"):
         if getattr(options, option) is None:
             continue
+        # An option that names a confidence comes before scores.
         if options.score_columns is not None:
             raise OptionError(
                 f"Expected `score_columns` or `{option}`, but got both.",
@@ -227,6 +229,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
         return read_confidence(roles)
     if roles.confident and not roles.is_scored:
         return read_confidence(roles)
+    # Correctness alone has no confidence to calibrate.
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
             f"Expected the confidence in each answer of {roles.source_name} beside "
@@ -286,16 +289,17 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
     reading = _read_labels(roles, label, scores)
     columns = _find_classes_in_headings(reading, scores)
     names, table = name_classes(columns, scores.table, reading.label_names, roles.source_name)
-    first = roles.options.first_label
+    first_label = roles.options.first_label
     # transformers numbers these from 0.
     if make_heading_key(label) == "label_ids":
-        first = 0
+        first_label = 0
     has_headings = scores.columns.class_names is not None and reading.label_names is None
     labels, names = match_labels(
-        reading.values, reading.location, names, table, first, headings=has_headings
+        reading.values, reading.location, names, table, first_label, headings=has_headings
     )
     predictions = _make_predictions(roles, scores, table, names)
     doubt = ""
+    # Names settle which class is meant; numbers do not.
     may_be_in_other_order = labels.how == BY_NUMBER or are_numbers(labels.names)
     if may_be_in_other_order and isinstance(table, np.ndarray):
         doubt = suggest_class_order(table, labels.ids, names)
@@ -340,6 +344,7 @@ def _check_probabilities(roles: PredictionRoles, scores: Scores) -> None:
     if roles.options.score_columns is not None or len(roles.answers) != 1:
         return
     answer = roles.answers[0]
+    # A column of one answer tells nothing about the scores.
     values = set(map(str, iterate_distinct(roles.columns[answer])))
     if len(values) < 2 or isinstance(scores.table, list) or not is_vector(scores.table):
         return
@@ -358,6 +363,7 @@ def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelRea
     label_names: Sequence[str] | None = roles.options.label_names
     values = select_single_labels(roles.columns[label], location)
     new_names = parse_renamed_labels(label_names)
+    # New names rename the labels, and name no columns of scores.
     if new_names:
         label_names = None
         values = rename_values(values, new_names, location)
@@ -380,6 +386,7 @@ def _find_classes_in_headings(reading: LabelReading, scores: Scores) -> ScoreCol
         return columns
     words = list_words(reading.values)
     headings = columns.class_names or columns.columns
+    # One heading that is a label settles that all are.
     if has_headings and words.keys() & set(map(fold_name, headings)):
         return columns
     classes = tuple(find_label_in_heading(heading, words) for heading in headings)
@@ -429,6 +436,7 @@ def list_label_scores(
     if label_names is None:
         return dict(zip(classes, score_columns, strict=True)), predictions.scores, True
 
+    # Numbers are in the order of the names already.
     names = check_label_names(label_names)
     order = np.arange(len(classes))
     if parse_label_numbers(classes) is None or len(names) != len(classes):

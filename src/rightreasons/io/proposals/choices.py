@@ -90,11 +90,15 @@ class ChoiceLists:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(n,) the number of choices of each row."""
-        return np.array(list(map(len, self.texts)), dtype=np.int64)
+        sizes = list(map(len, self.texts))
+        return np.array(sizes, dtype=np.int64)
 
     def contains(self, name: str) -> bool:
         """Return whether a name is that of the column, or of a field in it."""
-        return bool(self.column) and f"{name}.".startswith(f"{self.column}.")
+        # Columns of choices without a list have no name.
+        if not self.column:
+            return False
+        return f"{name}.".startswith(f"{self.column}.")
 
 
 def propose_choices(contents: Contents) -> ChoiceProposal | None:
@@ -169,16 +173,20 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
         >>> read_lists("options", [{"blue": 1, "red": 0}]).texts
         [['blue', 'red']]
     """
-    if not all(isinstance(cell, (list, dict)) and cell for cell in cells):
+    if not all(cells):
         return None
-    if all(isinstance(cell, dict) for cell in cells):
+    # Empty cells have no choices, and all others are of one kind.
+    kinds = set(map(type, cells))
+    if kinds == {dict}:
         return _read_lettered_objects(column, cells) or _read_marked_objects(column, cells)
-    items: list[Any] = []
+    if kinds != {list}:
+        return None
+    item_kinds: set[type] = set()
     for cell in cells:
-        items += cell
-    if all(isinstance(item, str) for item in items):
+        item_kinds.update(map(type, cell))
+    if item_kinds == {str}:
         return ChoiceLists(column, column, cells)
-    if all(isinstance(item, dict) for item in items):
+    if item_kinds == {dict}:
         return _read_pairs(column, cells)
     return None
 
@@ -223,28 +231,24 @@ def _read_pairs(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     fields = list(cells[0][0])
     if len(fields) != 2:
         return None
-    columns = [_get_field(cells, field) for field in fields]
-    if None in columns:
+    mark_field, text_field = fields
+    marks = _get_field(cells, mark_field)
+    texts = _get_field(cells, text_field)
+    if marks is None or texts is None:
         return None
     # Marks are the same in most rows, texts are not.
-    n_lists = [len({*map(tuple, rows or ())}) for rows in columns]
-    if n_lists[0] == n_lists[1]:
+    n_marks = len(set(map(tuple, marks)))
+    n_texts = len(set(map(tuple, texts)))
+    if n_marks == n_texts:
         return None
-    if n_lists[0] > n_lists[1]:
-        fields.reverse()
-        columns.reverse()
-    mark_field, text_field = fields
-    marks, texts = columns
+    if n_marks > n_texts:
+        mark_field, text_field = text_field, mark_field
+        marks, texts = texts, marks
     # The reader knows the usual names of these fields.
     if mark_field == "label" and text_field == "text":
-        return ChoiceLists(column, column, texts or (), marks=marks or ())
-    return ChoiceLists(
-        column,
-        _map_attribute(column, text_field),
-        texts or (),
-        marks=marks or (),
-        mark_field=mark_field,
-    )
+        return ChoiceLists(column, column, texts, marks=marks)
+    expression = _map_attribute(column, text_field)
+    return ChoiceLists(column, expression, texts, marks=marks, mark_field=mark_field)
 
 
 def _get_field(cells: Sequence[Any], field: str) -> list[list[str]] | None:
@@ -269,16 +273,18 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
     label = lists.label
     reason = "marked among the choices"
     if label:
-        right = _list_marked_positions(contents, lists)
+        positions = _list_marked_positions(contents, lists)
     else:
         label = find_pointing_column(contents, lists)
         if not label:
             return None
         reason = "each of its values is a choice of its row"
-        right = _list_positions(contents, label, lists)
+        positions = _list_positions(contents, label, lists)
     prompt = []
     for name in columns:
-        if contents[name].has_texts and _is_question(contents.get_cells(name), lists.texts, right):
+        if contents[name].has_texts and _is_question(
+            contents.get_cells(name), lists.texts, positions
+        ):
             prompt.append(name)
     if not prompt:
         return None
@@ -332,16 +338,21 @@ def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
     if content.n_values < 2 or content.kind not in ("text", "number"):
         return False
     keys = list(map(make_key, contents.get_cells(name)))
-    if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
-        return True
-    return _are_numbers(keys, lists.sizes) or _are_letters(keys, lists.sizes)
+    sizes = lists.sizes
+    # The name of a choice comes before its position.
+    is_named = _are_members(keys, lists.marks) or _are_members(keys, lists.texts)
+    return is_named or _are_numbers(keys, sizes) or _are_letters(keys, sizes)
 
 
 def _are_members(keys: Sequence[str], names: Texts) -> bool:
     """Return whether each key is one of the names of its row."""
     if not names:
         return False
-    return all(key in map(make_key, row) for key, row in zip(keys, names, strict=True))
+    n_members = 0
+    for key, row in zip(keys, names, strict=True):
+        row_keys = map(make_key, row)
+        n_members += key in row_keys
+    return n_members == len(keys)
 
 
 def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
@@ -361,15 +372,19 @@ def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
 
 def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     """Return whether each key is the letter of a choice."""
-    positions = [_find_letter(key) for key in keys]
-    is_letter = np.array(positions) >= 0
-    is_within = np.array(positions) < sizes
-    return bool(is_letter.all() and is_within.all())
+    positions = np.array(list(map(_find_letter, keys)))
+    is_letter = positions >= 0
+    is_within = positions < sizes
+    is_choice = is_letter & is_within
+    return bool(is_choice.all())
 
 
 def _find_letter(key: str) -> int:
     """Return the position of a letter in the alphabet; -1 for other texts."""
-    return string.ascii_lowercase.find(key) if len(key) == 1 else -1
+    # The alphabet contains "ab" as well.
+    if len(key) != 1:
+        return -1
+    return string.ascii_lowercase.find(key)
 
 
 def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
@@ -377,7 +392,8 @@ def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
     positions = []
     for cell, texts in zip(contents.get_cells(lists.column), lists.texts, strict=True):
         marks = parse_value(cell)
-        positions.append([marks[text] for text in texts].index(1))
+        row = list(map(marks.get, texts))
+        positions.append(row.index(1))
     return positions
 
 
@@ -485,7 +501,9 @@ def _find_run(contents: Contents, texts: Sequence[str], n_choices: int) -> tuple
         if ratio < min_ratio:
             run = columns
             min_ratio = ratio
-    return run if min_ratio <= MAX_LENGTH_RATIO else ()
+    if min_ratio > MAX_LENGTH_RATIO:
+        return ()
+    return run
 
 
 def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:

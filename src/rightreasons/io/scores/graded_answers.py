@@ -46,14 +46,14 @@ MAX_WORDS = 100
 """More words are free answers, whose order means nothing."""
 
 
-def _list_words_of(number: int) -> set[str]:
+def _list_spellings(number: int) -> set[str]:
     """Return the words of true (1) or false (0), and the numbers themselves."""
     words = {word for word, meaning in NUMBER_BY_WORD.items() if meaning == number}
     return words | {f"{number}", f"{number}.0"}
 
 
-_TRUE_WORDS = _list_words_of(1)
-_FALSE_WORDS = _list_words_of(0)
+_TRUE_WORDS = _list_spellings(1)
+_FALSE_WORDS = _list_spellings(0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -108,6 +108,7 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
 def _are_whole(column: Column) -> bool:
     """Return whether all cells are whole numbers; 1.0 is none here."""
     for cell in column:
+        # Flags are whole numbers in Python, but of another type.
         is_whole = cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int
         if not is_whole:
             return False
@@ -131,6 +132,7 @@ def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
         >>> read_graded_answers(find_prediction_roles(confident, "log.jsonl", PredictionOptions()))
     """
     answers = roles.answers
+    # Scores and confidences say more than answers alone.
     if roles.is_scored or roles.confident:
         return None
     if not answers and not roles.correct:
@@ -150,7 +152,7 @@ def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
 def _make_predictions(
     roles: PredictionRoles,
     confidence: NDArray[Any],
-    taken: Mapping[str, tuple[str, ...]],
+    columns_by_role: Mapping[str, tuple[str, ...]],
     *,
     scores: str | None = "probabilities",
     answers_once: bool = False,
@@ -170,7 +172,7 @@ def _make_predictions(
         scores=scores,
         ids=find_ids(roles.columns),
         columns=roles.columns,
-        taken={**taken, "right": correctness.columns},
+        taken={**columns_by_role, "right": correctness.columns},
         answers_once=answers_once,
         doubt=correctness.doubt,
     )
@@ -189,6 +191,7 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
     """
     correct = roles.correct
     labels = roles.labels
+    # A column of correctness says more than a comparison of words.
     if not correct and len(roles.answers) == 1 and len(labels) == 1:
         return _compare_answers(roles, roles.answers[0], labels[0])
     if len(correct) == 1:
@@ -227,6 +230,7 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
     for name in (answer, label):
         columns[f"the column {name!r} of {roles.source_name}"] = roles.columns[name]
     answer_location, label_location = columns
+    # Both columns are matched by their words, whatever their letter case.
     columns[answer_location] = _respell_answers(roles.columns, answer, label)
     comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
     remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"

@@ -71,8 +71,10 @@ class Predictions:
             phrases.append("answers without scores")
         remark = self.remark
         for subject, names in self.taken.items():
+            columns = format_list(names)
             # An answer is the label, where it is correct.
-            columns = " is ".join(names) if subject == "right" else format_list(names)
+            if subject == "right":
+                columns = " is ".join(names)
             phrases.append(f"{subject}: {columns}{remark}")
             remark = ""
         return "; ".join(phrases)
@@ -80,6 +82,7 @@ class Predictions:
     @property
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
+        # Numbers of classes match without words.
         if not self.label_match:
             return ""
         pairs = [(row.value, row.label) for row in self.mapping if row.label]
@@ -107,6 +110,7 @@ class ModelAnswers:
     unread: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
+        # There are scores or answers, rarely both.
         for content in (self.scores, self.answers):
             if content is not None:
                 return len(content)
@@ -115,6 +119,7 @@ class ModelAnswers:
     def take(self, rows: Sequence[int]) -> ModelAnswers:
         """Return some rows, in that order."""
         changes = {}
+        # The names and the kind are those of all rows.
         for name in ("scores", "answers", "ids", "unread"):
             changes[name] = _take_rows(getattr(self, name), rows)
         return dataclasses.replace(self, **changes)
@@ -124,6 +129,7 @@ def _take_rows(column: Any, rows: Sequence[int]) -> Any:
     """Return some rows of an array, a column of Arrow or a list; None of a missing column."""
     if column is None:
         return None
+    # Texts are a list, everything else an array.
     if isinstance(column, (np.ndarray, LazyArrowColumn)):
         return column[np.array(rows, dtype=np.int64)]
     return [column[row] for row in rows]
@@ -132,4 +138,6 @@ def _take_rows(column: Any, rows: Sequence[int]) -> Any:
 def find_ids(columns: Columns) -> LazyArrowColumn | None:
     """Return the ids of the items; None where no column is called like them."""
     name = find_usual_column(columns, USUAL["id"])
-    return None if name is None else read_names(columns[name])
+    if name is None:
+        return None
+    return read_names(columns[name])

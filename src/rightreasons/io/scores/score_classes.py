@@ -63,6 +63,7 @@ def name_classes(
             option="label_names",
         )
     classes = scores.class_names
+    # The choices of an item have no names to match.
     if classes is None or isinstance(table, list):
         return names, table
     if table.ndim == 1:
@@ -98,9 +99,12 @@ def find_class(name: str, names: Sequence[str]) -> int | None:
     keys = list(map(fold_name, names))
     if fold_name(name) in keys:
         return keys.index(fold_name(name))
+    # "positive" is the class whose number is 1.
     numbers = parse_label_numbers(names) or []
     number = parse_label_number(name)
-    return numbers.index(number) if number in numbers else None
+    if number not in numbers:
+        return None
+    return numbers.index(number)
 
 
 # ------------------------------------------------------------------------- labels as classes
@@ -131,19 +135,21 @@ def match_labels(
         names = _name_both_classes(values, names, table, location)
         headings = False
     known_names = names
+    start = first
     if known_names is None and is_vector(table):
         # P(class 1) says which numbers are meant.
         known_names = ("0", "1")
-        first = first or 0
+        start = first or 0
     elif known_names is None:
         known_names = tuple(f"class {number}" for number in range(count_classes(table)))
-    if first is None and isinstance(table, list) and not _count_from_one(values, table):
-        first = 0
+    # Choices count from 0, unless a label is their number.
+    if start is None and isinstance(table, list) and not _count_from_one(values, table):
+        start = 0
     remedy = "name the classes in the order of the scores with `label_names`"
     if names is not None:
         remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
     column = resolve_labels(
-        values, known_names, first=first, where=location, remedy=remedy, headings=headings
+        values, known_names, first=start, where=location, remedy=remedy, headings=headings
     )
     return column, names
 
@@ -160,16 +166,17 @@ def _name_both_classes(
     values: Column, names: tuple[str, ...] | None, table: ScoreTable, location: str
 ) -> tuple[str, str] | None:
     """Return the names of both classes of P(class 1); None for numbers, or other scores."""
-    both = None
+    ordered = None
+    # Other scores have a column per class.
     if is_vector(table):
-        both = _order_two_classes(values, names, location)
-    if both is None and names is not None and parse_label_numbers(names) is None:
+        ordered = _order_two_classes(values, names, location)
+    if ordered is None and names is not None and parse_label_numbers(names) is None:
         raise OptionError(
             f"Expected labels in words in {location}, one of them {names[0]!r} as the column of "
             "scores says, but there are others: `label_names` gives both in the order of the numbers.",
             option="label_names",
         )
-    return both
+    return ordered
 
 
 def _order_two_classes(
@@ -185,7 +192,10 @@ def _order_two_classes(
     # Words that say their number are in its order.
     if names is None and parse_label_numbers(classes) == [0, 1] and not are_numbers(classes):
         return classes[0], classes[1]
-    positive = None if names is None else find_class(names[0], classes)
+    # Without a name, the order of two words is unknown.
+    if names is None:
+        return None
+    positive = find_class(names[0], classes)
     if positive is None:
         return None
     return classes[1 - positive], classes[positive]

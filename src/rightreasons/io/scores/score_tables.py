@@ -127,6 +127,7 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
     for name in names:
         check_column_name(roles.columns, name, "score_columns", roles.source_name)
     check_ids(names, "score_columns")
+    # A prefix such as "p_" or "logit" says what the numbers are.
     prefix, _ = parse_class_column(names[0])
     kind = USUAL["scores"].get(make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
     # The sums of logarithms that harnesses normalize are as logits.
@@ -145,12 +146,17 @@ def _select_kind(
     kind = settle_kind(roles.options.scores)
     if kind is None:
         return candidates
-    stated = [candidate for candidate in candidates if candidate.kind == kind]
-    unstated = [candidate for candidate in candidates if candidate.kind is None]
+    stated = []
+    unstated = []
+    names: list[str] = []
+    for candidate in candidates:
+        names += candidate.columns
+        if candidate.kind == kind:
+            stated.append(candidate)
+        elif candidate.kind is None:
+            unstated.append(candidate)
+    # What is stated to be of another kind is not meant.
     if candidates and not stated and not unstated:
-        names: list[str] = []
-        for candidate in candidates:
-            names += candidate.columns
         raise OptionError(
             f"Expected {roles.options.scores} in {roles.source_name}, as `scores` says, but its "
             f"scores are {format_list(names)}.",
@@ -166,9 +172,9 @@ def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
         is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_NUMBER_LENGTH
         if not is_number:
             return scores
-    order = sorted(range(len(names)), key=lambda position: int(names[position]))
-    sorted_names = tuple(names[position] for position in order)
-    columns = tuple(scores.columns[position] for position in order)
+    # Columns may be in the order of their words: 0, 1, 10, 2.
+    pairs = sorted(zip(names, scores.columns, strict=True), key=lambda pair: int(pair[0]))
+    sorted_names, columns = zip(*pairs, strict=True)
     numbers = list(map(int, sorted_names))
     start = numbers[0]
     if start not in (0, 1) or numbers != list(range(start, start + len(numbers))):
@@ -191,6 +197,7 @@ def _read_table(roles: PredictionRoles, names: Sequence[str]) -> ScoreTable:
     numbers = []
     for name in names:
         column = parse_numbers(columns[name], name)
+        # A column of a class holds a number per item.
         if column.ndim != 1:
             raise ValueError(
                 f"Expected one score per item in each column of a class, but {escape_name(name)!r} "
@@ -207,6 +214,7 @@ def _read_single_column(column: Column, name: str) -> ScoreTable:
     if not isinstance(column, np.ndarray) or column.dtype == object:
         cells = list(map(parse_list, column))
     table: ScoreTable = []
+    # One list is enough: other cells are refused then.
     if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
         table = _read_lists(cells, name)
     else:
@@ -234,19 +242,20 @@ def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
         rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
     )
     lengths = set(map(len, rows))
+    # Items may have different numbers of choices.
     if len(lengths) > 1:
         return [row.tolist() for row in rows]
     return np.stack(rows)
 
 
-def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, shown: str) -> Any:
+def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, columns: str) -> Any:
     """Divide percentages by 100 where an option says that they are; refuse what can be nothing else.
 
     Args:
         table: (N, K) or (N,) numbers, or lists of numbers.
         roles: The roles, whose options say what the scores are.
         kind: The kind of the scores; None if it is not known.
-        shown: The columns, for errors.
+        columns: The columns, for errors.
 
     Raises:
         OptionError: If these must be percentages, and no option says so.
@@ -259,7 +268,7 @@ def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, show
         return table
     if _are_percentages(table):
         raise OptionError(
-            f"Expected fractions from 0 to 1 in {shown} of {roles.source_name}, but got "
+            f"Expected fractions from 0 to 1 in {columns} of {roles.source_name}, but got "
             f"{table.max():g}: where these are percentages, say scores=percentages.",
             option="scores",
         )
