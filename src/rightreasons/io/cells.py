@@ -57,8 +57,9 @@ def parse_number(value: Any) -> float | None:
         match = _NUMBER.fullmatch(value.strip())
         if match is not None:
             number = float(match[1].replace(",", "."))
-            # A percentage is a hundredth.
-            return number / 100 if match[2] else number
+            if match[2] == "%":
+                number /= 100
+            return number
     # True is a number in Python, but not in a file.
     if isinstance(value, (bool, list, dict)) or not is_number(value):
         return None

@@ -70,20 +70,22 @@ def _has_one_value(codes: Codes) -> bool:
     """Return whether nearly all codes are one and the same."""
     # Answers of no class are numbered -1.
     counts = np.bincount(codes + 1)
-    minority_share = 1 - counts.max() / len(codes)
-    return bool(minority_share < MIN_MINORITY_SHARE)
+    n_minority = len(codes) - counts.max()
+    min_minority = MIN_MINORITY_SHARE * len(codes)
+    return bool(n_minority < min_minority)
 
 
 def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
     """Return the expected share of agreement if the answers had nothing to do with the labels."""
     # Answers of no class are numbered -1, and agree with nothing.
     known_answers = answers[answers >= 0]
-    largest = max(labels.max(), answers.max())
-    label_counts = np.bincount(labels, minlength=largest + 1)
-    answer_counts = np.bincount(known_answers, minlength=largest + 1)
-    n_agreeing = label_counts @ answer_counts
-    n_pairs = len(labels) * len(answers)
-    return float(n_agreeing / n_pairs)
+    n_values = 1 + max(labels.max(), answers.max())
+    label_counts = np.bincount(labels, minlength=n_values)
+    answer_counts = np.bincount(known_answers, minlength=n_values)
+    label_shares = label_counts / len(labels)
+    answer_shares = answer_counts / len(answers)
+    agreement = label_shares @ answer_shares
+    return float(agreement)
 
 
 def compute_group_p_value(

@@ -135,7 +135,10 @@ def read_labels(
     resolved: dict[str, LabelColumn] = {}
     for group in _group_splits(values):
         resolved |= resolve_label_columns(group, known_names, first=first_label, remedy=remedy)
-    return {split: resolved[location] for split, location in places.items()}
+    labels_by_split = {}
+    for split, location in places.items():
+        labels_by_split[split] = resolved[location]
+    return labels_by_split
 
 
 def _group_splits(values: Mapping[str, Column]) -> list[dict[str, Column]]:

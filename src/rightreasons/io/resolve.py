@@ -132,16 +132,17 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
 def _resolve(description: Described) -> Resolution:
     table_name = name_source(description)
     opened = as_table(description, where=table_name)
-    parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
+    parts = _name_parts(opened)
     # Fields and expressions that options name are columns as well.
     names = list_named_columns(description.options(PredictionOptions()))
     columns = get_columns(add_nested_columns(next(iter(parts.values())), names), table_name)
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
         parts = tables.parts_of(opened)
-    default_split = str(getattr(opened, "split", None) or tables.ONLY_SPLIT)
     # A table without splits is one of its own.
-    parts = {name or default_split: table for name, table in parts.items()}
+    if "" in parts:
+        default_split = getattr(opened, "split", None) or tables.ONLY_SPLIT
+        parts = {str(default_split): parts[""]}
     splits = {name: len(table) for name, table in parts.items()}
     readers: dict[str, Callable[..., dict[str, Any]]] = {
         "predictions": _read_predictions,
@@ -149,16 +150,18 @@ def _resolve(description: Described) -> Resolution:
         "question_answering": _read_questions,
         "classification": _read_texts,
     }
+    # Predictions are columns of one table, items have splits.
+    source: Any = columns if kind == "predictions" else parts
     try:
-        fields = readers[kind](description, columns if kind == "predictions" else parts, table_name)
+        fields = readers[kind](description, source, table_name)
     except (TypeError, ValueError) as error:
-        return Resolution(
-            kind, splits, items=_list_rows(columns), doubts=(str(error),), readable=False
-        )
+        doubts = (str(error),)
+        return Resolution(kind, splits, items=_list_rows(columns), doubts=doubts, readable=False)
     fields = {"splits": splits, **fields}
     fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
+    doubts = fields.get("doubts", ())
     unlabeled = _describe_unlabeled_rows(fields.get("mapping", ()))
-    fields["doubts"] = (*fields.get("doubts", ()), *unlabeled)
+    fields["doubts"] = (*doubts, *unlabeled)
     rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
     # Questions on one text share it, and have many right answers.
     if kind != "question_answering":
@@ -166,6 +169,13 @@ def _resolve(description: Described) -> Resolution:
         fields["row_doubts"] = tuple(check_rows(rows, settled))
     fields["unused"] = describe_unused_columns(rows)
     return Resolution(kind=kind, **fields)
+
+
+def _name_parts(opened: Any) -> dict[str, datasets.Dataset]:
+    """Return the tables of the splits by their names; "" is that of the only one."""
+    if isinstance(opened, datasets.Dataset):
+        return {"": opened}
+    return dict(opened)
 
 
 def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
@@ -222,8 +232,10 @@ def _find_kind(
 def _has_answers_alone(columns: Columns) -> bool:
     """Return whether a table has a model's answers, and neither texts nor labels."""
     keys = set(map(make_heading_key, columns))
-    has_items = bool(keys & {*TEXT_HEADINGS, *LABEL_HEADINGS})
-    return bool(keys & GIVEN_ANSWERS) and not has_items
+    # Such a table may be predictions that lack their labels.
+    if keys & {*TEXT_HEADINGS, *LABEL_HEADINGS}:
+        return False
+    return bool(keys & GIVEN_ANSWERS)
 
 
 def _has_predictions(
@@ -265,12 +277,16 @@ def _describe_comparison(predictions: Predictions) -> str:
     )
     if not is_proposed or len(columns) != 2:
         return ""
-    answers, labels = (predictions.columns[name] for name in columns)
+    answer_column, label_column = columns
+    answers = predictions.columns[answer_column]
+    labels = predictions.columns[label_column]
     # Labels may be spelled otherwise than answers, which an expression does not know.
-    is_equal = [answer == label for answer, label in zip(answers, labels, strict=True)]
+    is_equal = list(map(operator.eq, answers, labels))
     if not np.array_equal(is_equal, np.asarray(predictions.references)):
         return ""
-    return f"{{{{ {quote_column(columns[0])} == {quote_column(columns[1])} }}}}"
+    answer = quote_column(answer_column)
+    label = quote_column(label_column)
+    return f"{{{{ {answer} == {label} }}}}"
 
 
 def _read_texts(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
@@ -335,7 +351,8 @@ def _list_leaves(table: datasets.Dataset) -> list[str]:
     for name in table.column_names:
         inner = [field for field in fields if field.startswith(f"{name}.")]
         # A field that holds fields is no leaf.
-        leaves = [field for field in inner if not any(f.startswith(f"{field}.") for f in inner)]
+        parents = {field.rpartition(".")[0] for field in inner}
+        leaves = list(itertools.filterfalse(parents.__contains__, inner))
         names += leaves or [name]
     return list(dict.fromkeys(names))
 
@@ -391,12 +408,13 @@ def _read_choices(description: Described, parts: tables.Parts, table_name: str) 
 
 def _map_choices(values: Sequence[Any], labels: Sequence[int]) -> tuple[LabelRow, ...]:
     """Return which choice each value of a column of right choices means, the most frequent first."""
-    counts = Counter(zip(map(str, values), labels, strict=True))
+    pairs = zip(map(str, values), labels, strict=True)
     rows = []
-    for (value, label), count in counts.most_common():
+    for (value, label), count in Counter(pairs).most_common():
+        rule = _describe_choice_rule(value, label)
         # -1 is an item without a right choice.
         choice = "" if label < 0 else f"choice {label}"
-        rows.append(LabelRow(value, count, choice, _describe_choice_rule(value, label)))
+        rows.append(LabelRow(value, count, choice, rule))
     return tuple(rows)
 
 
@@ -436,17 +454,20 @@ def _list_rows(columns: Columns) -> tuple[Mapping[str, Any], ...]:
 
 def _list_items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
     n_items = min(MAX_ITEMS, len(data))
-    return tuple(map(_make_plain, data.select(range(n_items)).to_list()))
+    items = data.select(range(n_items))
+    return tuple(map(_make_plain, items.to_list()))
 
 
 def _merge_label_rows(rows_by_split: Iterable[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
     """Add up the counts of equal rows of the mapping tables of all splits."""
-    counts: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[LabelRow] = Counter()
     for row in itertools.chain(*rows_by_split):
-        counts[row.value, row.label, row.rule] += row.count
+        # Rows that differ in their count alone are one.
+        key = dataclasses.replace(row, count=0)
+        counts[key] += row.count
     rows = []
-    for (value, label, rule), count in counts.most_common():
-        rows.append(LabelRow(value, count, label, rule))
+    for key, count in counts.most_common():
+        rows.append(dataclasses.replace(key, count=count))
     return tuple(rows)
 
 

@@ -43,8 +43,6 @@ MAX_VALUE_CHARACTERS = 40
 NO_LABELS = pa.array(["", "-1", "-1.0", "-"])
 """How files write that a row has no label."""
 
-_PLAIN_KINDS = (pa.types.is_string, pa.types.is_boolean, pa.types.is_integer)
-
 Codes = NDArray[np.int64]
 
 
@@ -68,7 +66,8 @@ def combine_codes(left: Codes, right: Codes) -> Codes:
     """Return (N,) a number per pair of numbers, from 0."""
     # Numbers of pairs stay below N², which 64 bits hold.
     n_right = 1 + right.max(initial=0)
-    pairs = left * n_right + right
+    pairs = n_right * left
+    pairs += right
     # Arrow hashes, which is several times as fast as sorting.
     return _encode(pa.array(pairs))
 
@@ -98,7 +97,8 @@ def are_crossed(units: Codes, arms: Codes) -> bool:
         return False
     n_units = 1 + units.max()
     n_cells = n_units * n_arms
-    cells = units * n_arms + arms
+    cells = n_arms * units
+    cells += arms
     counts = np.bincount(cells, minlength=n_cells)
     # One row of counts per unit: all of its arms are equal.
     counts_by_unit = counts.reshape(n_units, n_arms)
@@ -124,9 +124,10 @@ def find_first_rows(codes: Codes) -> Codes:
     """Return the first row of each code that occurs, in the order of the codes."""
     largest = codes.max(initial=-1)
     first_rows = np.full(largest + 1, -1, dtype=np.int64)
-    # Backwards, so that the first row of a code is written last.
     rows = np.arange(len(codes))
-    first_rows[np.flip(codes)] = np.flip(rows)
+    # Backwards, so that the first row of a code is written last.
+    backward_codes = np.flip(codes)
+    first_rows[backward_codes] = np.flip(rows)
     # Not every number below the largest is a code.
     is_code = first_rows >= 0
     return first_rows[is_code]
@@ -266,7 +267,10 @@ def find_repeats(
 def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
     """Return the count of each value of a column that has few; nothing for other columns."""
     column = get_arrow_column(data, name)
-    if not any(is_kind(column.type) for is_kind in _PLAIN_KINDS):
+    kind = column.type
+    is_plain = pa.types.is_string(kind) or pa.types.is_boolean(kind)
+    # Fractions are measurements.
+    if not is_plain and not pa.types.is_integer(kind):
         return Counter()
     pairs = pc.value_counts(to_plain_column(column))
     # A few rows have few values, whatever they are.
@@ -275,11 +279,12 @@ def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
         return Counter()
     counts: Counter[str] = Counter()
     for pair in pairs.to_pylist():
-        value = pair["values"]
-        name_of_value = "" if value is None else str(value)
-        if len(name_of_value) > MAX_VALUE_CHARACTERS:
+        value = ""
+        if pair["values"] is not None:
+            value = str(pair["values"])
+        if len(value) > MAX_VALUE_CHARACTERS:
             return Counter()
-        counts[name_of_value] = pair["counts"]
+        counts[value] = pair["counts"]
     # The most frequent value first, in the order of the rows among equals.
     ordered = dict(counts.most_common())
     return Counter(ordered)
@@ -309,16 +314,22 @@ def _count_labels_in(cell: Any) -> int | None:
     if cell is None:
         return 0
     if isinstance(cell, dict):
-        marks = [mark for mark in cell.values() if mark is not None]
-        are_marks = all(mark in (0, 1) for mark in marks)
-        return sum(map(int, marks)) if are_marks else None
+        count = 0
+        for mark in cell.values():
+            # Arrow gives every object the keys of all.
+            if mark not in (0, 1, None):
+                return None
+            count += int(mark or 0)
+        return count
     if isinstance(cell, list):
-        are_names = all(isinstance(label, str) for label in cell)
-        return len(cell) if are_names else None
+        kinds = set(map(type, cell))
+        # Numbers in lists are shares.
+        return len(cell) if kinds <= {str} else None
     return None
 
 
 def _read_texts(data: datasets.Dataset, name: str) -> pa.Array:
     """Return a column as texts, empty ones for missing values."""
     column = to_plain_column(get_arrow_column(data, name))
-    return pc.fill_null(column.cast(pa.string()), "")
+    texts = column.cast(pa.string())
+    return pc.fill_null(texts, "")

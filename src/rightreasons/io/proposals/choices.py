@@ -308,12 +308,14 @@ def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
     # Expressions make choices of what no column holds.
     if not all(name in contents for name in choices):
         return ""
-    cells = [list(map(parse_value, contents.get_cells(name))) for name in choices]
+    columns = []
+    for name in choices:
+        columns.append(list(map(parse_value, contents.get_cells(name))))
+    lists = read_lists(choices[0], columns[0])
     if len(choices) > 1:
-        rows = [list(filter(None, row)) for row in zip(*cells, strict=True)]
+        # An item may leave the last choices empty.
+        rows = [list(filter(None, row)) for row in zip(*columns, strict=True)]
         lists = read_lists("", rows)
-    else:
-        lists = read_lists(choices[0], cells[0])
     if lists is None:
         return ""
     return find_pointing_column(contents, lists, excluded=choices)
@@ -338,10 +340,11 @@ def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
     if content.n_values < 2 or content.kind not in ("text", "number"):
         return False
     keys = list(map(make_key, contents.get_cells(name)))
-    sizes = lists.sizes
     # The name of a choice comes before its position.
-    is_named = _are_members(keys, lists.marks) or _are_members(keys, lists.texts)
-    return is_named or _are_numbers(keys, sizes) or _are_letters(keys, sizes)
+    if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
+        return True
+    sizes = lists.sizes
+    return _are_numbers(keys, sizes) or _are_letters(keys, sizes)
 
 
 def _are_members(keys: Sequence[str], names: Texts) -> bool:
@@ -513,11 +516,15 @@ def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
     for name in names:
         keys = list(map(make_key, contents.get_cells(name)))
         columns.append(keys)
-        lengths.append(np.array(list(map(len, keys))))
+        key_lengths = list(map(len, keys))
+        lengths.append(np.array(key_lengths))
+    rows = list(zip(*columns, strict=True))
     n_distinct = 0
-    for row in zip(*columns, strict=True):
-        n_distinct += len({*row}) == len(row)
-    if n_distinct < MIN_SHARE_OF_DISTINCT * len(lengths[0]):
+    for row in rows:
+        n_values = len(set(row))
+        n_distinct += n_values == len(row)
+    # Choices of one item differ.
+    if n_distinct < MIN_SHARE_OF_DISTINCT * len(rows):
         return np.inf
     # Two texts are pairs more often than choices.
     if len(names) == 2 and not _are_equally_long(*lengths):

@@ -105,9 +105,8 @@ def drop_renamed_columns(contents: Contents, keys: Mapping[str, Keys]) -> dict[s
     words_first = sorted(keys, key=lambda name: contents[name].kind != "text")
     distinct: list[str] = []
     for name in words_first:
-        is_repeated = False
-        for previous in distinct:
-            is_repeated = is_repeated or are_renamed(keys[name], keys[previous])
+        column = keys[name]
+        is_repeated = any(are_renamed(column, keys[previous]) for previous in distinct)
         if not is_repeated:
             distinct.append(name)
     # In the order of the table.
@@ -265,14 +264,17 @@ def list_vote_counts(contents: Contents) -> list[tuple[tuple[str, ...], NDArray[
     columns = []
     for name in contents:
         numbers = _get_counts(contents[name])
+        # Fractions and negative numbers count nothing.
         if numbers is not None:
             names.append(name)
             columns.append(numbers)
-    if not names or len(names) > MAX_COUNT_COLUMNS:
+    n_columns = len(names)
+    if not 0 < n_columns <= MAX_COUNT_COLUMNS:
         return []
     table = np.column_stack(columns)
     runs = []
-    for start, stop in itertools.combinations(range(len(names) + 1), 2):
+    borders = range(n_columns + 1)
+    for start, stop in itertools.combinations(borders, 2):
         # One count is no sum.
         if stop - start < 2:
             continue
@@ -317,8 +319,9 @@ def begins_with_class(texts: Sequence[Any], classes: Sequence[Any]) -> bool:
         # A number begins many texts by accident.
         is_word = name[:1].isalpha()
         if is_word and isinstance(text, str):
+            text_key = make_key(text)
             n_words += 1
-            n_equal += make_key(text).startswith(name)
+            n_equal += text_key.startswith(name)
     has_words = 2 * n_words > len(texts)
     return has_words and n_equal >= MIN_SHARE_OF_ROWS * n_words
 
