@@ -8,11 +8,10 @@ or two sets of texts, have the same contents. `roles.py` combines them with the 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-import operator
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,10 +52,6 @@ MIN_SHARE_OF_SUMS = 0.99
 
 MAX_FIELDS = 200
 """Number of fields of objects that are looked at."""
-
-MIN_AGREEMENT_Z = 4.0
-MIN_KAPPA = 0.4
-"""Two columns of one set of classes are labels and answers if they agree more often than by chance, by both measures."""
 
 # Codes, links, hashes, dates and numbers: signs of ASCII without a space.
 _CODE = re.compile(r"[\w.:/@#?=&%+\-]+|\d{4}-\d\d-\d\d[ T][\d:.Z+]+", re.ASCII)
@@ -124,8 +119,10 @@ class Content:
     @property
     def has_distinct_texts(self) -> bool:
         """Whether the cells are texts, also short ones, most of which occur once, and no codes or links."""
-        is_text = self.kind == "text" and self.coded <= 0.5
-        return is_text and 2 * self.n_values > self.n_rows
+        # Other kinds have no codes.
+        if self.kind != "text" or self.coded > 0.5:
+            return False
+        return 2 * self.n_values > self.n_rows
 
     @property
     def is_mark(self) -> bool:
@@ -197,7 +194,7 @@ class Contents(Mapping[str, Content]):
 
     def list_texts(self, names: Iterable[str]) -> list[str]:
         """Return the columns that hold texts, the longest texts first."""
-        texts = [name for name in names if self[name].has_texts]
+        texts = list(filter(lambda name: self[name].has_texts, names))
         texts.sort(key=lambda name: self[name].n_letters, reverse=True)
         return texts
 
@@ -310,7 +307,9 @@ def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict
         name, column = waiting.pop(0)
         inner = {}
         for key in _list_keys(column, in_lists):
-            inner[f"{name}.{key}"] = [_get_field(cell, key) for cell in column]
+            values = [_get_field(cell, key) for cell in column]
+            inner[f"{name}.{key}"] = values
+        # The fields of fields come after these.
         fields |= inner
         waiting += inner.items()
     return fields
@@ -320,16 +319,23 @@ def _list_keys(column: Any, in_lists: bool) -> list[str]:
     """Return the keys of a column of objects; none of other columns, or of numbers by class."""
     if not isinstance(column, list):
         return []
-    objects = []
-    for value in _flatten(column) if in_lists else column:
-        if value is not None and not isinstance(value, dict):
+    values = _flatten(column) if in_lists else column
+    keys: dict[str, None] = {}
+    has_numbers_alone = True
+    for value in values:
+        # A missing object has no fields.
+        if value is None:
+            continue
+        if not isinstance(value, dict):
             return []
-        objects.append(value or {})
-    keys = dict.fromkeys(key for value in objects for key in value)
-    has_text = any(
-        not isinstance(item, (int, float)) for value in objects for item in value.values()
-    )
-    return list(keys) if has_text else []
+        keys |= dict.fromkeys(value)
+        has_numbers_alone = has_numbers_alone and _are_numbers(value.values())
+    # Numbers by class are scores, and no fields.
+    return [] if has_numbers_alone else list(keys)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
 
 
 def _flatten(values: Iterable[Any]) -> Iterator[Any]:
@@ -342,9 +348,12 @@ def _flatten(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _get_field(cell: Any, key: str) -> Any:
+    """Return a field of an object; of a list of objects, the list of their fields; None if it is missing."""
     if isinstance(cell, list):
         return [_get_field(value, key) for value in cell]
-    return cell.get(key) if isinstance(cell, dict) else None
+    if not isinstance(cell, dict):
+        return None
+    return cell.get(key)
 
 
 def describe_content(cells: Sequence[Any]) -> Content:
@@ -355,9 +364,10 @@ def describe_content(cells: Sequence[Any]) -> Content:
         >>> content.kind, content.n_values, content.has_classes
         ('number', 2, True)
     """
-    values = [parse_value(cell) for cell in cells if not _is_empty(cell)]
+    values = list(map(parse_value, itertools.filterfalse(is_empty, cells)))
     if not values:
         return Content(0, 0, "empty")
+    # Some files write every value as a list of one.
     in_lists = all(isinstance(value, list) and len(value) == 1 for value in values)
     if in_lists:
         values = list(map(_unwrap, values))
@@ -395,13 +405,19 @@ def _find_kind(values: Sequence[Any]) -> str:
     table = _parse_numbers_by_class(values)
     if table is None:
         return "mixed"
-    is_one = np.abs(table.sum(axis=1) - 1) <= MAX_SUM_ERROR
+    n_classes = table.shape[1]
+    errors = np.abs(table.sum(axis=1) - 1)
+    is_one = errors <= MAX_SUM_ERROR
     if np.isin(table, (0, 1)).all():
         # A list of flags may be anything; an object says what each of its marks is about.
         is_marked = is_one.all() or isinstance(values[0], dict)
-        return "marks" if is_marked and table.shape[1] <= MAX_CLASSES else "mixed"
-    is_sum = table.min() >= 0 and is_one.mean() >= MIN_SHARE_OF_SUMS
-    return "shares" if is_sum and len(np.unique(table)) >= MIN_FRACTIONS else "mixed"
+        return "marks" if is_marked and n_classes <= MAX_CLASSES else "mixed"
+    # A few rows may be broken.
+    has_sums = is_one.mean() >= MIN_SHARE_OF_SUMS
+    if table.min() < 0 or not has_sums:
+        return "mixed"
+    n_fractions = len(np.unique(table))
+    return "shares" if n_fractions >= MIN_FRACTIONS else "mixed"
 
 
 def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None:
@@ -409,21 +425,27 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
     if not all(isinstance(value, type(values[0])) for value in values):
         return None
     if isinstance(values[0], dict):
-        keys = dict.fromkeys(key for value in values for key in value)
+        keys: dict[str, None] = {}
+        for value in values:
+            keys |= dict.fromkeys(value)
         if len(keys) > MAX_COLUMNS:
             return None
-        # An object leaves classes out that have no share.
-        rows = [[value.get(key) or 0 for key in keys] for value in values]
+        rows = [_list_numbers(value, keys) for value in values]
     elif isinstance(values[0], list):
         rows = list(values)
     else:
         return None
     if len(set(map(len, rows))) != 1 or len(rows[0]) < 2:
         return None
-    for row in rows:
-        if not all(isinstance(number, (int, float)) for number in row):
-            return None
+    # Texts among them are no shares.
+    if not all(map(_are_numbers, rows)):
+        return None
     return np.array(rows, dtype=np.float64)
+
+
+def _list_numbers(value: Mapping[str, Any], keys: Iterable[str]) -> list[Any]:
+    """Return the numbers of an object by some keys; it leaves classes out that have no share."""
+    return [value.get(key) or 0 for key in keys]
 
 
 def parse_value(cell: Any) -> Any:
@@ -446,91 +468,6 @@ def _is_list_of_texts(value: Any) -> bool:
     return all(isinstance(item, str) for item in value)
 
 
-def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the runs of neighboring columns whose numbers add up to 1 in every row, as scores of classes do.
-
-    Example:
-        >>> shares = [0.1, 0.35, 0.5, 0.8] * 3
-        >>> rows = {"a": shares, "b": [1 - share for share in shares], "c": [3, 4] * 6}
-        >>> find_complementary_columns(describe_contents(rows), ["a", "b", "c"])
-        [('a', 'b')]
-    """
-    runs: list[tuple[str, ...]] = []
-    start = 0
-    while start < len(names):
-        run = _find_run(contents, names[start:])
-        if run:
-            runs.append(run)
-        start += max(1, len(run))
-    return runs
-
-
-def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
-    """Return whether two columns share at least half of the values of the one that has fewer."""
-    values = _list_distinct(cells)
-    other_values = _list_distinct(other_cells)
-    n_shared = len(values & other_values)
-    n_fewer = min(len(values), len(other_values))
-    return 2 * n_shared >= max(1, n_fewer)
-
-
-def measure_agreement(
-    cells: Sequence[Any], other_cells: Sequence[Any], min_kappa: float = MIN_KAPPA
-) -> float | None:
-    """Return the share of rows in which two columns of one set of classes agree.
-
-    Args:
-        cells: The cells of one column.
-        other_cells: The cells of the other column.
-        min_kappa: Cohen's kappa below which two columns may mean different things.
-
-    Returns:
-        The share; None if the sets differ, if the columns are equal throughout, or if they agree no more often than by
-        chance: the margins of both give the expected share, and Cohen's kappa.
-
-    Example:
-        >>> measure_agreement(["a", "b", "c", "a"] * 6, ["a", "b", "c", "b"] * 6)
-        0.75
-    """
-    if not have_same_values(cells, other_cells):
-        return None
-    values = list(map(make_key, cells))
-    other_values = list(map(make_key, other_cells))
-    n_rows = len(values)
-    share = sum(map(operator.eq, values, other_values)) / n_rows
-    other_counts = Counter(other_values)
-    n_expected = sum(count * other_counts[value] for value, count in Counter(values).items())
-    chance = n_expected / n_rows**2
-    if share == 1 or chance == 1:
-        return None
-    kappa = (share - chance) / (1 - chance)
-    z_score = (share - chance) / np.sqrt(chance * (1 - chance) / n_rows)
-    return share if kappa >= min_kappa and z_score >= MIN_AGREEMENT_Z else None
-
-
-def _list_distinct(cells: Sequence[Any]) -> set[str]:
-    return {make_key(cell) for cell in cells if not _is_empty(cell)}
-
-
-def _find_run(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the shortest run from the first column on whose numbers add up to 1; () if there is none."""
-    total: NDArray[np.float64] | None = None
-    for position, name in enumerate(names):
-        content = contents[name]
-        numbers = content.numbers
-        # Flags and empty cells are no scores; one-hot labels add up to 1 as well.
-        if numbers is None or not content.has_fractions:
-            return ()
-        if np.isnan(numbers).any():
-            return ()
-        total = numbers if total is None else total + numbers
-        # A few rows may be broken.
-        is_one = np.abs(total - 1) <= MAX_SUM_ERROR
-        if position and is_one.mean() >= MIN_SHARE_OF_SUMS:
-            return tuple(names[: position + 1])
-    return ()
-
-
 def sample_rows(n_rows: int) -> NDArray[np.int64]:
     """Return sorted row numbers, always the same ones of as many rows; random, since files are sorted."""
     rng = np.random.default_rng(0)
@@ -538,7 +475,8 @@ def sample_rows(n_rows: int) -> NDArray[np.int64]:
     return np.sort(rows)
 
 
-def _is_empty(cell: Any) -> bool:
+def is_empty(cell: Any) -> bool:
+    """Return whether a cell is missing, or a text without signs."""
     if isinstance(cell, str):
         return not cell.strip()
     # NaN is not itself.

@@ -63,7 +63,8 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
         return False
     # Every group that is tested may raise a false alarm.
     max_error = MAX_ERROR / n_tests
-    return compute_group_p_value(labels, is_correct, mask) < max_error
+    group_p_value = compute_group_p_value(labels, is_correct, mask)
+    return group_p_value < max_error
 
 
 def _has_one_value(codes: Codes) -> bool:

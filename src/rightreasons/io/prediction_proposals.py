@@ -18,15 +18,7 @@ import numpy as np
 from rightreasons.core.label_names import fold_name
 from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import Columns
-from rightreasons.io.contents import (
-    MIN_KAPPA,
-    Contents,
-    describe_contents,
-    find_complementary_columns,
-    have_same_values,
-    measure_agreement,
-    spread_fields,
-)
+from rightreasons.io.contents import Contents, describe_contents, spread_fields
 from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.prediction_roles import (
@@ -36,6 +28,12 @@ from rightreasons.io.prediction_roles import (
     list_words,
     match_headings,
     spread_objects,
+)
+from rightreasons.io.proposals.agreement import (
+    MIN_KAPPA,
+    find_complementary_columns,
+    have_same_values,
+    measure_agreement,
 )
 from rightreasons.io.proposals.relations import begins_with_class
 from rightreasons.io.roles import Role
@@ -65,12 +63,11 @@ def find_prediction_roles(
     if is_first_row(list(roles.columns)):
         return roles
     # An option may have made a column of a field.
-    fields = {
-        name: column
-        for name, column in spread_fields(roles.columns).items()
-        if name not in roles.columns
-    }
-    proposed = propose_roles(dataclasses.replace(roles, columns={**roles.columns, **fields}))
+    fields = spread_fields(roles.columns)
+    for name in roles.columns:
+        fields.pop(name, None)
+    columns = {**roles.columns, **fields}
+    proposed = propose_roles(dataclasses.replace(roles, columns=columns))
     return _drop_unused_fields(proposed, fields)
 
 
@@ -86,18 +83,26 @@ def propose_roles(roles: PredictionRoles) -> PredictionRoles:
     # Objects of scores were replaced by a column per class.
     if roles.objects:
         contents = describe_contents(roles.columns)
-    has_answers = bool(roles.answers) or bool(roles.confident)
-    if not roles.labels and not roles.correct and (roles.is_scored or has_answers):
+    # A column of correctness needs neither labels nor answers.
+    if not roles.correct:
+        roles = _propose_compared_columns(roles, contents)
+    is_graded = bool(roles.correct) or len(roles.labels) == 1
+    has_numbers = roles.is_scored or bool(roles.confident)
+    if roles.answers and is_graded and not has_numbers:
+        roles = _propose_confidence(roles, contents)
+    return roles
+
+
+def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the labels, the answers, or both."""
+    has_predictions = roles.is_scored or bool(roles.answers) or bool(roles.confident)
+    if has_predictions and not roles.labels:
         roles = _propose_labels(roles, contents)
     # A heading of labels says that the table holds items.
-    if not roles.label_headings and not roles.answers and not roles.correct and not roles.is_scored:
+    if not roles.label_headings and not roles.answers and not roles.is_scored:
         roles = _propose_labels_and_answers(roles, contents)
-
-    is_graded = bool(roles.correct) or len(roles.labels) == 1
-    if roles.confident and not roles.answers and not roles.correct and is_graded:
+    if roles.confident and not roles.answers and len(roles.labels) == 1:
         roles = _propose_answers(roles, contents)
-    if roles.answers and is_graded and not roles.is_scored and not roles.confident:
-        roles = _propose_confidence(roles, contents)
     return roles
 
 
@@ -105,9 +110,11 @@ def propose_roles(roles: PredictionRoles) -> PredictionRoles:
 
 
 def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    names = [name for name in roles.columns if name not in roles.label_headings]
+    """Propose the only columns, or the only column of lists or objects, whose numbers add up to 1."""
+    names = list(itertools.filterfalse(roles.label_headings.__contains__, roles.columns))
     runs = find_complementary_columns(contents, names)
-    shares = [name for name in names if contents[name].has_shares]
+    shares = list(filter(lambda name: contents[name].has_shares, names))
+    # Two models may have scores in one table.
     if len(runs) + len(shares) != 1:
         return roles
     if shares:
@@ -215,11 +222,14 @@ def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, A
 
 def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
     """Return the share of rows that hold the most frequent value of their group."""
-    counts: dict[Any, dict[Any, int]] = {}
+    counts_by_group: dict[Any, Counter[Any]] = {}
     for group, cell in zip(groups, cells, strict=True):
-        values = counts.setdefault(group, {})
-        values[cell] = values.get(cell, 0) + 1
-    n_frequent = sum(max(values.values()) for values in counts.values())
+        counts = counts_by_group.setdefault(group, Counter())
+        counts[cell] += 1
+    n_frequent = 0
+    for counts in counts_by_group.values():
+        n_frequent += max(counts.values())
+    # Without any row there is no share.
     return n_frequent / max(1, len(cells))
 
 
@@ -343,8 +353,8 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
 
 def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:
     """Return the roles without the fields of objects that have no role: they are in their objects."""
-    unused = {name for name in roles.list_unused() if name in fields}
-    if not unused:
-        return roles
-    columns = {name: column for name, column in roles.columns.items() if name not in unused}
+    columns = dict(roles.columns)
+    for name in roles.list_unused():
+        if name in fields:
+            del columns[name]
     return dataclasses.replace(roles, columns=columns)

@@ -42,7 +42,7 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
         elif isinstance(node, Mapping) and key in node:
             node = node[key]
         else:
-            known_paths = [known_path for known_path, _ in iterate_records(content)]
+            known_paths = list(dict(iterate_records(content)))
             raise OptionError(
                 f"Expected records at {path!r}, as `rows` says, but {source_name} has nothing at "
                 f"{key!r}. It has records at {format_list(known_paths) or 'no path'}.",

@@ -200,7 +200,8 @@ def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> C
         values = [cell[name] for name in names]
         if not all(isinstance(value, str) for value in values):
             return None
-        if names != list(string.ascii_uppercase[: len(names)]):
+        letters = string.ascii_uppercase[: len(names)]
+        if names != list(letters):
             return None
         marks.append(names)
         texts.append(values)
@@ -435,7 +436,8 @@ def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bo
     if n_single < MIN_ROWS:
         return True
     # Passages hold right and wrong choices: the limit is halfway between chance and certainty.
-    chance = len(texts) / sum(map(len, texts))
+    n_choices = sum(map(len, texts))
+    chance = len(texts) / n_choices
     max_share = (1 + chance) / 2
     return n_right <= max_share * n_single
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.io.cells import parse_cell
-from rightreasons.io.contents import Content, Contents, have_same_values, make_key
+from rightreasons.io.contents import Content, Contents, make_key
+from rightreasons.io.proposals.agreement import have_same_values
 
 MIN_SHARE_OF_ROWS = 0.99
 """Share of rows in which a relation has to hold: a few rows of most files are broken."""
@@ -128,6 +129,7 @@ def are_renamed(keys: Keys, other_keys: Keys) -> bool:
     if values & other_values:
         return list(keys) == list(other_keys)
     pairs = set(zip(keys, other_keys, strict=True))
+    # As many pairs as values: each has one partner.
     sizes = {len(values), len(other_values), len(pairs)}
     return len(sizes) == 1
 
@@ -331,4 +333,7 @@ def _get_marked_class(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     marked = [name for name, mark in value.items() if mark == 1]
-    return marked[0] if len(marked) == 1 else ""
+    # Several classes, or none, are no class.
+    if len(marked) != 1:
+        return ""
+    return marked[0]
