@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rightreasons.models import elapsed
+from rightreasons.models.runs import elapsed
 
 
 class Bar:

@@ -17,7 +17,7 @@ from rightreasons.models.running import Store, run_batches, run_model
 from rightreasons.models.runs import progress
 from rightreasons.models.runs.columns import Columns, join
 from rightreasons.models.runs.processes import Processes, processes
-from rightreasons.models.runs.progress import bars_about
+from rightreasons.models.runs.progress import BarText, bars_about
 
 RUN = {"kind": "test", "model": "abc"}
 
@@ -503,3 +503,30 @@ def test_a_later_run_begins_with_batches_that_fit_in_memory():
 
     # 5 are halved to 3 and 2; the same work begins with 3, other work with 5.
     assert sizes == [5, 3, 2, 3, 2, 5, 3, 2]
+
+
+def test_a_bar_counts_tokens_so_that_the_first_batch_tells_how_long_a_run_takes(monkeypatch):
+    lines = []
+
+    class Bar:
+        def __init__(self, total, desc, unit, unit_scale, disable):
+            lines.append((desc, total, unit))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def update(self, n):
+            lines.append(n)
+
+    monkeypatch.setattr("rightreasons.models.runs.progress.tqdm", Bar)
+    batches = [np.array([2]), np.array([0, 1])]
+    bar = BarText("logits", lengths=np.array([5, 4, 90]))
+
+    run_batches(lambda items: {"x": items}, batches, bar=bar)
+    run_batches(lambda items: {"x": items}, batches, bar=BarText("logits"))
+
+    assert lines[:3] == [("logits, 3 items", 99, "token"), 90, 9]
+    assert lines[3:] == [("logits", 3, "item"), 1, 2]

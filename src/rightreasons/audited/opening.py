@@ -23,8 +23,8 @@ from rightreasons.core.extras import require_package
 from rightreasons.core.options import parse_names
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions
-from rightreasons.models.elapsed import show_elapsed
 from rightreasons.models.named_objects import is_object_name
+from rightreasons.models.runs.elapsed import show_elapsed
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 

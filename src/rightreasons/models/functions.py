@@ -30,6 +30,7 @@ from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import Store, open_store, run_batches
 from rightreasons.models.runs.columns import Column
+from rightreasons.models.runs.progress import BarText
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,7 +131,7 @@ class FunctionScorer:
             np.array_split(np.arange(len(texts)), n_calls),
             store=self._open_store(storage.get("out"), names, columns),
             progress=storage.get("progress", True),
-            description="predictions",
+            bar=BarText("predictions"),
             fail_fast=False,
         )
         positions = scored.positions

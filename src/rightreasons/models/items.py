@@ -300,6 +300,7 @@ class Items:
             self.batches(batch_size, max_tokens),
             kind=kind,
             inputs=lambda: self._digest_inputs(depends or {}),
+            lengths=self.encoded.lengths,
             **options,
         )
 

@@ -365,12 +365,14 @@ class LocalEngine:
                 "options": settings,
             }
 
+        answer_lengths = lengths[owners] + options.max_new_tokens
         return run_model(
             self.model,
             compute,
-            make_generation_batches(self.model, way, lengths[owners] + options.max_new_tokens),
+            make_generation_batches(self.model, way, answer_lengths),
             kind="generated answers",
             inputs=digest_inputs,
+            lengths=answer_lengths,
             progress=progress,
             out=out,
         )

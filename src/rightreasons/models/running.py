@@ -29,7 +29,7 @@ from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.protocol import HowToKeep
 from rightreasons.models.runs.columns import EMPTY, Column, Columns, join
 from rightreasons.models.runs.processes import processes
-from rightreasons.models.runs.progress import progress_bar
+from rightreasons.models.runs.progress import Advance, BarText, open_item_bar
 
 if TYPE_CHECKING:
     import torch
@@ -56,6 +56,9 @@ Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
 
 ITEM_ERRORS = (ValueError, RuntimeError, LookupError, ArithmeticError)
 """Errors that may be due to an item."""
+
+ITEMS_BAR = BarText()
+"""Text of a bar if nobody says."""
 
 _BATCH_LIMITS: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
 """Model -> what is computed -> items of a batch that fit in memory, if a larger batch did not."""
@@ -173,6 +176,7 @@ def run_model(
     *,
     kind: str,
     inputs: Callable[[], Mapping[str, Any]],
+    lengths: NDArray[np.int64] | None = None,
     **run_options: Unpack[HowToRun],
 ) -> Columns:
     """Run a computation that only reads a model over the batches of a dataset.
@@ -185,6 +189,7 @@ def run_model(
         kind: What is computed: the text of the progress bar, and part of the identity of a store.
         inputs: Returns what the results depend on besides the model and the code: fingerprints of the
             inputs, and every option that changes a result. Called only with `out`.
+        lengths: (N,) tokens of each item, which the progress bar counts. If None, it counts items.
         **run_options: Options of `HowToRun`.
 
     Returns:
@@ -216,7 +221,7 @@ def run_model(
     limits = _BATCH_LIMITS.setdefault(model, {})
     with frozen(model):
         return run_batches(
-            compute, batches, store=store, description=kind, fitting=limits, **options
+            compute, batches, store=store, bar=BarText(kind, lengths), fitting=limits, **options
         )
 
 
@@ -226,7 +231,7 @@ def run_batches(
     *,
     store: Store | None = None,
     progress: bool = True,
-    description: str = "items",
+    bar: BarText = ITEMS_BAR,
     fail_fast: bool = True,
     fitting: dict[str, int] | None = None,
 ) -> Columns:
@@ -248,7 +253,7 @@ def run_batches(
         batches: Disjoint arrays of items that cover 0..N-1.
         store: Store of the results. None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
-        description: The text of the bar.
+        bar: The text of the bar, and what it counts.
         fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until
             the failing items are alone; they are left out, and stored with their reasons.
         fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what this
@@ -266,20 +271,20 @@ def run_batches(
     pending = _select_pending(batches, computed, failed)
     own_batches = pending[workers.rank :: workers.count]
     limits = {} if fitting is None else fitting
-    work = _Work(compute, store, fail_fast, max_items=limits.get(description))
+    work = _Work(compute, store, fail_fast, max_items=limits.get(bar.description))
     error: Exception | None = None
     try:
-        n_items = sum(map(len, own_batches))
-        is_shown = progress and workers.is_main and n_items > 0
-        with progress_bar(n_items, description, shown=is_shown) as bar:
-            work.run(own_batches, bar.update)
+        is_shown = progress and workers.is_main and len(own_batches) > 0
+        items = np.concatenate([np.empty(0, np.int64), *own_batches])
+        with open_item_bar(bar, items, is_shown=is_shown) as advance:
+            work.run(own_batches, advance)
     except Exception as raised:
         if workers.count == 1:
             raise
         error = raised
     finally:
         if work.max_items is not None:
-            limits[description] = work.max_items
+            limits[bar.description] = work.max_items
     # A process that failed still takes part, so that the others learn of it and none waits forever.
     errors = [raised for raised in workers.gather(error, "errors") if raised is not None]
     if errors:
@@ -345,12 +350,12 @@ class _Work:
     n_written: tuple[int, int] = (0, 0)
     max_items: int | None = None
 
-    def run(self, batches: Sequence[NDArray[np.int64]], advance: Callable[[int], object]) -> None:
+    def run(self, batches: Sequence[NDArray[np.int64]], advance: Advance) -> None:
         """Compute batches; what is computed is written also when an error ends it.
 
         Args:
             batches: The batches.
-            advance: Called with the number of items of each batch that is finished.
+            advance: Called with the items of each batch that is finished.
         """
         last_flush = time.monotonic()
         queue = deque(batches)
@@ -372,7 +377,7 @@ class _Work:
                     if halves:
                         _put_back(queue, halves, launched)
                     else:
-                        advance(len(items))
+                        advance(items)
                 if time.monotonic() - last_flush >= FLUSH_SECONDS:
                     self._flush()
                     last_flush = time.monotonic()

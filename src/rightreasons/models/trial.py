@@ -38,8 +38,8 @@ from rightreasons.models.batching import (
     unchanged,
     vocabulary_size,
 )
-from rightreasons.models.elapsed import show_elapsed
 from rightreasons.models.fingerprints import PROVENANCE
+from rightreasons.models.runs.elapsed import show_elapsed
 from rightreasons.models.runs.processes import processes
 
 ONE_BY_ONE = "one by one"

@@ -125,6 +125,7 @@ class EncoderDecoder(Bidirectional):
         The decoder sees only what is before a token, so that padding after a continuation changes
         nothing in it.
         """
+        # One prompt for each continuation, though each is encoded once.
         choices = []
         owner = []
         for number, item in enumerate(items):

@@ -107,6 +107,7 @@ def score_continuations(
         make_batches(items, way.name, max_tokens),
         kind=kind,
         inputs=lambda: _digest_items(items),
+        lengths=measure_lengths(items, way.name),
         **options,
     )
     return scores, str(way)
@@ -184,6 +185,15 @@ def count_rows(item: Tokens, way: str) -> int:
     return len(item.choices)
 
 
+def measure_lengths(items: Sequence[Tokens], way: str) -> NDArray[np.int64]:
+    """Return (N,) the number of tokens of all rows of each item."""
+    lengths = []
+    for item in items:
+        n_rows = count_rows(item, way)
+        lengths.append(n_rows * measure_width(item, way))
+    return np.array(lengths)
+
+
 def get_max_tokens(scorer: LanguageModel, way: str) -> int:
     """Return the maximum tokens of a batch by default."""
     # Of sequences of equal lengths, more find their like in a larger batch.
@@ -208,10 +218,11 @@ def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDA
     prompts = np.array([len(item.prompt) for item in items])
     widths = np.array([measure_width(item, way) for item in items])
     n_rows = np.array([count_rows(item, way) for item in items])
-    order = np.argsort(-widths, kind="stable")
+    longest_first = -widths
+    order = np.argsort(longest_first, kind="stable")
     if way == EQUAL_LENGTHS:
         # An encoder reads prompts of one length together.
-        order = np.lexsort((-widths, -prompts))
+        order = np.lexsort((longest_first, -prompts))
 
     batches = []
     start = 0
@@ -226,7 +237,8 @@ def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDA
         is_wasteful = n_padded > _MIN_TOKENS and n_tokens < (1 - MAX_PADDING) * n_padded
         is_full = n_padded > max_tokens or is_wasteful
         if is_full and end > start:
-            batches.append(order[start:end].astype(np.int64))
+            batch = order[start:end]
+            batches.append(batch.astype(np.int64))
             start = end
             n_tokens = item_tokens
             n_padded = item_tokens

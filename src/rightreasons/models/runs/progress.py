@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.signals import is_progress_visible
+
+Advance = Callable[[NDArray[np.int64]], object]
+"""Advances a bar by some items."""
 
 _SUBJECTS: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("subjects", default=())
 
@@ -50,5 +57,47 @@ def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item
     """
     # Nobody watches a log file.
     is_visible = shown and is_progress_visible()
-    title = make_title(description)
-    return tqdm(total=total, desc=title, unit=unit, disable=not is_visible)
+    return tqdm(
+        total=total,
+        desc=make_title(description),
+        unit=unit,
+        # Thousands of tokens are "12.3k".
+        unit_scale=unit == "token",
+        disable=not is_visible,
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BarText:
+    """The text of the progress bar of a run over items, and what it counts.
+
+    Attributes:
+        description: What is computed.
+        lengths: (N,) tokens of each item, which the bar counts. If None, it counts items.
+    """
+
+    description: str = "items"
+    lengths: NDArray[np.int64] | None = None
+
+
+@contextlib.contextmanager
+def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) -> Iterator[Advance]:
+    """Open a bar on stderr for a run over some items; yield what advances it.
+
+    The longest items come first, so that a bar that counts items would promise far too long a time.
+
+    Args:
+        text: The text of the bar.
+        items: (n,) positions of the items.
+        is_shown: Whether it is shown if somebody watches.
+    """
+    lengths = text.lengths
+    if lengths is None:
+        with progress_bar(len(items), text.description, shown=is_shown) as bar:
+            yield lambda batch: bar.update(len(batch))
+        return
+    tokens = lengths
+    description = f"{text.description}, {pluralize(len(items), 'item')}"
+    n_tokens = int(tokens[items].sum())
+    with progress_bar(n_tokens, description, shown=is_shown, unit="token") as bar:
+        yield lambda batch: bar.update(int(tokens[batch].sum()))
