@@ -106,7 +106,7 @@ def test_reviewed_labels_are_gated(tmp_path, capsys, monkeypatch):
 
     # 15 disputed labels are corrected, and none of 60 controls is incorrect.
     assert (len(sheet), code) == (75, 0)
-    assert "Corrected. By the controls" in printed
+    assert "Corrected. According to the random controls" in " ".join(printed.split())
     assert run(capsys, "gate", "page", "--fail-if", "labels.accepted < 1").code == 0
 
 
