@@ -160,7 +160,9 @@ class Content:
             return False
         if self.n_rows < MIN_ROWS or self.n_values < MIN_FRACTIONS:
             return False
-        is_within = np.nanmin(self.numbers) >= lowest and np.nanmax(self.numbers) <= highest
+        smallest = np.nanmin(self.numbers)
+        largest = np.nanmax(self.numbers)
+        is_within = smallest >= lowest and largest <= highest
         return bool(is_within)
 
 

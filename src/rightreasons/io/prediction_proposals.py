@@ -300,14 +300,16 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
 def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
     """Return whether a column of texts begins with what one of some columns holds."""
     texts = contents.list_texts(contents)
-    return any(
-        begins_with_class(contents.get_cells(text), contents.get_cells(name))
-        for text, name in itertools.product(texts, names)
-    )
+    for text, name in itertools.product(texts, names):
+        if begins_with_class(contents.get_cells(text), contents.get_cells(name)):
+            return True
+    return False
 
 
 def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the only column of classes that holds the values of the labels."""
     labels = contents.get_cells(roles.labels[0])
+    # A second such column may be another system.
     candidates = []
     for name in contents.list_classes(roles.list_unused()):
         if have_same_values(contents.get_cells(name), labels):

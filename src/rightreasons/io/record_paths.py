@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -37,7 +38,8 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
     """
     node = content
     for key in path.split("."):
-        if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+        is_position = isinstance(node, list) and key.isdecimal()
+        if is_position and int(key) < len(node):
             node = node[int(key)]
         elif isinstance(node, Mapping) and key in node:
             node = node[key]
@@ -121,7 +123,7 @@ def unwrap_records(records: Records) -> Records:
         return records
     (key,) = keys
     # Only what is wrapped counts.
-    return [record[key] for record in records]
+    return list(map(operator.itemgetter(key), records))
 
 
 # ------------------------------------------------------------------------------- private

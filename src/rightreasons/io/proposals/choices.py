@@ -151,8 +151,10 @@ def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
 def _are_choices(lists: ChoiceLists) -> bool:
     """Return whether lists hold different texts each; lists of a few names that repeat are votes."""
     n_rows = len(lists.texts)
+    if n_rows < MIN_ROWS:
+        return False
     sizes = lists.sizes
-    if n_rows < MIN_ROWS or sizes.min() < 2 or sizes.max() > MAX_CHOICES:
+    if sizes.min() < 2 or sizes.max() > MAX_CHOICES:
         return False
     n_distinct = 0
     sets = set()
@@ -484,8 +486,11 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
 def _may_be_choice(contents: Contents, name: str) -> bool:
     """Return whether a column holds texts, also of one word, most of which are different, and no ids or links."""
     content = contents[name]
-    if content.kind != "text" or content.n_rows < MIN_ROWS:
+    if content.kind != "text":
         return False
+    if content.n_rows < MIN_ROWS:
+        return False
+    # Choices repeat less than classes do.
     if 2 * content.n_values <= content.n_rows:
         return False
     n_codes = 0
@@ -540,8 +545,10 @@ def _are_equally_long(lengths: NDArray[np.int64], other_lengths: NDArray[np.int6
     # Few tables need it, and scipy.stats takes long to load.
     from scipy.stats import binomtest
 
-    n_longer = int((lengths > other_lengths).sum())
-    n_unequal = int((lengths != other_lengths).sum())
+    is_longer = lengths > other_lengths
+    is_unequal = lengths != other_lengths
+    n_longer = int(is_longer.sum())
+    n_unequal = int(is_unequal.sum())
     # Without any difference there is nothing to test.
     if not n_unequal:
         return True
