@@ -120,7 +120,8 @@ def test_a_question_has_its_own_command_for_a_log(tmp_path, capsys):
     audited = json.loads((tmp_path / "ways" / "audit.json").read_text("utf-8"))
     (question,) = audited["questions"]
     # The options are those of the log, unless the command says otherwise.
-    assert question["options"]["n_ways"] == 3
+    assert question["question"] == "ways"
+    assert audited["settings"]["options"]["ways"]["n_ways"] == 3
 
 
 def test_an_unknown_question_of_a_harness_is_refused(tmp_path):
