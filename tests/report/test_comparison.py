@@ -80,6 +80,9 @@ def test_counts_and_tests_are_those_of_the_items(reports):
     right = (one.logits.argmax(1) == one.labels)[order], two.logits.argmax(1) == two.labels
     b, c = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
     assert (compared.n_items, compared.n_only_first, compared.n_only_second) == (50, 10, 0)
+    # Five of the ten name them.
+    assert len(compared.ids_only_first) == 5
+    assert compared.ids_only_second == ()
     assert (compared.first_right, compared.second_right) == (b, c)
     assert compared.both_right + compared.both_wrong + b + c == 50
     figures = {figure.key: figure for figure in comparison.figures}

@@ -83,6 +83,10 @@ class ComparedFigure(Result):
     winner: Winner = ""
 
 
+MAX_NAMED_IDS = 5
+"""Number of ids that name the items without a partner."""
+
+
 @dataclasses.dataclass(frozen=True)
 class ComparedSplit(Result):
     """Two models on the items that both were audited on.
@@ -97,6 +101,8 @@ class ComparedSplit(Result):
         second_right: Number of items that only the second model classifies correctly.
         both_wrong: Number of items that neither classifies correctly.
         same_answers: Number of items to which both give the same answer, correct or not.
+        ids_only_first: Ids of items that only the first report holds, `MAX_NAMED_IDS` at most.
+        ids_only_second: Ids of items that only the second report holds, `MAX_NAMED_IDS` at most.
     """
 
     split: str
@@ -108,6 +114,8 @@ class ComparedSplit(Result):
     second_right: int
     both_wrong: int
     same_answers: int
+    ids_only_first: tuple[str, ...] = ()
+    ids_only_second: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -305,15 +313,15 @@ class _JoinedItems:
     Attributes:
         split: The split.
         ids: Their ids.
-        n_only_first: Number of items that only the first report holds.
-        n_only_second: Number of items that only the second report holds.
+        only_first: Ids of the items that only the first report holds.
+        only_second: Ids of the items that only the second report holds.
         judged: The items with the scores of the first and of the second model.
     """
 
     split: str
     ids: frozenset[str]
-    n_only_first: int
-    n_only_second: int
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
     judged: tuple[JudgedItems, JudgedItems]
 
     def count_outcomes(self) -> ComparedSplit:
@@ -323,8 +331,10 @@ class _JoinedItems:
         return ComparedSplit(
             split=self.split,
             n_items=len(self.ids),
-            n_only_first=self.n_only_first,
-            n_only_second=self.n_only_second,
+            n_only_first=len(self.only_first),
+            n_only_second=len(self.only_second),
+            ids_only_first=self.only_first[:MAX_NAMED_IDS],
+            ids_only_second=self.only_second[:MAX_NAMED_IDS],
             same_answers=int(np.count_nonzero(is_same)),
             **count_paired_outcomes(items, other_items),
         )
@@ -347,6 +357,17 @@ class _JoinedItems:
                 estimates=(estimate, second_figures[key]),
                 test=dataclasses.replace(test, n_items=len(self.ids)),
             )
+
+
+def _list_other_ids(predictions: Predictions, rows: NDArray[np.intp]) -> tuple[str, ...]:
+    """Return the ids of the items of a report that are not among some rows."""
+    # A report of a million items has few that the other lacks.
+    is_other = np.ones(len(predictions), dtype=bool)
+    is_other[rows] = False
+    ids = []
+    for row in np.flatnonzero(is_other).tolist():
+        ids.append(str(predictions.ids[row]))
+    return tuple(ids)
 
 
 def _join_items(
@@ -383,8 +404,8 @@ def _join_items(
     return _JoinedItems(
         split=split,
         ids=frozenset(first.ids[row] for row in first_rows),
-        n_only_first=len(first) - len(first_rows),
-        n_only_second=len(second) - len(first_rows),
+        only_first=_list_other_ids(first, first_rows),
+        only_second=_list_other_ids(second, second_rows),
         judged=(
             JudgedItems.of(take_rows(first.logits, first_rows), labels),
             JudgedItems.of(second_logits, labels),
