@@ -62,7 +62,7 @@ wheel:
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 unit:
 	$(PYTEST) -n 3 --dist worksteal --durations=15 -m "not nightly and not speed" \
-		--doctest-modules tests src/rightreasons --ignore=src/rightreasons/integrations/lighteval_tasks.py
+		--doctest-modules tests src/rightreasons --ignore-glob="*/integrations/lighteval_*.py"
 	$(PYTEST) -m speed tests/speed
 
 # What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.

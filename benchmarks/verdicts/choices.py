@@ -150,7 +150,12 @@ def context(
 ) -> Any:
     """Return what the questions need of an audit: the items and the model."""
     split = SimpleNamespace(
-        data=data, groups_column=None, fingerprint="", name="test", ids=tuple(data["id"])
+        data=data,
+        before_exclusion=None,
+        groups_column=None,
+        fingerprint="",
+        name="test",
+        ids=tuple(data["id"]),
     )
     answers = scorer.choose(data["prompt"][:], data["choices"][:], ids=data["id"][:])
     return SimpleNamespace(

@@ -60,8 +60,8 @@ class TestCues:
         code, said, _ = run(capsys, "cues", file)
         assert code == 0
         said = " ".join(said.split())
-        assert "belong together" in said
-        assert "folds: --groups-column" in said
+        assert "related items are in different folds" in said
+        assert "pass --groups-column" in said
         _, said, _ = run(capsys, "cues", file, "--groups-column", "pair")
         said = " ".join(said.split())
         assert "solves 50.0% [37." in said

@@ -157,6 +157,15 @@ def test_copies_without_texts_are_found_by_a_key_and_not_among_rounded_scores():
     assert check(rounded, roles=roles) == {}
 
 
+@pytest.mark.parametrize("write", [float, str])
+def test_a_few_levels_of_confidence_are_no_copies(write):
+    # The model is always correct, so that each of its four levels has one label: 0.5^36 by accident.
+    levels = [write(level) for level in (0.0, 0.3, 0.7, 1.0)]
+    data = datasets.Dataset.from_dict({"p": levels * 10, "y": ["no", "no", "yes", "yes"] * 10})
+
+    assert check(data, roles=RowRoles(label="y")) == {}
+
+
 def test_items_of_a_long_table_are_found_without_ids_and_texts():
     items = [*range(12), *range(12)]
     data = datasets.Dataset.from_dict({"thing": items, "arm": [1] * 12 + [2] * 12})

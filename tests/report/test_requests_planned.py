@@ -182,7 +182,7 @@ def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_p
         assert "did not report" in " ".join(done.err.split())
     with pytest.raises(SystemExit):
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
-    assert "--answer-price where --max-price" in capsys.readouterr().err
+    assert "--answer-price for --max-price" in capsys.readouterr().err
 
 
 def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rightreasons.io.cells import is_number
 from rightreasons.io.columns import get_arrow_column
 from rightreasons.io.headings import find_usual_column
 
@@ -33,6 +34,9 @@ MIN_COPIES = 0.01
 
 MAX_ACCIDENT = 1e-3
 """Probability from which rows are not taken for copies of each other."""
+
+MIN_KEY_DIGITS = 5
+"""Significant digits from which equal numbers are not equal by accident; a confidence of 0.9 often repeats."""
 
 MAX_FEW_VALUES = 8
 """A column of at most so many values is printed with its counts, and may qualify its rows."""
@@ -201,9 +205,10 @@ def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) ->
 def are_copies(data: datasets.Dataset) -> bool:
     """Return whether equal rows of a table without texts are copies, and not equal by accident.
 
-    Copies share a key, a column whose values are all different in different rows, such as a score of many digits. Rows
-    that share its value by accident agree in another column with the probability Σ p² over the shares p of its values;
-    that all of them do has to be less likely than `MAX_ACCIDENT`.
+    Copies share a key, a column whose values are all different in different rows, such as a score of many digits. A few
+    levels of confidence are no key: a model that is always correct has one label for each. Rows that share a key's value
+    by accident agree in another column with the probability Σ p² over the shares p of its values; that all of them do
+    has to be less likely than `MAX_ACCIDENT`.
 
     Example:
         >>> rows = {"p": [row / 97 for row in range(20)] * 2, "gold": ["a", "b", "b", "a"] * 10}
@@ -221,7 +226,7 @@ def are_copies(data: datasets.Dataset) -> bool:
         codes = encode_rows(data, (name,))
         counts = np.bincount(codes[originals])
         if counts.max() == 1:
-            has_key = True
+            has_key = has_key or _is_precise(data, name)
             continue
         shares = counts / len(originals)
         # The column in which accidents are least likely decides.
@@ -229,6 +234,19 @@ def are_copies(data: datasets.Dataset) -> bool:
     # Of probabilities below 1, the logarithm does not underflow.
     log_probability = n_copies * np.log(accident)
     return has_key and bool(log_probability < np.log(MAX_ACCIDENT))
+
+
+def _is_precise(data: datasets.Dataset, name: str) -> bool:
+    """Return whether a column holds words, or numbers of which at least half have many digits."""
+    texts = _read_texts(data, name).unique().to_pylist()
+    if not all(map(is_number, texts)):
+        return True
+    n_precise = 0
+    for number in map(float, texts):
+        # A number that rounding to fewer digits changes has many.
+        rounded = float(f"{number:.{MIN_KEY_DIGITS - 1}g}")
+        n_precise += number != rounded
+    return 2 * n_precise >= len(texts)
 
 
 def find_repeats(
