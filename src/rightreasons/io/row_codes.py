@@ -241,11 +241,13 @@ def _is_precise(data: datasets.Dataset, name: str) -> bool:
     texts = _read_texts(data, name).unique().to_pylist()
     if not all(map(is_number, texts)):
         return True
+    few_digits = f".{MIN_KEY_DIGITS - 1}g"
     n_precise = 0
     for number in map(float, texts):
         # A number that rounding to fewer digits changes has many.
-        rounded = float(f"{number:.{MIN_KEY_DIGITS - 1}g}")
-        n_precise += number != rounded
+        rounded = float(format(number, few_digits))
+        if number != rounded:
+            n_precise += 1
     return 2 * n_precise >= len(texts)
 
 
