@@ -59,12 +59,16 @@ def test_repairs(read_block):
     assert read_block(PAGE, "remedies") == format_linear(rows)
     assert read_block(PAGE, "encoder") == format_encoder(rows)
     assert read_block(PAGE, "settings") == format_settings(rows)
-    # What the page concludes: editing repairs every setting, weights and balancing none.
+    # What the page concludes: editing repairs every setting, weights none, and balancing one.
     outcomes = {}
+    repaired_by_balancing = []
     for row in rows:
         outcomes.setdefault(row["remedy"], set()).add(row["is_repaired"])
+        if row["remedy"] == "balanced" and row["is_repaired"]:
+            repaired_by_balancing.append((row["setting"], row["seed"]))
     assert outcomes["default"] == outcomes["remove"] == {True}
-    assert outcomes["weights"] == outcomes["balanced"] == {False}
+    assert outcomes["weights"] == {False}
+    assert repaired_by_balancing == [("MiniLM, four classes", 0)]
     for row in rows:
         if row["remedy"] == "default":
             assert row["decided"] <= 0.05
