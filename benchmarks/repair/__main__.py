@@ -59,7 +59,7 @@ class Setting:
         is_paired: Whether the two questions of QQP are two texts of an item, rather than one.
         encoder: Whether a MiniLM is fine-tuned, rather than a linear model fitted.
         seeds: Seeds that are measured.
-        n_texts: Number of training texts; None for those of the case.
+        n_texts: Number of training texts. If None, the number of the case.
         learning_rate: Peak learning rate of an encoder.
     """
 

@@ -25,7 +25,7 @@ PLAIN, HINTED, CORRECT, OTHER = range(4)
 NEUTRAL_LAW = (0.8, 0.1, 0.05, 0.05)
 HINTED_LAW = (0.6, 0.3, 0.05, 0.05)
 LABEL_LAW = (0.4, 0.3, 0.3, 0.0)
-"""Shares of the options among the answers beside a neutral sentence and beside the hint, and among the labels."""
+"""Shares of the options among the answers next to a neutral sentence and next to the hint, and among the labels."""
 
 SAID = 0.5
 CREDITED = 0.3
@@ -117,7 +117,7 @@ def cut_reasoning(rng: np.random.Generator, seed: int) -> Outcome:
     later = (1 - FIRST_CUT) / 4
     decided_at = rng.choice(5, n_traces, p=(FIRST_CUT, later, later, later, later))
     same = np.arange(5) >= decided_at[:, None]
-    # The last answer is asked again, and has noise of its own.
+    # The last answer comes from a second request, whose noise is independent.
     same[:, 4] = rng.random(n_traces) < LAST_CUT
     result = early_answers(same, right=rng.random(n_traces) < 0.5, resampling=few(seed))
     heights = FIRST_CUT + later * np.arange(5)

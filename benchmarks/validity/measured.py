@@ -401,4 +401,4 @@ HANDED_ON = {
     "bootstrap_checked_mean": ("bootstrap_mean",),
     "make_bounded_mean_interval": ("bounded_mean_interval",),
 }
-"""Function that computes no figure of its own -> the functions whose p-values and intervals it hands on unchanged."""
+"""Function that computes no figure itself -> functions whose p-values and intervals it returns unchanged."""

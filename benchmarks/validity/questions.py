@@ -494,7 +494,7 @@ def right_by_difficulty(slope: float):
 
 
 def flips(concentration: float):
-    """One to six attempts on each of 60 items, of which each has a rate of its own, whatever its difficulty."""
+    """One to six attempts on each of 60 items with separate success rates, independent of their difficulty."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         rates = rng.beta(0.3 * concentration, 0.7 * concentration, size=60)

@@ -150,7 +150,7 @@ def silent_sway(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> SilentSway:
-    r"""Measure how many answers a hint moves, and bound how many of these it moves in silence.
+    r"""Measure how many answers a hint changes, and bound how many of these do not mention it.
 
     \[ s = P(a_H = h) - P(a_N = h), \quad p = P(a_H = h), \quad t = P(a_H = h, \text{mentioned}) \]
 
