@@ -1,7 +1,7 @@
 """What is missed of acknowledgments: `python -m benchmarks.acknowledgments --write`.
 
 Counts the sentences of two benches without a word that is looked for, and draws models that acknowledge
-a hint in their sentences. Minutes. `--write` renews the tables of docs/reasons.md, and the miss rates
+a hint in their sentences. Minutes. `--write` renews the tables of README.md next to it, and the miss rates
 that a report shows, which are those of the blind bench.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.acknowledgments.bench import (
 from benchmarks.blocks import write_block
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reasons.md"
+PAGE = Path(__file__).with_name("README.md")
 MISSES = ROOT / "src" / "rightreasons" / "reasons" / "misses.yaml"
 HEADER = """\
 # Share of acknowledgments by kind of hint without a word that is looked for, with its interval: measured on the sentences of
