@@ -7,7 +7,7 @@ import evaluate
 
 import rightreasons
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.core.label_names import MatchTerms, match_labels
+from rightreasons.core.labels.matching import MatchTerms, match_labels
 from rightreasons.core.validation import require_value
 from rightreasons.evaluate_module import (
     ClassNames,
@@ -112,7 +112,7 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
         for position, name in enumerate(input_names.names):
             if position not in matched:
                 ordered.append(name)
-        return ClassNames(tuple(ordered), terms.where)
+        return ClassNames(tuple(ordered), terms.source)
 
 
 def _open(suite, known_issues, data_dir):

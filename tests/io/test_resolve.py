@@ -158,7 +158,7 @@ def test_a_nested_class_label_keeps_its_names():
 
 
 def test_a_hint_is_filled_in_where_names_agree_and_has_gaps_elsewhere():
-    from rightreasons.core.label_names import MatchTerms, match_labels
+    from rightreasons.core.labels.matching import MatchTerms, match_labels
 
     terms, nli = MatchTerms(rename="label_names"), ("entailment", "neutral", "contradiction")
     for names, hint in (

@@ -19,8 +19,8 @@ from rightreasons.audited.recorded import (
 )
 from rightreasons.core.choices import HARNESS_QUESTIONS
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.options import Options
+from rightreasons.core.sentences import format_list
 
 if TYPE_CHECKING:
     import datasets

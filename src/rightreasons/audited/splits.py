@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import make_unknown_name_error
-from rightreasons.core.label_names import LabelMatch, MatchTerms, match_labels
+from rightreasons.core.labels.matching import LabelMatch, MatchTerms, match_labels
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.io.options import AuditOptions
 from rightreasons.io.row_codes import COPIED_ROW, REPEATED_ID
@@ -227,7 +227,7 @@ def take_splits(
             model_names,
             used=_collect_labels(rows_by_split.values()),
             # A label that occurs in one split tells where the numbers of all of them begin.
-            seen=_collect_labels(data.values()),
+            used_anywhere=_collect_labels(data.values()),
             first=settings.first_label,
             terms=MatchTerms(data_name, remedy="first_label says which", rename="label_names"),
         )

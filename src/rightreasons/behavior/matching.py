@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from rightreasons.behavior.expectations import spread_over_neutral
 from rightreasons.behavior.predictions import asks_for_neutral
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import BY_NUMBER, MatchTerms, format_list, match_labels
+from rightreasons.core.labels.matching import MatchTerms, match_labels
+from rightreasons.core.labels.names import BY_NUMBER
+from rightreasons.core.sentences import format_list
 from rightreasons.datasets.suites.suite import Suite
 
 NO_ANSWER = "no answer"

@@ -23,11 +23,11 @@ from rightreasons.behavior.rates import (
     GroupResult,
     compute_pass_rates,
 )
-from rightreasons.core.label_names import format_list, parse_label_numbers
+from rightreasons.core.labels.numbers import parse_label_numbers
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.core.suites import TEST_TYPES, SuiteTable
 from rightreasons.core.validation import SCORE_KINDS, check_scores, softmax
 from rightreasons.datasets.suites.suite import Suite

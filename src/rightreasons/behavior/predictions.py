@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from rightreasons.behavior.expectations import spread_over_neutral
 from rightreasons.core.arrays import cast_to_floats, to_array_or_list, to_numpy
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import BY_NUMBER, format_list, resolve_labels
+from rightreasons.core.labels.ids import resolve_labels
+from rightreasons.core.labels.names import BY_NUMBER
+from rightreasons.core.sentences import format_list
 from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import (
     check_kind,
@@ -211,7 +213,7 @@ def number_answers(
         if not _has_numbered_labels(suite):
             return None
 
-    column = resolve_labels(answers, names, first=0, where=source)
+    column = resolve_labels(answers, names, first=0, source=source)
     if names is None and column.how != BY_NUMBER:
         raise ValueError(
             f"Expected numbers of labels in {source}, as the suite's first line has no "

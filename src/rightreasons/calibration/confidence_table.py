@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rightreasons.calibration.options import ConfidenceOptions
 from rightreasons.core.arrays import Floats
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.options import accept_options_as_keywords, parse_names
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import parse_numbers
 from rightreasons.io.columns import check_column_name, quote_column, read_names

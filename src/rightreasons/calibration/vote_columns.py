@@ -17,8 +17,9 @@ from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.json_files import parse_json
-from rightreasons.core.label_names import format_list, match_columns
+from rightreasons.core.labels.matching import match_columns
 from rightreasons.core.options import parse_names
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_scores, softmax
 
 
@@ -83,8 +84,8 @@ def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
     order = match_columns(
         _remove_common_prefix(headings),
         classes,
-        where=f"the columns {format_list(headings)}",
-        classes_of=context.source.name,
+        source=f"the columns {format_list(headings)}",
+        target=context.source.name,
     )
     return np.asarray(votes[:, order])
 

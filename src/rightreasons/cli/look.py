@@ -266,12 +266,8 @@ def _shorten(value: Any) -> str:
 
 def _describe_model_match(resolution: Resolution, model: str | None) -> list[str]:
     """Return how the labels meet the classes of a model, or why they do not."""
-    from rightreasons.core.label_names import (
-        BY_NUMBER,
-        MatchTerms,
-        describe_unlabeled,
-        match_labels,
-    )
+    from rightreasons.core.labels.matching import MatchTerms, describe_unlabeled, match_labels
+    from rightreasons.core.labels.names import BY_NUMBER
 
     if model is None or resolution.kind != "classification" or not resolution.label_names:
         return []

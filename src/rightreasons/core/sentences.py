@@ -12,6 +12,12 @@ from collections.abc import Iterable, Sequence
 _MIN_SIMILARITY = 0.5
 """Minimum `difflib` ratio of a name that is suggested in place of an unknown one."""
 
+_MAX_LISTED = 12
+"""Number of names that a list in a sentence shows."""
+
+_MAX_LISTED_CHARS = 60
+"""Number of characters of a name in a list."""
+
 
 def pluralize(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun.
@@ -40,7 +46,23 @@ def join_parts(parts: Sequence[str]) -> str:
     """
     if len(parts) < 2:
         return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    beginning = ", ".join(parts[:-1])
+    return f"{beginning} and {parts[-1]}"
+
+
+def format_list(names: Sequence[object]) -> str:
+    """List names for a sentence: twelve at most, and how many there are.
+
+    Example:
+        >>> format_list(["a", 2]), format_list(list("abcdefghijklmn"))
+        ('a, 2', 'a, b, c, d, e, f, g, h, i, j, k, l, … (14 in all)')
+    """
+    texts = []
+    for name in names[:_MAX_LISTED]:
+        texts.append(escape_name(name, max_chars=_MAX_LISTED_CHARS))
+    if len(names) > _MAX_LISTED:
+        texts.append(f"… ({len(names):,} in all)")
+    return ", ".join(texts)
 
 
 def suggest_similar_names(name: object, known_names: Iterable[str], n: int = 1) -> str:

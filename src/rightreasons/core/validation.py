@@ -34,9 +34,8 @@ from rightreasons.core.arrays import (
     to_numpy,
 )
 from rightreasons.core.errors import OptionError, OptionTypeError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.core.sentences import format_value, suggest_similar_names
+from rightreasons.core.sentences import format_list, format_value, suggest_similar_names
 
 T = TypeVar("T", bound=str)
 

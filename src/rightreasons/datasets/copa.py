@@ -21,9 +21,8 @@ from datasets.utils.file_utils import xopen
 from defusedxml.ElementTree import fromstring
 
 from rightreasons.core.json_files import read_json
-from rightreasons.core.label_names import format_list
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.core.validation import check_seed
 from rightreasons.datasets.builder import Builder, Config, Splits
 from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of

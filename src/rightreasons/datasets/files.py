@@ -10,7 +10,7 @@ from typing import Any
 
 import datasets
 
-from rightreasons.core.label_names import check_label_names
+from rightreasons.core.labels.names import check_label_names
 
 
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.label_names import format_list
+from rightreasons.core.sentences import format_list
 from rightreasons.evaluate_module.class_names import ClassNames
 from rightreasons.evaluate_module.columns import concatenate_columns, find_form
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.label_names import MatchTerms, match_columns, match_labels, resolve_labels
+from rightreasons.core.labels.ids import resolve_labels
+from rightreasons.core.labels.matching import MatchTerms, match_columns, match_labels
 from rightreasons.core.validation import check_labels
 from rightreasons.evaluate_module.columns import DeclaredType, Form, find_form
 
@@ -104,7 +105,7 @@ def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
     for column in columns:
         if column.table_names:
             order = match_columns(
-                column.table_names, classes.names, where=column.source, classes_of=classes.source
+                column.table_names, classes.names, source=column.source, target=classes.source
             )
             column.values = column.values[:, order]
     for column in columns:
@@ -140,7 +141,7 @@ def _number_labels(
     labels: Any, name: str, classes: ClassNames, *, is_heading: bool
 ) -> NDArray[np.int64]:
     """Return (N,) the number of the class of each label."""
-    column = resolve_labels(labels, classes.names, where=f"`{name}`", headings=is_heading)
+    column = resolve_labels(labels, classes.names, source=f"`{name}`", headings=is_heading)
     is_missing = column.ids < 0
     if is_missing.any():
         item = int(np.argmax(is_missing))

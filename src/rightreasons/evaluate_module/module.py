@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from rightreasons.core.arrays import describe_kind, find_column_classes, to_array_or_list
-from rightreasons.core.label_names import check_label_names
+from rightreasons.core.labels.names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.validation import check_bool, check_same_length
 from rightreasons.evaluate_module.batches import (

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rightreasons.core.json_files import parse_json
-from rightreasons.core.label_names import LABEL_SEPARATOR
+from rightreasons.core.labels.values import LABEL_SEPARATOR
 from rightreasons.core.sentences import format_value
 from rightreasons.io.score_cells import parse_number_list
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.core.sentences import suggest_similar_names
+from rightreasons.core.sentences import format_list, suggest_similar_names
 from rightreasons.io.arrow_tables import AGAIN, make_column, make_dataset, read_values, short_reason
 from rightreasons.io.cells import describe_membership, parse_cell
 from rightreasons.io.headings import find_usual_column

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.label_names import fold_name
+from rightreasons.core.labels.names import fold_name
 from rightreasons.io.cells import is_number
 
 _FILE = Path(__file__).with_name("usual_headings.json")

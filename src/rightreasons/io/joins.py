@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
-from rightreasons.core.sentences import pluralize
+from rightreasons.core.sentences import format_list, pluralize
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.arrow_tables import Splits, make_dataset, only_part
 from rightreasons.io.columns import (

@@ -19,19 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rightreasons.core.errors import OptionError, attach_options
-from rightreasons.core.label_names import (
-    ASK_SEVERAL,
-    MULTI_LABEL_HINT,
-    NO_GOLD_LABEL,
-    LabelColumn,
-    check_label_names,
-    fold_name,
-    format_list,
-    resolve_label_columns,
-    resolve_labels,
-)
+from rightreasons.core.labels.ids import LabelColumn, resolve_label_columns, resolve_labels
+from rightreasons.core.labels.names import check_label_names, fold_name
+from rightreasons.core.labels.values import MULTI_LABEL_HINT, MULTI_LABEL_OPTIONS, NO_GOLD_LABEL
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io.cells import list_labels, parse_cell
 from rightreasons.io.columns import (
     Column,
@@ -95,7 +87,7 @@ def read_labels(
     *,
     remedy: str = REMEDY,
 ) -> dict[str, LabelColumn]:
-    """Read the labels of all splits; see `core.label_names` for the rules.
+    """Read the labels of all splits; see `core.labels` for the rules.
 
     The classes are those that the user names, or else those of a ClassLabel, or else those that the labels give. A
     ClassLabel of other names, or of the same names in another order, is matched by name.
@@ -242,7 +234,7 @@ def select_single_labels(labels: Column, location: str) -> Column:
             raise OptionError(
                 f"Expected one label per row in {location}, or shares of classes that add up to 1, but "
                 f"row {row} holds {format_value(cell, 40)}: {MULTI_LABEL_HINT}.",
-                option=ASK_SEVERAL,
+                option=MULTI_LABEL_OPTIONS,
             )
         selected.append(label)
     return selected
@@ -343,7 +335,7 @@ def _refuse_several_marks(cells: Sequence[Any], location: str) -> None:
         raise OptionError(
             f"Expected one label per row in {location}, but {n_several:,} of {len(cells):,} rows have "
             f"several: {MULTI_LABEL_HINT}.",
-            option=ASK_SEVERAL,
+            option=MULTI_LABEL_OPTIONS,
         )
 
 
@@ -399,7 +391,7 @@ def write_label_expressions(
     location = f"the column {column!r} of {source_name}"
     with attach_options("label_names", "first_label", "label_column"):
         resolved = resolve_labels(
-            known_names, names, first=first, where=location, headings=headings
+            known_names, names, first=first, source=location, headings=headings
         )
     spelling_by_name = {}
     for label, spelling in zip(resolved.ids, spellings, strict=True):

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, make_unknown_name_error
-from rightreasons.core.label_names import format_list
 from rightreasons.core.replies import Reply, extract_text
+from rightreasons.core.sentences import format_list
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.label_names import fold_name
+from rightreasons.core.labels.names import fold_name
 from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import Columns
 from rightreasons.io.contents import Contents, describe_contents, spread_fields

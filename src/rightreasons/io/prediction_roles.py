@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.arrays import CLASS_COLUMNS, parse_class_column
-from rightreasons.core.label_names import fold_name
+from rightreasons.core.labels.names import fold_name
 from rightreasons.core.options import parse_names
 from rightreasons.core.ordering import LazyArrowColumn, factorize
 from rightreasons.io.cells import is_number, parse_cell, parse_numbers

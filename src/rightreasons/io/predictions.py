@@ -22,18 +22,13 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import parse_class_column
 from rightreasons.core.errors import OptionError, attach_options
-from rightreasons.core.label_names import (
-    BY_NUMBER,
-    LabelRow,
-    check_label_names,
-    fold_name,
-    format_list,
-    label_rows,
-    match_columns,
-    parse_label_numbers,
-    suggest_class_order,
-)
+from rightreasons.core.labels.class_order import suggest_class_order
+from rightreasons.core.labels.mapping import LabelRow, label_rows
+from rightreasons.core.labels.matching import match_columns
+from rightreasons.core.labels.names import BY_NUMBER, check_label_names, fold_name
+from rightreasons.core.labels.numbers import parse_label_numbers
 from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import parse_cell
 from rightreasons.io.columns import (
@@ -443,8 +438,8 @@ def list_label_scores(
         order = match_columns(
             classes,
             names,
-            where=f"the columns of scores in {source_name}",
-            classes_of="`label_names`",
+            source=f"the columns of scores in {source_name}",
+            target="`label_names`",
         )
     ordered_columns = [score_columns[position] for position in order]
     return dict(zip(names, ordered_columns, strict=True)), predictions.scores, False

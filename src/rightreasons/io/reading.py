@@ -52,10 +52,9 @@ from rightreasons.core.arrays import describe_kind, is_tensor, read_columns
 from rightreasons.core.errors import OptionError
 from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.json_files import MAX_JSON_CHARACTERS, MAX_NESTING, parse_json, read_text
-from rightreasons.core.label_names import format_list
 from rightreasons.core.limits import MAX_CELL_CHARACTERS, MAX_COLUMNS, MAX_LINE_CHARACTERS
 from rightreasons.core.options import Options, check_options, format_names
-from rightreasons.core.sentences import suggest_similar_names
+from rightreasons.core.sentences import format_list, suggest_similar_names
 from rightreasons.core.store import write_text
 from rightreasons.core.validation import check_all, check_at_most, check_ids, check_kind
 from rightreasons.datasets.builder import CATALOG, load_dataset

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
+from rightreasons.core.sentences import format_list
 
 MAX_DEPTH = 6
 """Lists of records are looked for so many levels below the top."""

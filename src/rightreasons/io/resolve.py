@@ -15,8 +15,10 @@ import datasets
 import numpy as np
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import BY_NUMBER, LabelRow, format_list, label_rows
+from rightreasons.core.labels.mapping import LabelRow, label_rows
+from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_logits
 from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import (
     add_nested_columns,
     check_column_name,

@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.label_names import format_list
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import pluralize
+from rightreasons.core.sentences import format_list, pluralize
 from rightreasons.io.arrow_tables import read_values
 from rightreasons.io.columns import get_arrow_column, quote_column
 from rightreasons.io.group_tests import is_failing_group

@@ -25,15 +25,11 @@ from numpy.typing import NDArray
 
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, attach_options, make_unknown_name_error
-from rightreasons.core.label_names import (
-    LabelColumn,
-    describe_ambiguous_offset,
-    find_first_number,
-    fold_name,
-    format_list,
-)
+from rightreasons.core.labels.ids import LabelColumn
+from rightreasons.core.labels.names import fold_name
+from rightreasons.core.labels.numbers import describe_ambiguous_offset, find_first_number
 from rightreasons.core.options import accept_options_as_keywords, parse_names
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.core.validation import (
     check_all,
     check_columns,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, get_first_line
-from rightreasons.core.label_names import check_label_names
+from rightreasons.core.labels.names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_package_code
 from rightreasons.core.validation import (

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.label_names import format_list
 from rightreasons.core.replies import Reply
+from rightreasons.core.sentences import format_list
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader, UnreadText

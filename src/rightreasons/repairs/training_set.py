@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rightreasons.audited.splits import TEXT_COLUMNS, digest_texts
 from rightreasons.audited.task_data import open_training_split
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import match_labels
+from rightreasons.core.labels.matching import match_labels
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import format_csv, write_text
 from rightreasons.repairs.edits import EditedItems

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.clusters import count_units, select_clusters
-from rightreasons.core.label_names import BY_NUMBER, describe_unlabeled
+from rightreasons.core.labels.matching import describe_unlabeled
+from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.formats import describe_unscored_items
 from rightreasons.report.answers import AnswerFigures

@@ -25,7 +25,7 @@ from rightreasons.calibration.paired import COMPARED_FIGURES, count_paired_outco
 from rightreasons.core.arrays import take_rows
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.intervals import bounded_mean_interval
-from rightreasons.core.label_names import MatchTerms, match_labels
+from rightreasons.core.labels.matching import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import PairedTest, compare_paired_means

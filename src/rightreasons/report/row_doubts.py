@@ -14,7 +14,8 @@ import numpy as np
 
 from rightreasons.audited.repeats import check_repeated_scores
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.label_names import BY_NUMBER, suggest_class_order
+from rightreasons.core.labels.class_order import suggest_class_order
+from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.io.logs import LACK, PICKED, UNREAD
 from rightreasons.io.row_checks import (
     Outcomes,

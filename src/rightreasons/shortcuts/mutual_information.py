@@ -20,7 +20,7 @@ from rightreasons.core.choices import HEAD_ROUNDINGS
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.interning import InternedTexts, intern_texts, intern_token_lists
 from rightreasons.core.interning.runs import group_rows
-from rightreasons.core.label_names import check_label_names
+from rightreasons.core.labels.names import check_label_names
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (

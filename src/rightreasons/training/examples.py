@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, make_unknown_name_error
-from rightreasons.core.label_names import LabelColumn
+from rightreasons.core.labels.ids import LabelColumn
 from rightreasons.core.store import digest_arrays, format_json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.label_columns import read_labels
@@ -151,7 +151,7 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
     """Find the names of the classes of a training set, in the order of the labels.
 
     They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels
-    if they are words, else "0", "1", … up to the largest label; see `core.label_names`.
+    if they are words, else "0", "1", … up to the largest label; see `core.labels`.
     """
     # A split of one class would give a model of one output, which softmax makes certain.
     names = _read_label_column(dataset, label_names, "train").names

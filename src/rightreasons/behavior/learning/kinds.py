@@ -31,7 +31,7 @@ from rightreasons.behavior.matching import match_classes
 from rightreasons.behavior.measure import is_reading, reading_texts
 from rightreasons.behavior.predictions import asks_for_neutral
 from rightreasons.behavior.rates import BehavioralPassRate, pass_rates
-from rightreasons.core.label_names import format_list
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values

@@ -28,7 +28,7 @@ from rightreasons.behavior.learning.options import (
     PlanOptions,
     parse_grid,
 )
-from rightreasons.core.label_names import MatchTerms, match_labels
+from rightreasons.core.labels.matching import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import (
     digest_files,

@@ -37,7 +37,7 @@ from pydantic import TypeAdapter, ValidationError
 from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.json_files import parse_json
-from rightreasons.core.label_names import check_label_names, fold_name
+from rightreasons.core.labels.names import check_label_names, fold_name
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import format_json_lines, write_bytes

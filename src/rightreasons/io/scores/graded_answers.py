@@ -14,15 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, attach_options
-from rightreasons.core.label_names import (
-    NUMBER_BY_WORD,
-    LabelColumn,
-    format_list,
-    resolve_label_columns,
-    resolve_labels,
-    suggest_class_order,
-)
+from rightreasons.core.labels.class_order import suggest_class_order
+from rightreasons.core.labels.ids import LabelColumn, resolve_label_columns, resolve_labels
+from rightreasons.core.labels.numbers import NUMBER_BY_WORD
 from rightreasons.core.ordering import factorize
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import is_number, parse_numbers
 from rightreasons.io.columns import Column, Columns, quote_column, require_column
@@ -279,7 +275,7 @@ def _resolve_both(columns: Mapping[str, Column], remedy: str) -> tuple[LabelColu
         if isinstance(column, NamedLabels):
             # The other column may hold the numbers of these names.
             answers, gold = (
-                resolve_labels(values, column.names, first=0, where=location, remedy=remedy)
+                resolve_labels(values, column.names, first=0, source=location, remedy=remedy)
                 for location, values in columns.items()
             )
             return answers, gold

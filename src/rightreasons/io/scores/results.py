@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.label_names import LabelRow, describe_match, format_list
+from rightreasons.core.labels.mapping import LabelRow
+from rightreasons.core.labels.matching import describe_match
 from rightreasons.core.ordering import LazyArrowColumn
+from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import Columns, read_names
 from rightreasons.io.headings import find_usual_column
 from rightreasons.io.prediction_roles import USUAL

@@ -12,16 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, attach_options
-from rightreasons.core.label_names import (
-    LabelColumn,
-    check_label_names,
-    fold_name,
-    format_list,
-    match_columns,
-    parse_label_number,
-    parse_label_numbers,
-    resolve_labels,
-)
+from rightreasons.core.labels.ids import LabelColumn, resolve_labels
+from rightreasons.core.labels.matching import match_columns
+from rightreasons.core.labels.names import check_label_names, fold_name
+from rightreasons.core.labels.numbers import parse_label_number, parse_label_numbers
+from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import Column
 from rightreasons.io.prediction_roles import ScoreColumns
 from rightreasons.io.scores.score_tables import ScoreTable
@@ -80,7 +75,7 @@ def _match_classes(
 ) -> NDArray[np.int64]:
     """Return the position of each name among the classes of the columns."""
     return match_columns(
-        classes, names, where=f"the columns of scores in {source_name}", classes_of="`label_names`"
+        classes, names, source=f"the columns of scores in {source_name}", target="`label_names`"
     )
 
 
@@ -149,7 +144,7 @@ def match_labels(
     if names is not None:
         remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
     column = resolve_labels(
-        values, known_names, first=start, where=location, remedy=remedy, headings=headings
+        values, known_names, first=start, source=location, remedy=remedy, headings=headings
     )
     return column, names
 
@@ -186,7 +181,7 @@ def _order_two_classes(
     classes: tuple[str, ...] = ()
     # The labels are refused where they are read.
     with contextlib.suppress(TypeError, ValueError):
-        classes = resolve_labels(values, where=location).names
+        classes = resolve_labels(values, source=location).names
     if len(classes) != 2:
         return None
     # Words that say their number are in its order.

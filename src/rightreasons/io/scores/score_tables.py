@@ -16,9 +16,8 @@ from scipy.special import expit
 
 from rightreasons.core.arrays import CLASS_COLUMNS, parse_class_column
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import format_list
 from rightreasons.core.options import parse_names
-from rightreasons.core.sentences import escape_name
+from rightreasons.core.sentences import escape_name, format_list
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
 from rightreasons.io.cells import parse_list, parse_numbers
 from rightreasons.io.columns import Column, check_column_name

@@ -5,17 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from rightreasons.core.label_names import (
-    BY_FOLDED_NAME,
-    BY_NAME,
-    BY_NUMBER,
-    MAX_CLASSES,
-    MatchTerms,
-    check_label_names,
-    match_labels,
-    resolve_label_columns,
-    resolve_labels,
-)
+from rightreasons.core.labels.ids import resolve_label_columns, resolve_labels
+from rightreasons.core.labels.matching import MatchTerms, match_labels
+from rightreasons.core.labels.names import BY_FOLDED_NAME, BY_NAME, BY_NUMBER, check_label_names
+from rightreasons.core.labels.new_classes import MAX_CLASSES
 
 
 @pytest.mark.parametrize(
@@ -34,14 +27,14 @@ from rightreasons.core.label_names import (
         (
             ["0", "1", "2", "3"],
             ["a", "b", "c"],
-            {"used": [2], "seen": [1, 2, 3]},
+            {"used": [2], "used_anywhere": [1, 2, 3]},
             [-1, 0, 1, 2],
             BY_NUMBER,
         ),
         (
             ["0", "1", "2", "3"],
             ["a", "b", "c"],
-            {"used": [2], "seen": [0, 2, 3]},
+            {"used": [2], "used_anywhere": [0, 2, 3]},
             [0, -1, 2, -1],
             BY_NUMBER,
         ),
@@ -116,6 +109,7 @@ def test_a_match_in_words():
         ([" 1", "1", "0 "], None, [1, 1, 0], ("0", "1")),
         (["01", "02"], None, [0, 1], ("01", "02")),
         ([True, False], None, [1, 0], ("false", "true")),
+        ([True, float("nan"), False], None, [1, -1, 0], ("false", "true")),
         (["True", "FALSE", "true"], None, [1, 0, 1], ("false", "true")),
         (["b", None, "a", " b"], None, [1, -1, 0, 1], ("a", "b")),
         (["None", "Pro", "None"], None, [0, 1, 0], ("None", "Pro")),
@@ -228,7 +222,7 @@ def test_columns_of_every_kind(values, names, ids, classes):
 )
 def test_columns_in_doubt_are_one_sentence(values, names, error, message):
     with pytest.raises(error, match=message) as caught:
-        resolve_labels(values, names, where="x")
+        resolve_labels(values, names, source="x")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
 

@@ -1,0 +1,98 @@
+"""The order of numbered classes: whether predictions fit the labels far better in another order.
+
+`suggest_class_order` is the entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_ORDER_ERROR = 0.001
+"""Error of each one-sided test: below chance in the given order, above it in the other one."""
+
+_MAX_SHOWN_CLASSES = 6
+
+
+def suggest_class_order(
+    scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None
+) -> str:
+    """Return the doubt about labels by number or position that would fit another order better.
+
+    There is a doubt if the accuracy is significantly below chance (99.9 %, one-sided), and if it
+    would be significantly above chance in the best order.
+
+    Args:
+        scores: (N, K) scores, the largest being the answer, or (N,) P(class 1).
+        labels: (N,) labels, -1 for none.
+        names: K names of the classes; None for numbers.
+
+    Returns:
+        A sentence; "" if there is no such doubt.
+
+    Example:
+        >>> scores = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
+        >>> suggest_class_order(scores, np.array([1, 0] * 20), ["bad", "good"])
+        'The labels fit 0.0% of the answers as they are taken (0 is bad, 1 is good), but in the other order (0 is \
+good, 1 is bad) it would be 100.0%: check which is which.'
+    """
+    from scipy.special import bdtr, bdtrc
+
+    # An error of the mapping moves whole classes, so that counts of pairs of classes suffice.
+    counts = _count_answers_by_label(scores, labels)
+    n_classes = len(counts)
+    n_items = int(counts.sum())
+    chance = 1 / n_classes
+    n_correct = int(np.trace(counts))
+    if not n_items:
+        return ""
+    # Most labels fit as they are, which is known without the best order.
+    if bdtr(n_correct, n_items, chance) > MAX_ORDER_ERROR:
+        return ""
+
+    from scipy.optimize import linear_sum_assignment
+
+    order = linear_sum_assignment(counts, maximize=True)[1]
+    n_correct_reordered = int(counts[:, order].trace())
+    if bdtrc(n_correct_reordered - 1, n_items, chance) > MAX_ORDER_ERROR:
+        return ""
+    class_names = names or list(map(str, range(n_classes)))
+    given_order = _describe_order(class_names, range(n_classes))
+    best_order = _describe_order(class_names, order.tolist())
+    alternative = "the other order" if n_classes == 2 else "another order"
+    return (
+        f"The labels fit {n_correct / n_items:.1%} of the answers as they are taken "
+        f"({given_order}), but in {alternative} ({best_order}) it would be "
+        f"{n_correct_reordered / n_items:.1%}: check which is which."
+    )
+
+
+def _count_answers_by_label(
+    scores: NDArray[np.float64], labels: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return (K, K) counts of labeled items by their label and their answer."""
+    if scores.ndim == 1:
+        n_classes = 2
+        answers = (scores > 0.5).astype(np.int64)
+    else:
+        n_classes = scores.shape[1]
+        answers = scores.argmax(axis=1)
+    is_labeled = (labels >= 0) & (labels < n_classes)
+    # The cell of an item in a table of labels by answers, row after row.
+    cells = labels[is_labeled] * n_classes
+    cells += answers[is_labeled]
+    # This counts a million items much faster than an index of two columns.
+    counts = np.bincount(cells, minlength=n_classes**2)
+    return counts.reshape(n_classes, n_classes)
+
+
+def _describe_order(class_names: Sequence[str], order: Iterable[int]) -> str:
+    """Return which number is which class: "0 is bad, 1 is good"."""
+    descriptions = []
+    for number, position in enumerate(order):
+        label = class_names[position]
+        descriptions.append(f"{number} is {label}")
+    # A task of many classes would fill the screen.
+    return ", ".join(descriptions[:_MAX_SHOWN_CLASSES])

@@ -1,0 +1,141 @@
+"""Columns of labels as ids of named classes.
+
+`resolve_labels` reads one column, and `resolve_label_columns` several that share their classes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.labels.known_classes import find_heading_classes, find_known_classes
+from rightreasons.core.labels.names import check_label_names
+from rightreasons.core.labels.new_classes import FoundClasses, find_new_classes
+from rightreasons.core.labels.values import ValueColumn, parse_columns
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """A column of labels as ids.
+
+    Attributes:
+        ids: (N,) class of each row; -1 for no label (None, NaN, an empty text, -1 or a hyphen).
+        names: K names of the classes, by id.
+        how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
+        reason: What a match by number rests on; "" if there is nothing to say.
+    """
+
+    ids: NDArray[np.int64]
+    names: tuple[str, ...]
+    how: str
+    reason: str = ""
+
+
+def resolve_labels(
+    values: Any,
+    names: Sequence[str] | None = None,
+    *,
+    first: int | None = None,
+    source: str = "the labels",
+    remedy: str = "",
+    headings: bool = False,
+) -> LabelColumn:
+    """Turn a column of labels into ids of named classes; see `resolve_label_columns`.
+
+    Example:
+        >>> column = resolve_labels(["up", "down", None, "up"])
+        >>> column.ids.tolist(), column.names
+        ([1, 0, -1, 1], ('down', 'up'))
+        >>> resolve_labels(["hateful", "Non-Hateful"], ["non-hateful", "hateful"]).ids.tolist()
+        [1, 0]
+        >>> resolve_labels(["0", "1", "n/a"])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected either numbers or words ..., but it holds both: 0, 1 and 'n/a'.
+    """
+    # A single column shares its classes with no other one.
+    columns = resolve_label_columns(
+        {source: values}, names, first=first, remedy=remedy, headings=headings
+    )
+    return columns[source]
+
+
+def resolve_label_columns(
+    columns: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    *,
+    first: int | None = None,
+    remedy: str = "",
+    headings: bool = False,
+) -> dict[str, LabelColumn]:
+    """Turn columns of labels that share their classes, such as those of several splits, into ids.
+
+    Values are texts (spaces around them do not count), whole numbers (also as floats, or as texts
+    such as "1" and "1.0") and booleans, whose names are "false" and "true". None, NaN and an empty
+    text are no label. Neither are -1 and a hyphen (SNLI's mark for no gold label), unless they are
+    known names or +1 or a plus sign is a label.
+
+    With known names a value is looked up as a name, as in `match_labels`, before it is taken for a
+    number. Without, whole numbers are their own ids, their names being "0" to the largest, and
+    words are numbered in their sorted order.
+
+    Args:
+        columns: Values by what the column is called in errors ("the column 'label' of x.csv"):
+            lists or arrays.
+        names: K names of the classes by id; None if they are not known.
+        first: The number of the first class if labels are numbers, 0 or 1; None to find out, as in
+            `match_labels`.
+        remedy: What a person can do about doubt, after a colon at the end of the sentence.
+        headings: Whether the names are those of columns in an order that means nothing. A number is
+            then the class whose name says it (LABEL_1, class 1, true, yes), and is refused if the
+            names say none.
+
+    Returns:
+        The ids and the names by column; all columns have the same names.
+
+    Raises:
+        TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
+        ValueError: If numbers are mixed with words, two words differ by case or spaces only, a
+            label is none of the known names, a number is in doubt, negative or not whole, or there
+            are more than `MAX_CLASSES` classes.
+
+    Example:
+        >>> splits = resolve_label_columns({"train": ["b", "a"], "test": ["c"]})
+        >>> splits["test"].ids.tolist(), splits["test"].names
+        ([2], ('a', 'b', 'c'))
+    """
+    if first not in (None, 0, 1):
+        raise ValueError(f"Expected the first label to be 0 or 1, but got {first!r}.")
+    known_names = None
+    if names is not None:
+        known_names = check_label_names(names)
+    # The labels of all columns are parsed together, so that one split may lack a class of another.
+    values = parse_columns(columns, known_names, first, remedy)
+
+    # Known names go before numbers; names of columns say nothing by their order.
+    if known_names is None:
+        classes = find_new_classes(values)
+    elif headings:
+        classes = find_heading_classes(values, known_names)
+    else:
+        classes = find_known_classes(values, known_names)
+    return {name: _make_column(column, classes) for name, column in values.columns.items()}
+
+
+def _make_column(column: ValueColumn, classes: FoundClasses) -> LabelColumn:
+    """Return the id of each row; marks of unlabeled items have none."""
+    # Only distinct values are looked up: a column may have millions of rows.
+    ids = np.full(len(column.labels), -1, dtype=np.int64)
+    for code, label in enumerate(column.labels.values()):
+        if label is not None:
+            ids[code] = classes.id_by_text.get(label.text, -1)
+    return LabelColumn(
+        ids=ids[column.codes],
+        names=classes.names,
+        how=classes.rule,
+        reason=classes.reason,
+    )

@@ -1,0 +1,166 @@
+"""Labels among known names of classes: by name, or by number where that is beyond doubt.
+
+`find_known_classes` takes names in the order of their ids, and `find_heading_classes` names of
+columns, whose order means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.labels.names import BY_NUMBER, NameIndex, format_remedy
+from rightreasons.core.labels.new_classes import NUMBERS_IN_WORDS, FoundClasses
+from rightreasons.core.labels.numbers import (
+    describe_ambiguous_offset,
+    find_first_number,
+    parse_label_numbers,
+    parse_words_next_to_numbers,
+)
+from rightreasons.core.labels.values import LabelValues
+from rightreasons.core.sentences import format_list, suggest_similar_names
+
+
+def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
+    """Return the class of each label among known names.
+
+    Raises:
+        ValueError: If a label is none of the names, or the class of a number is in doubt.
+    """
+    # A name goes before a number: "1" and "2" may be what two classes are called.
+    spelling_by_text = _spell_numbers(values, known_names)
+    spellings = list(dict.fromkeys(spelling_by_text.values()))
+    index = NameIndex.find(spellings, known_names)
+    if index is not None:
+        id_by_text = {}
+        for text, spelling in spelling_by_text.items():
+            id_by_text[text] = index.get_class(spelling)
+        return FoundClasses(id_by_text, known_names, index.rule)
+
+    numbers = values.numbers
+    words = values.words
+    if not words:
+        return _find_numbered_classes(values, numbers, known_names)
+    # One side says yes and no, or LABEL_1 and LABEL_0, and the other 1 and 0.
+    class_by_text = _find_classes_by_said_numbers(words, numbers, known_names)
+    if class_by_text is not None:
+        return FoundClasses(class_by_text, known_names, BY_NUMBER, NUMBERS_IN_WORDS)
+    raise _make_unknown_label_error(values, spelling_by_text, known_names)
+
+
+def _spell_numbers(values: LabelValues, known_names: Sequence[str]) -> dict[str, str]:
+    """Return the name of each label: "1.0" and 1 are the name "1", unless "1.0" is known."""
+    spelling_by_text = {}
+    for text, label in values.label_by_text.items():
+        is_number = label.number is not None and text not in known_names
+        spelling_by_text[text] = str(label.number) if is_number else text
+    return spelling_by_text
+
+
+def _find_classes_by_said_numbers(
+    words: Sequence[str], numbers: Mapping[str, int], known_names: Sequence[str]
+) -> dict[str, int] | None:
+    """Return the class of each label if both sides say numbers, such as yes and no for 1 and 0."""
+    targets = parse_label_numbers(known_names)
+    number_by_word = parse_words_next_to_numbers(words, numbers)
+    if not targets or number_by_word is None:
+        return None
+    number_by_text = {**numbers, **number_by_word}
+    if not set(number_by_text.values()) <= set(targets):
+        return None
+    return {text: targets.index(number) for text, number in number_by_text.items()}
+
+
+def _make_unknown_label_error(
+    values: LabelValues, spelling_by_text: Mapping[str, str], known_names: Sequence[str]
+) -> OptionError:
+    """Return the error of labels that are none of the known names, or that become equal."""
+    labels = list(values.label_by_text)
+    # Each label may be known by itself, while two of them are one name without letter case.
+    unknown_labels = []
+    for text in labels:
+        if NameIndex.find([spelling_by_text[text]], known_names) is None:
+            unknown_labels.append(text)
+    problem = "two of these differ by letter case or spaces only"
+    suggestion = ""
+    label = values.label_by_text[labels[0]]
+    if unknown_labels:
+        label = values.label_by_text[unknown_labels[0]]
+        problem = values.describe_row(label)
+        suggestion = suggest_similar_names(label.text, known_names)
+    spellings = list(dict.fromkeys(spelling_by_text.values()))
+    return values.make_refusal(
+        expected=f"the labels {format_list(known_names)} in {label.column}",
+        words=unknown_labels,
+        problem=f"the labels are {format_list(spellings)} and {problem}",
+        suggestion=suggestion,
+    )
+
+
+def _find_numbered_classes(
+    values: LabelValues, numbers: Mapping[str, int], known_names: tuple[str, ...]
+) -> FoundClasses:
+    """Return classes by position: labels are numbers, and names are not."""
+    n_classes = len(known_names)
+    occurring = set(numbers.values())
+    start = find_first_number(occurring, n_classes, values.first)
+    if start is None and max(occurring) <= n_classes:
+        doubt = describe_ambiguous_offset(occurring, n_classes, values.remedy)
+        raise ValueError(
+            f"Expected labels in {values.source} that are beyond doubt numbers of the classes "
+            f"{format_list(known_names)}, but they are {format_list(sorted(occurring))}{doubt}."
+        )
+    # Numbers beyond the classes are an error wherever they begin.
+    start = start or 0
+    for text, number in numbers.items():
+        if start <= number < start + n_classes:
+            continue
+        label = values.label_by_text[text]
+        raise ValueError(
+            f"Expected labels from {start} to {n_classes - 1 + start} "
+            f"({format_list(known_names)}) in {label.column}, but {values.describe_row(label)}"
+            f"{format_remedy(values.remedy)}."
+        )
+    id_by_text = {text: number - start for text, number in numbers.items()}
+    reason = "the labels count from 1" if start else ""
+    return FoundClasses(id_by_text, known_names, BY_NUMBER, reason)
+
+
+def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
+    """Return the class of each label among names of columns, whose order means nothing.
+
+    A number is then the class whose name says it (LABEL_1, class 1, true, yes), not a position.
+
+    Raises:
+        OptionError: If labels are numbers, and the names of the columns do not say them.
+        ValueError: If a label is none of the names.
+    """
+    numbers = values.numbers
+    # A first number that the user gave says that numbers are positions, not names.
+    has_words = len(numbers) < len(values.label_by_text)
+    are_names = (
+        values.first is None and NameIndex.find(values.label_by_text, known_names) is not None
+    )
+    if not numbers or has_words or are_names:
+        return find_known_classes(values, known_names)
+
+    targets = parse_label_numbers(known_names) or []
+    shift = 0
+    if targets and values.first is not None:
+        # The columns may count from 0, and the labels from 1.
+        shift = min(targets) - values.first
+    if not {number + shift for number in numbers.values()} <= set(targets):
+        raise OptionError(
+            f"Expected labels in words in {values.source}, as the columns of scores are "
+            f"{format_list(known_names)}, but they are {format_list(sorted(set(numbers.values())))}"
+            ": the order of columns says nothing; `label_names` gives the names in the order of "
+            "the numbers.",
+            option="label_names",
+        )
+    id_by_text = {text: targets.index(number + shift) for text, number in numbers.items()}
+    return FoundClasses(
+        id_by_text=id_by_text,
+        names=known_names,
+        rule=BY_NUMBER,
+        reason="the names of the columns say it",
+    )

@@ -1,0 +1,83 @@
+"""The mapping table of a column of labels: how often each value occurs, and which class it is.
+
+`label_rows` is the entry point.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.labels.ids import LabelColumn
+from rightreasons.core.labels.names import BY_FOLDED_NAME, BY_NAME, BY_NUMBER, fold_name
+from rightreasons.core.ordering import factorize
+from rightreasons.core.results import Result
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelRow(Result):
+    """A row of a mapping table: one value of a column of labels.
+
+    Attributes:
+        value: The value, as it is written.
+        count: How often it occurs.
+        label: The name of its class; "" for none.
+        rule: The rule by which the value was matched; "by name" if it is the name itself.
+    """
+
+    value: str
+    count: int
+    label: str
+    rule: str
+
+
+def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
+    """Return the mapping table of a column of labels, the most frequent value first.
+
+    Args:
+        values: (N,) values of the column.
+        column: Its labels.
+
+    Example:
+        >>> from rightreasons.core.labels.ids import resolve_labels
+        >>> values = ["Up", "down", None, "Up"]
+        >>> rows = label_rows(values, resolve_labels(values, ["down", "up"]))
+        >>> [(row.value, row.count, row.label, row.rule) for row in rows]
+        [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
+    """
+    codes, distinct_values = factorize(values)
+    _, starts, counts = np.unique(codes, return_index=True, return_counts=True)
+    # Rows of equal values have the same class, that of the first of them.
+    ids = column.ids[starts]
+    count_by_pair: Counter[tuple[str, int]] = Counter()
+    for value, number, count in zip(distinct_values, ids.tolist(), counts.tolist(), strict=True):
+        text = ""
+        if value is not None:
+            text = str(value)
+        # Values of several types may be one text, such as 1 and "1".
+        count_by_pair[text, number] += count
+    rows = []
+    for (text, number), count in count_by_pair.most_common():
+        if number < 0:
+            rows.append(LabelRow(text, count, label="", rule="no label"))
+            continue
+        label = column.names[number]
+        rows.append(LabelRow(text, count, label, _describe_rule(text, label, column)))
+    return tuple(rows)
+
+
+def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
+    """Return the rule by which a value was matched with the name of its class."""
+    if value.strip() == label:
+        return BY_NAME
+    if fold_name(value) == fold_name(label):
+        return BY_FOLDED_NAME
+    # A number among words, such as 1 next to "yes".
+    if column.how != BY_NUMBER:
+        return column.reason or "by the number that stands for the name"
+    return f"{column.how}, as {column.reason}" if column.reason else column.how

@@ -1,0 +1,353 @@
+"""Match of two lists of class names: the labels of some data, and the classes of a model.
+
+`match_labels` is the entry point; `match_columns` orders columns that are named by class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.labels.names import BY_NUMBER, NameIndex, fold_name, parse_names
+from rightreasons.core.labels.numbers import (
+    describe_ambiguous_offset,
+    find_first_number,
+    is_numbered,
+    parse_label_numbers,
+    parse_numbered_names,
+)
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_list
+
+_MAX_PAIRS = 10
+"""Number of pairs in the description of a match."""
+
+_MAX_RENAMINGS = 6
+"""Number of names in the suggestion of a renaming."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelMatch(Result):
+    """The class of each name of a list.
+
+    Attributes:
+        class_of: (L,) class of each name; -1 for a name that does not occur and is no class.
+        how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
+        reason: What a match by number rests on; "" if the names are the same.
+        pairs: The names that occur anywhere and have a class, each with the name of its class.
+    """
+
+    class_of: NDArray[np.int64]
+    how: str
+    reason: str
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def in_words(self) -> str:
+        """The match for a person: "by name: bad is negative, good is positive"; ten pairs at most."""
+        rule = f"{self.how}, as {self.reason}" if self.reason else self.how
+        return describe_match(rule, self.pairs)
+
+
+def describe_match(rule: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return a match in words, with ten pairs at most.
+
+    Example:
+        >>> describe_match("by number", [("0", "bad"), ("1", "good")])
+        'by number: 0 is bad, 1 is good'
+    """
+    if not pairs:
+        return rule
+    descriptions = [f"{name} is {label}" for name, label in pairs]
+    # "a is a" would say nothing.
+    if all(name == label for name, label in pairs):
+        descriptions = [name for name, _ in pairs]
+    text = f"{rule}: {', '.join(descriptions[:_MAX_PAIRS])}"
+    if len(pairs) > _MAX_PAIRS:
+        text += f" and {len(pairs) - _MAX_PAIRS:,} more"
+    return text
+
+
+@dataclasses.dataclass(frozen=True)
+class MatchTerms:
+    """The words of an error about a match.
+
+    Attributes:
+        source: What the names belong to.
+        target: What the classes belong to.
+        remedy: What a person can do if it is in doubt whether numbers count from 0 or from 1; "" if
+            nothing is known.
+        rename: The option that takes a class for each name, as "old=new,…"; "" if there is none.
+    """
+
+    source: str = "the data"
+    target: str = "the model"
+    remedy: str = ""
+    rename: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Matching:
+    """Two lists of names to match.
+
+    Attributes:
+        names: L names.
+        classes: K names of classes.
+        used: Sorted positions of the names that occur, each of which needs a class.
+        used_anywhere: Sorted positions of the names that occur anywhere.
+        first_number: The number of the first class, 0 or 1; None to find out.
+        terms: Words for errors.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    used: list[int]
+    used_anywhere: list[int]
+    first_number: int | None
+    terms: MatchTerms
+
+    def get_names(self, positions: Iterable[int]) -> list[str]:
+        """Return the names at some positions."""
+        return [self.names[position] for position in positions]
+
+    def make_error(self, problem: str = "") -> OptionError:
+        """Return the error of names that are no classes, with both lists."""
+        terms = self.terms
+        used_names = self.get_names(self.used)
+        if terms.rename and used_names and not problem:
+            advice = ""
+            # More labels than classes can't be renamed one by one.
+            if len(used_names) > len(self.classes):
+                advice = "leave out the rows of any other label, or "
+            renaming = describe_renaming(used_names, self.classes)
+            example = f"{terms.rename}='{renaming}'"
+            problem = f": {advice}say which is which, as in {example}"
+        return OptionError(
+            f"Expected the labels of {terms.source} to be among those of {terms.target} "
+            f"({format_list(self.classes)}), but they are {format_list(used_names)}{problem}.",
+            option=terms.rename or (),
+        )
+
+
+def match_labels(
+    names: Sequence[str],
+    classes: Sequence[str],
+    *,
+    used: Iterable[int] | None = None,
+    used_anywhere: Iterable[int] | None = None,
+    first: int | None = None,
+    terms: MatchTerms = MatchTerms(),
+) -> LabelMatch:
+    """Find the class of each name: by name, otherwise by number if one side has no names.
+
+    1. By name: each name that occurs is one of the classes.
+    2. By name, letter case aside: as before, but without regard to case, spaces, hyphens and
+       underscores, if no two names become one by that, on either side.
+    3. By number, if one side only numbers its labels ("0", "1", …, or "LABEL_0", "LABEL_1", …).
+       Numbers count from 0 if 0 occurs, and from 1 if 1 to K all occur, K being the number of
+       classes. Otherwise it is in doubt, unless `first` says it. Words are matched with numbered
+       classes by position, if there are as many words as classes.
+
+    Args:
+        names: L names, such as those of a data set's labels.
+        classes: K names, such as those of a model's classes.
+        used: The positions of the names that occur; None for all. A name that does not occur need
+            not be a class.
+        used_anywhere: The positions that occur anywhere, such as in all splits, which tells where
+            numbers begin; None for `used`.
+        first: The number of the first class if the names are numbers, 0 or 1; None to find out.
+        terms: What the names and the classes belong to, and what a person can do, for errors.
+
+    Returns:
+        The match.
+
+    Raises:
+        TypeError: If a name is not a text.
+        ValueError: If the match is in doubt; the message holds both lists.
+
+    Example:
+        >>> match_labels(["Good", "bad"], ["bad", "good"]).class_of
+        array([1, 0])
+        >>> match_labels(["bad", "good"], ["LABEL_0", "LABEL_1"]).reason
+        'the model only numbers its classes (labels in alphabetical order)'
+        >>> match_labels(["1", "2"], ["bad", "good"]).in_words
+        'by number, as the data counts from 1: 1 is bad, 2 is good'
+        >>> match_labels(["joy", "anger"], ["bad", "good"])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected ... among those of ... (bad, good), but they are joy, anger.
+    """
+    names = parse_names(names, f"the labels of {terms.source}")
+    classes = parse_names(classes, f"the classes of {terms.target}")
+    positions = range(len(names)) if used is None else map(int, used)
+    used_positions = set(positions)
+    all_positions = used_positions
+    if used_anywhere is not None:
+        all_positions = used_positions.union(map(int, used_anywhere))
+    matching = _Matching(
+        names=names,
+        classes=classes,
+        used=sorted(used_positions),
+        used_anywhere=sorted(all_positions),
+        first_number=first,
+        terms=terms,
+    )
+    index = NameIndex.find(matching.get_names(matching.used), classes)
+    if index is not None:
+        class_of = np.array(list(map(index.get_class, names)), dtype=np.int64)
+        rule = index.rule
+        reason = ""
+    else:
+        class_of, reason = _match_by_number(matching)
+        rule = BY_NUMBER
+    # A label of another split is part of the match that a person checks.
+    pairs = []
+    for position in matching.used_anywhere:
+        number = class_of[position]
+        if number >= 0:
+            pairs.append((names[position], classes[number]))
+    return LabelMatch(class_of, rule, reason, tuple(pairs))
+
+
+def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
+    """Return the class of each name by its number or position, and what that rests on.
+
+    Raises:
+        OptionError: If neither side only numbers its labels, or the match is in doubt.
+    """
+    names = matching.names
+    classes = matching.classes
+    numbers = parse_numbered_names(matching.get_names(matching.used_anywhere))
+    targets = parse_label_numbers(classes)
+    counts = sorted(targets or ())
+    # Numbers with gaps may be ids of anything.
+    from_zero = list(range(len(classes)))
+    from_one = list(range(1, len(classes) + 1))
+    is_counted = targets is not None and counts in (from_zero, from_one)
+    if numbers is not None and (targets is None or is_counted):
+        class_by_number = {}
+        for position, number in enumerate(targets or range(len(classes))):
+            class_by_number[number] = position
+        return _match_numbers(matching, numbers, class_by_number)
+
+    # Words have no number of their own: sorted words are what a training script numbers.
+    # Classes that say yes and no are words, not positions.
+    is_ordered = is_counted and targets == counts and targets == parse_numbered_names(classes)
+    has_numbers = any(is_numbered(name) for name in names)
+    if is_ordered and len(names) == len(classes) and not has_numbers:
+        order = f"the order of {matching.terms.source}"
+        if list(names) == sorted(names):
+            order = "alphabetical order"
+        reason = f"{matching.terms.target} only numbers its classes (labels in {order})"
+        return np.arange(len(names), dtype=np.int64), reason
+    raise matching.make_error()
+
+
+def _match_numbers(
+    matching: _Matching, numbers: Sequence[int], class_by_number: dict[int, int]
+) -> tuple[NDArray[np.int64], str]:
+    """Match names that are numbers with classes that are numbered, or that have words.
+
+    Args:
+        matching: The two lists.
+        numbers: The numbers of the names that occur anywhere.
+        class_by_number: The position of each class by its number; words are numbered from 0.
+    """
+    n_classes = len(matching.classes)
+    start = find_first_number(set(numbers), n_classes, matching.first_number)
+    # The names and the classes may count from different numbers.
+    shift = min(class_by_number) - (start or 0)
+    class_of = np.full(len(matching.names), -1, dtype=np.int64)
+    for position, number in zip(matching.used_anywhere, numbers, strict=True):
+        class_of[position] = class_by_number.get(number + shift, -1)
+    if start is None:
+        doubt = describe_ambiguous_offset(set(numbers), n_classes, matching.terms.remedy)
+        raise matching.make_error(doubt)
+    is_complete = (class_of[matching.used] >= 0).all()
+    if not is_complete:
+        raise matching.make_error()
+    rule = "counts from 1" if start else "numbers its labels"
+    return class_of, f"{matching.terms.source} {rule}"
+
+
+def match_columns(
+    columns: Sequence[str], classes: Sequence[str], *, source: str, target: str
+) -> NDArray[np.int64]:
+    """Find the column of each class by `match_labels`; each class has one, and there are no others.
+
+    Args:
+        columns: K names of columns.
+        classes: K names of classes.
+        source: What the columns are called in errors.
+        target: What the classes belong to, for errors.
+
+    Returns:
+        (K,) position of the column of each class.
+
+    Raises:
+        ValueError: If a column is none of the classes, or a class has no column; the message holds
+            both lists.
+
+    Example:
+        >>> match_columns(["pos", "neg"], ["neg", "pos"], source="the table", target="the model")
+        array([1, 0])
+    """
+    match = match_labels(columns, classes, terms=MatchTerms(source, target))
+    if sorted(match.class_of) != list(range(len(classes))):
+        raise ValueError(
+            f"Expected a column for each class of {target} ({format_list(classes)}), but {source} "
+            f"are {format_list(columns)}."
+        )
+    # The classes of the columns become the columns of the classes.
+    return np.argsort(match.class_of)
+
+
+def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
+    """Return the value of an option that renames labels, with "?" for a class that is in doubt.
+
+    A label that only one class begins with is taken for this class, if it is the only one.
+
+    Example:
+        >>> describe_renaming(["c", "e", "other"], ["entailment", "neutral", "contradiction"])
+        'c=contradiction,e=entailment,other=?'
+    """
+    pairs = []
+    for name in names[:_MAX_RENAMINGS]:
+        label = _find_abbreviated_class(name, names, classes)
+        if label is None:
+            label = "?"
+        pairs.append(f"{name}={label}")
+    if len(names) > _MAX_RENAMINGS:
+        pairs.append("…")
+    return ",".join(pairs)
+
+
+def _find_abbreviated_class(name: str, names: Sequence[str], classes: Sequence[str]) -> str | None:
+    """Return the only class that begins with a name, if it begins with no other name."""
+    candidates = [label for label in classes if _is_abbreviation(name, label)]
+    if len(candidates) != 1:
+        return None
+    rivals = [rival for rival in names if _is_abbreviation(rival, candidates[0])]
+    # The name itself is one of them.
+    if len(rivals) != 1:
+        return None
+    return candidates[0]
+
+
+def _is_abbreviation(name: str, label: str) -> bool:
+    return fold_name(label).startswith(fold_name(name))
+
+
+def describe_unlabeled(names: Sequence[str]) -> str:
+    """Return the doubt about numbers that became classes, of which some have no label.
+
+    Args:
+        names: The names of the classes without a label; "" is returned if all classes have one.
+    """
+    if not names:
+        return ""
+    return f"The data has no label for {format_list(names)}: check the order of the classes."

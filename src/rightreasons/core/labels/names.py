@@ -1,0 +1,178 @@
+"""Names of classes: their check, their folded form, and the lookup of a name in a list of classes.
+
+`check_label_names` parses a list of names, and `NameIndex.find` chooses how names are compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from rightreasons.core.errors import OptionError
+
+BY_NAME = "by name"
+BY_FOLDED_NAME = "by name, letter case aside"
+BY_NUMBER = "by number"
+
+MAX_VALUE_CHARS = 60
+"""Number of characters of a value that a message shows."""
+
+_MAX_DIGITS = 40
+"""Number of digits of a number that a message shows."""
+
+_SEPARATORS = re.compile(r"[\s_-]+")
+# Characters that nobody sees, such as marks of the direction of a text.
+_INVISIBLE_CHARS = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+
+
+def fold_name(name: str) -> str:
+    """Return a name without letter case, with one space for spaces, hyphens and underscores.
+
+    A name of separators alone is returned as it is.
+
+    Example:
+        >>> fold_name("Non-Hateful"), fold_name("--")
+        ('non hateful', '--')
+    """
+    # One letter may have several codes, such as "é" and "e" with an accent.
+    visible = _INVISIBLE_CHARS.sub("", unicodedata.normalize("NFKC", name))
+    return _SEPARATORS.sub(" ", visible).strip().casefold() or name
+
+
+def parse_names(names: Sequence[str], subject: str) -> tuple[str, ...]:
+    """Return a list of texts as a tuple.
+
+    Args:
+        names: The list.
+        subject: What the names are, for errors.
+
+    Raises:
+        TypeError: If this is not an ordered collection of texts.
+    """
+    # The order of a set means nothing, and a text is a list of letters.
+    is_ordered = isinstance(names, Iterable) and not isinstance(names, (str, Mapping, Set))
+    if is_ordered:
+        texts = tuple(names)
+        if all(isinstance(name, str) for name in texts):
+            return texts
+    raise TypeError(f"Expected {subject} to be a list of strings, but got {format_label(names)}.")
+
+
+def check_label_names(names: Sequence[str], name: str = "label_names") -> tuple[str, ...]:
+    """Check names of classes: texts, none of them empty, all of them distinct.
+
+    Args:
+        names: The names.
+        name: The option that holds them, for errors.
+
+    Returns:
+        The names.
+
+    Raises:
+        TypeError: If this is not an ordered collection of texts.
+        OptionError: If a name is empty, or occurs twice.
+
+    Example:
+        >>> check_label_names(["x", "x"])
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected distinct names in `label_names`, but 'x' comes again at \
+position 1.
+    """
+    texts = parse_names(names, f"`{name}`")
+    previous: set[str] = set()
+    for position, text in enumerate(texts):
+        if not text.strip():
+            raise OptionError(
+                f"Expected a name in each entry of `{name}`, but entry {position} is empty.",
+                option=name,
+            )
+        if text in previous:
+            raise OptionError(
+                f"Expected distinct names in `{name}`, but {text!r} comes again at position "
+                f"{position}.",
+                option=name,
+            )
+        previous.add(text)
+    return texts
+
+
+@dataclasses.dataclass(frozen=True)
+class NameIndex:
+    """Classes by their names.
+
+    Attributes:
+        class_by_key: The position of each class by its name, folded if `is_folded`.
+        is_folded: Whether names are compared by their folded form.
+    """
+
+    class_by_key: Mapping[str, int]
+    is_folded: bool
+
+    @classmethod
+    def find(cls, names: Collection[str], classes: Sequence[str]) -> NameIndex | None:
+        """Return an index in which each name is a class of its own; None if there is none.
+
+        Names are compared as they are written, otherwise by their folded form.
+
+        Example:
+            >>> NameIndex.find(["Good"], ["bad", "good"]).rule
+            'by name, letter case aside'
+            >>> NameIndex.find(["fine"], ["bad", "good"]) is None
+            True
+        """
+        for is_folded in (False, True):
+            class_by_key = {}
+            for number, label in enumerate(classes):
+                class_by_key[_make_key(label, is_folded)] = number
+            keys = {_make_key(name, is_folded) for name in names}
+            # Folding may make two classes equal, or two names: it is then in doubt which is meant.
+            is_distinct = len(class_by_key) == len(classes) and len(keys) == len(names)
+            if is_distinct and class_by_key.keys() >= keys:
+                return cls(class_by_key, is_folded)
+        return None
+
+    @property
+    def rule(self) -> str:
+        """The rule by which names are compared: `BY_NAME` or `BY_FOLDED_NAME`."""
+        if self.is_folded:
+            return BY_FOLDED_NAME
+        return BY_NAME
+
+    def get_class(self, name: str) -> int:
+        """Return the position of the class of a name; -1 if it is no class."""
+        return self.class_by_key.get(_make_key(name, self.is_folded), -1)
+
+
+def _make_key(name: str, is_folded: bool) -> str:
+    if is_folded:
+        return fold_name(name)
+    return name
+
+
+def format_label(value: Any) -> str:
+    """Return a value for a message, shortened if it is long.
+
+    Example:
+        >>> format_label("good"), format_label(10**400)
+        ("'good'", 'a number of 1,329 bits')
+    """
+    # Python refuses to write out numbers of thousands of digits.
+    if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
+        return f"a number of {value.bit_length():,} bits"
+    is_text = isinstance(value, str)
+    text = value if is_text else repr(value)
+    if len(text) > MAX_VALUE_CHARS:
+        text = f"{text[:MAX_VALUE_CHARS]}…"
+    # A text is quoted after it is shortened, so that the quotes are complete.
+    if is_text:
+        return repr(text)
+    return text
+
+
+def format_remedy(remedy: str) -> str:
+    """Return the end of a sentence that says what a person can do; "" if nothing is known."""
+    return f": {remedy}" if remedy else ""

@@ -1,0 +1,164 @@
+"""Classes of labels whose names nobody gave: whole numbers are ids, and words are sorted.
+
+`find_new_classes` is the entry point. The result, `FoundClasses`, is also that of known names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rightreasons.core.labels.names import (
+    BY_NAME,
+    BY_NUMBER,
+    MAX_VALUE_CHARS,
+    fold_name,
+    format_label,
+    format_remedy,
+)
+from rightreasons.core.labels.numbers import BOOLEANS, parse_words_next_to_numbers
+from rightreasons.core.labels.values import LABEL_SEPARATOR, LabelValues
+from rightreasons.core.sentences import format_list
+
+MAX_CLASSES = 10_000
+"""Number of classes that a column may have: more is a column of ids, dates or texts."""
+
+NUMBERS_IN_WORDS = "the labels say it"
+"""The reason of classes by numbers that some labels hold as words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FoundClasses:
+    """The classes of labels.
+
+    Attributes:
+        id_by_text: The id of each label.
+        names: The names of the classes by id.
+        rule: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
+        reason: What a match by number rests on; "" if there is nothing to say.
+    """
+
+    id_by_text: Mapping[str, int]
+    names: tuple[str, ...]
+    rule: str
+    reason: str = ""
+
+
+def find_new_classes(values: LabelValues) -> FoundClasses:
+    """Return the classes of labels without known names.
+
+    Raises:
+        ValueError: If a number is negative or not whole, numbers are mixed with words, a label
+            lists others, two labels differ by case or spaces only, or there are too many.
+    """
+    _check_numbers(values)
+    numbers = values.numbers
+    words = values.words
+    if not numbers:
+        return _find_word_classes(values, words)
+    if not words:
+        return _find_number_classes(values, numbers, reason="")
+
+    # "true" next to 1, or LABEL_2 next to 2.
+    number_by_word = parse_words_next_to_numbers(words, numbers)
+    if number_by_word is None:
+        shown_numbers = format_list(sorted(set(numbers.values())))
+        shown_words = format_list(_quote_words(words))
+        column = values.label_by_text[words[0]].column
+        raise values.make_refusal(
+            expected=f"either numbers or words as labels in {column}",
+            words=words,
+            problem=f"it holds both: {shown_numbers} and {shown_words}",
+        )
+    return _find_number_classes(values, numbers | number_by_word, reason=NUMBERS_IN_WORDS)
+
+
+def _quote_words(words: Sequence[str]) -> list[str]:
+    return [repr(word[:MAX_VALUE_CHARS]) for word in words]
+
+
+def _check_numbers(values: LabelValues) -> None:
+    """Refuse numbers that no class has."""
+    for label in values.label_by_text.values():
+        if not label.is_invalid:
+            continue
+        remedy = values.remedy
+        # A fraction is a score or a grade, which has no classes of its own.
+        if "." in label.text:
+            remedy = "a regression has no classes, but an expression makes some"
+        raise ValueError(
+            f"Expected class labels (whole numbers from 0, or names) in {label.column}, but "
+            f"{values.describe_row(label)}{format_remedy(remedy)}."
+        )
+
+
+def _find_number_classes(
+    values: LabelValues, numbers: Mapping[str, int], reason: str
+) -> FoundClasses:
+    """Return classes whose ids are their numbers, counted from the first one."""
+    start = values.first or 0
+    for text, number in numbers.items():
+        if start <= number < MAX_CLASSES:
+            continue
+        label = values.label_by_text[text]
+        raise ValueError(
+            f"Expected numbers of classes from {start} to {MAX_CLASSES - 1:,} in {label.column}, "
+            f"but {values.describe_row(label)}{format_remedy(values.remedy)}."
+        )
+    # A class in the middle may have no item, and keeps its number.
+    end = max(numbers.values()) + 1
+    names = tuple(map(str, range(start, end)))
+    id_by_text = {text: number - start for text, number in numbers.items()}
+    return FoundClasses(id_by_text, names, BY_NUMBER, reason)
+
+
+def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasses:
+    """Return classes in the sorted order of their names."""
+    _check_single_labels(values, words)
+    spellings_by_name: dict[str, list[str]] = {}
+    for word in words:
+        spellings_by_name.setdefault(fold_name(word), []).append(word)
+
+    # Tools write true, True and TRUE for one value.
+    if spellings_by_name and spellings_by_name.keys() <= set(BOOLEANS):
+        names = tuple(sorted(spellings_by_name))
+        id_by_text = {word: names.index(fold_name(word)) for word in words}
+        return FoundClasses(id_by_text, names, BY_NAME)
+
+    # Two spellings may be one label with a slip of the pen, or two labels: only a person knows.
+    for spellings in spellings_by_name.values():
+        if len(spellings) > 1:
+            shown_words = " and ".join(_quote_words(spellings))
+            column = values.label_by_text[spellings[1]].column
+            raise ValueError(
+                f"Expected labels in {column} that differ by more than letter case, spaces and "
+                f"hyphens, but got {shown_words}{format_remedy(values.remedy)}."
+            )
+    if len(words) > MAX_CLASSES:
+        raise ValueError(
+            f"Expected at most {MAX_CLASSES:,} classes in {values.source}, but it holds "
+            f"{len(words):,} different labels, such as {format_label(words[0])}"
+            f"{format_remedy(values.remedy)}."
+        )
+    # Sorted names do not depend on the order of the rows.
+    names = tuple(sorted(words))
+    id_by_text = dict(zip(names, range(len(names)), strict=True))
+    return FoundClasses(id_by_text, names, BY_NAME)
+
+
+def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
+    """Refuse a label that lists others, such as "joy;fear" next to "joy" and "fear;anger"."""
+    segments_by_word = {}
+    counts: Counter[str] = Counter()
+    for word in words:
+        segments_by_word[word] = set(LABEL_SEPARATOR.split(word))
+        counts.update(segments_by_word[word])
+    for word, segments in segments_by_word.items():
+        # A segment that occurs nowhere else may be a part of a name: "Austin, Texas".
+        if len(segments) > 1 and all(counts[segment] > 1 for segment in segments):
+            raise values.make_refusal(
+                expected=f"one label per row in {values.label_by_text[word].column}",
+                words=[word],
+                problem=f"{format_label(word)} lists others",
+            )

@@ -1,0 +1,160 @@
+"""Numbers in names of classes: "3", LABEL_3 and "class 3", or "no" and "yes" for 0 and 1.
+
+`parse_label_numbers` reads the numbers of a list of names, and `find_first_number` tells whether
+numbers count from 0 or from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+
+from rightreasons.core.labels.names import fold_name, format_remedy
+
+# A checkpoint trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number
+# them. A number of 19 digits does not fit into int64.
+_NUMBERED_NAME = re.compile(r"(?i)(?:(?:label|class)[\s_-]*)?(0|[1-9][0-9]{0,17})")
+
+BOOLEANS = ("false", "true")
+_BINARY_WORDS = (BOOLEANS, ("no", "yes"))
+"""Pairs of words for 0 and 1."""
+
+NUMBER_BY_WORD = {word: number for pair in _BINARY_WORDS for number, word in enumerate(pair)}
+"""The number of each word for 0 or 1."""
+
+
+def parse_label_number(name: str) -> int | None:
+    """Return the number in a name; None if there is none.
+
+    Example:
+        >>> parse_label_number("LABEL_2"), parse_label_number("Yes"), parse_label_number("good")
+        (2, 1, None)
+    """
+    match = _NUMBERED_NAME.fullmatch(name)
+    if match:
+        return int(match[1])
+    return NUMBER_BY_WORD.get(fold_name(name))
+
+
+def parse_label_numbers(names: Sequence[str]) -> list[int] | None:
+    """Return the number in each name; None if a name has none, or two names have the same.
+
+    Example:
+        >>> parse_label_numbers(["LABEL_1", "class 0"]), parse_label_numbers(["yes", "no"])
+        ([1, 0], [1, 0])
+        >>> parse_label_numbers(["positive", "negative"]) is None
+        True
+    """
+    folded_names = list(map(fold_name, names))
+    for pair in _BINARY_WORDS:
+        # Both words have to occur: "no" alone may stand next to "maybe" in other data.
+        if set(folded_names) == set(pair):
+            return list(map(pair.index, folded_names))
+    return parse_numbered_names(names)
+
+
+def parse_numbered_names(names: Sequence[str]) -> list[int] | None:
+    """Return the number of each name if all are numbered ("3", "LABEL_3"), and no two are equal.
+
+    Unlike in `parse_label_numbers`, words such as "yes" are no numbers.
+    """
+    numbers = []
+    for name in names:
+        match = _NUMBERED_NAME.fullmatch(name.strip())
+        if match:
+            numbers.append(int(match[1]))
+    if not names or len(set(numbers)) < len(names):
+        return None
+    return numbers
+
+
+def is_numbered(name: str) -> bool:
+    """Return whether a name is a number, perhaps after "label" or "class"."""
+    return _NUMBERED_NAME.fullmatch(name.strip()) is not None
+
+
+def are_numbers(names: Sequence[str]) -> bool:
+    """Return whether all names are numbered, and no two are equal.
+
+    Example:
+        >>> are_numbers(["LABEL_0", "LABEL_1"]), are_numbers(["0", "1"]), are_numbers(["bad", "good"])
+        (True, True, False)
+    """
+    return parse_numbered_names(names) is not None
+
+
+def parse_words_next_to_numbers(
+    words: Sequence[str], numbers: Mapping[str, int]
+) -> dict[str, int] | None:
+    """Return the number of each word in a column that holds numbers too.
+
+    For example, "true" next to 1, or LABEL_2 next to 2.
+
+    Args:
+        words: Distinct labels that are no numbers.
+        numbers: Labels that are numbers, with their values.
+
+    Returns:
+        The number of each word, or None if a word has none. A column with a word for 0 or 1 must
+        not hold other numbers.
+
+    Example:
+        >>> parse_words_next_to_numbers(["LABEL_2"], {"0": 0})
+        {'LABEL_2': 2}
+        >>> parse_words_next_to_numbers(["yes"], {"2": 2}) is None
+        True
+    """
+    number_by_word = {}
+    for word in words:
+        number = parse_label_number(word)
+        if number is None:
+            return None
+        number_by_word[word] = number
+    # "yes" is no class 1 of many.
+    has_binary_word = any(fold_name(word) in NUMBER_BY_WORD for word in words)
+    all_numbers = {*number_by_word.values(), *numbers.values()}
+    if has_binary_word and not all_numbers <= {0, 1}:
+        return None
+    return number_by_word
+
+
+def find_first_number(numbers: Set[int], n_classes: int, first: int | None) -> int | None:
+    """Return the number of the first class, 0 or 1; None if it is in doubt.
+
+    Args:
+        numbers: The numbers that occur.
+        n_classes: Number of classes.
+        first: The number of the first class if it is known, otherwise None.
+
+    Example:
+        >>> find_first_number({0, 2}, 3, None), find_first_number({1, 2, 3}, 3, None)
+        (0, 1)
+        >>> find_first_number({1, 2}, 3, None) is None
+        True
+    """
+    if first is not None:
+        return first
+    if not numbers or 0 in numbers:
+        return 0
+    # Without 0, numbers surely count from 1 if the last one, K, would else be no class.
+    if numbers == set(range(1, n_classes + 1)):
+        return 1
+    return None
+
+
+def describe_ambiguous_offset(numbers: Set[int], n_classes: int, remedy: str) -> str:
+    """Return the end of a sentence on numbers that may count from 0 or from 1.
+
+    Args:
+        numbers: The numbers that occur.
+        n_classes: Number of classes.
+        remedy: What a person can do; "" if nothing is known.
+    """
+    # A number beyond the classes is an error wherever numbers begin.
+    if max(numbers) > n_classes:
+        return ""
+    missing = "0" if min(numbers) == 1 else "0 or 1"
+    return (
+        ", and whether these count from 0 or from 1 is in doubt, as there is no "
+        f"{missing}{format_remedy(remedy)}"
+    )

@@ -1,0 +1,314 @@
+"""Values of label columns: what each distinct value is called, and the number that it is.
+
+`parse_columns` reads columns that share their classes into `LabelValues`, on which the rules of
+`new_classes.py` and `known_classes.py` find the class of each value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.labels.names import MAX_VALUE_CHARS, format_label, format_remedy
+from rightreasons.core.ordering import LazyArrowColumn, factorize
+
+NO_GOLD_LABEL = "-"
+"""How SNLI marks an item whose annotators did not agree."""
+
+OPPOSITE_OF_MARK = {"-1": "+1", NO_GOLD_LABEL: "+"}
+"""Marks of an item without a label; each is a label itself if its opposite occurs."""
+
+LABEL_SEPARATOR = re.compile(r"\s*[,;|]\s*")
+"""Separator of several labels in one text."""
+
+MULTI_LABEL_HINT = (
+    "of several labels per item, target=all asks about each, "
+    "label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
+)
+"""What a person can do about several labels per item."""
+
+MULTI_LABEL_OPTIONS = ("target", "label_column")
+"""The options in `MULTI_LABEL_HINT`."""
+
+_MAX_NUMBER = 10**18
+"""Numbers from here on belong to no class; those of 19 digits may not fit into int64."""
+
+# Files have no numbers: "1", and "1.0" where a table once had a missing value, are whole numbers.
+# "01" is a name.
+_WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
+# Numbers that no class has: negative, fractions, or of more digits.
+_INVALID_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
+
+
+class LabelValue(NamedTuple):
+    """A distinct value of a column of labels.
+
+    Attributes:
+        column: What the first column with this value is called in errors.
+        value: The value as it is in the column.
+        text: The value as a name, without spaces around it.
+        number: The number that the value is; None unless it is whole and not negative.
+        is_invalid: Whether the value is a number that no class has.
+    """
+
+    column: str
+    value: Any
+    text: str
+    number: int | None = None
+    is_invalid: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ValueColumn:
+    """A column of labels by its distinct values.
+
+    Attributes:
+        codes: (N,) position in `labels` of each row.
+        labels: Distinct values, in the order of their first rows; None for a row without a label.
+    """
+
+    codes: NDArray[np.int64]
+    labels: Mapping[Any, LabelValue | None]
+
+    def find_row(self, value: Any) -> int:
+        """Return the first row that holds a value."""
+        code = list(self.labels).index(value)
+        return int(np.argmax(self.codes == code))
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelValues:
+    """The distinct labels of columns that share their classes.
+
+    Attributes:
+        columns: The columns by what they are called in errors.
+        label_by_text: The distinct labels by their names.
+        first: The number of the first class, 0 or 1; None to find out.
+        remedy: What a person can do about doubt; "" if nothing is known.
+    """
+
+    columns: Mapping[str, ValueColumn]
+    label_by_text: Mapping[str, LabelValue]
+    first: int | None
+    remedy: str
+
+    @property
+    def source(self) -> str:
+        """What the column of the first label is called."""
+        return next(iter(self.label_by_text.values())).column
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The labels that are numbers, with their values."""
+        numbers = {}
+        for text, label in self.label_by_text.items():
+            if label.number is not None:
+                numbers[text] = label.number
+        return numbers
+
+    @property
+    def words(self) -> list[str]:
+        """The labels that are no numbers."""
+        return [text for text, label in self.label_by_text.items() if label.number is None]
+
+    def describe_row(self, label: LabelValue) -> str:
+        """Return in which row a label is: "row 3 holds 'good'"."""
+        row = self.columns[label.column].find_row(label.value)
+        text = label.text[:MAX_VALUE_CHARS]
+        if label.number is None and not label.is_invalid:
+            text = format_label(label.text)
+        return f"row {row} holds {text}"
+
+    def make_refusal(
+        self, expected: str, words: Collection[str], problem: str, suggestion: str = ""
+    ) -> OptionError:
+        """Return the error of words that are no classes.
+
+        Args:
+            expected: What was expected.
+            words: The words. If one of them lists several labels, the error names the options that
+                ask about each.
+            problem: What was found.
+            suggestion: A closing sentence, left out if words list several labels.
+        """
+        has_lists = any(len(LABEL_SEPARATOR.split(word)) > 1 for word in words)
+        if has_lists:
+            return OptionError(
+                f"Expected {expected}, but {problem}: {MULTI_LABEL_HINT}.",
+                option=MULTI_LABEL_OPTIONS,
+            )
+        return OptionError(
+            f"Expected {expected}, but {problem}{format_remedy(self.remedy)}.{suggestion}"
+        )
+
+
+def parse_columns(
+    columns: Mapping[str, Any],
+    known_names: Collection[str] | None,
+    first: int | None,
+    remedy: str,
+) -> LabelValues:
+    """Read columns of labels that share their classes, without the marks of unlabeled items.
+
+    Args:
+        columns: Values by what the column is called in errors.
+        known_names: The names of the classes; None if they are not known.
+        first: The number of the first class, 0 or 1; None to find out.
+        remedy: What a person can do about doubt.
+
+    Raises:
+        TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
+        ValueError: If a mark may be the second label of a data set with two labels.
+    """
+    parsed = {}
+    label_by_text: dict[str, LabelValue] = {}
+    for name, values in columns.items():
+        parsed[name] = _parse_column(values, name)
+        for label in parsed[name].labels.values():
+            if label is not None:
+                label_by_text.setdefault(label.text, label)
+
+    marks = []
+    for mark in _find_marks(label_by_text, known_names):
+        marks.append(label_by_text.pop(mark))
+    values = LabelValues(parsed, label_by_text, first, remedy)
+    _check_marks(marks, values, has_known_names=known_names is not None)
+    return values
+
+
+def _find_marks(labels: Collection[str], known_names: Collection[str] | None) -> list[str]:
+    """Return the labels that mark an item without a label."""
+    marks = []
+    for mark, opposite in OPPOSITE_OF_MARK.items():
+        if known_names is not None:
+            is_label = mark in known_names
+        else:
+            is_label = opposite in labels
+        if mark in labels and not is_label:
+            marks.append(mark)
+    return marks
+
+
+def _check_marks(
+    marks: Collection[LabelValue], values: LabelValues, *, has_known_names: bool
+) -> None:
+    """Refuse -1 next to 1 alone, and a hyphen next to one label: these may be two labels."""
+    if len(values.label_by_text) != 1:
+        return
+    text, label = next(iter(values.label_by_text.items()))
+    for mark in marks:
+        is_unnamed_hyphen = mark.text == NO_GOLD_LABEL and not has_known_names
+        if label.number == 1 or is_unnamed_hyphen:
+            raise ValueError(
+                f"Expected more labels in {mark.column} than {format_label(text)} alone, but the "
+                f"only other value is {mark.text}, which marks an item without a label unless "
+                f"`label_names` renames it, as in {mark.text}=0,{text}=1"
+                f"{format_remedy(values.remedy)}."
+            )
+
+
+def _parse_column(values: Any, name: str) -> ValueColumn:
+    """Number the distinct values of a column, and parse each of them."""
+    is_array = getattr(values, "ndim", 0) == 1 and values.dtype != object
+    codes = None
+    if is_array or isinstance(values, LazyArrowColumn):
+        # Only the distinct values of an array become Python values.
+        codes, plain_values = factorize(values)
+    elif hasattr(values, "tolist"):
+        plain_values = values.tolist()
+    else:
+        plain_values = list(values)
+    plain_values = _normalize_values(plain_values)
+    _check_types(plain_values, codes, name)
+
+    # Normalized values may be equal where those of an array were not, such as None and NaN.
+    merged_codes, distinct_values = factorize(plain_values)
+    if codes is not None:
+        merged_codes = merged_codes[codes]
+    labels = {value: parse_value(value, name) for value in distinct_values}
+    # Each distinct value is parsed once.
+    return ValueColumn(merged_codes, labels)
+
+
+def _normalize_values(values: list[Any]) -> list[Any]:
+    """Replace scalars of numpy by Python values, and NaN by None."""
+    # To look at the types first spares a loop over values, of which there may be millions.
+    types = set(map(type, values))
+    if any(issubclass(value_type, np.generic) for value_type in types):
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+        types = set(map(type, values))
+    if float in types:
+        # NaN is the only float that differs from itself.
+        values = [None if value != value else value for value in values]
+    return values
+
+
+def _check_types(values: list[Any], codes: NDArray[np.int64] | None, name: str) -> None:
+    """Refuse values of a type that no label has, and booleans among numbers."""
+    types = set(map(type, values))
+    invalid_types = {
+        value_type
+        for value_type in types
+        if not issubclass(value_type, (str, int, float, type(None)))
+    }
+    has_boolean_among_numbers = bool in types and not types.isdisjoint((int, float))
+    if not invalid_types and not has_boolean_among_numbers:
+        return
+    for position, value in enumerate(values):
+        if type(value) not in (invalid_types or {bool}):
+            continue
+        row = position
+        if codes is not None:
+            row = int(np.argmax(codes == position))
+        problem = f"{value} among numbers"
+        if invalid_types:
+            problem = f"a {type(value).__name__}"
+        raise TypeError(
+            f"Expected labels of one kind in {name}, whole numbers from 0 or names, but row {row} "
+            f"holds {problem}."
+        )
+
+
+def parse_value(value: Any, column: str) -> LabelValue | None:
+    """Parse a value: a text, a number or a boolean. Return None for None and for an empty text.
+
+    Example:
+        >>> parse_value(" 1.0", "the labels").number, parse_value(True, "the labels").text
+        (1, 'true')
+        >>> parse_value(-2.5, "the labels").is_invalid
+        True
+    """
+    if value is None:
+        return None
+    # A boolean is an int in Python.
+    if isinstance(value, bool):
+        return LabelValue(column, value, str(value).lower())
+    if isinstance(value, str):
+        return _parse_text(value, column)
+    if value == -1:
+        return LabelValue(column, value, "-1")
+    is_whole = value == value // 1
+    if value < 0 or not is_whole or value >= _MAX_NUMBER:
+        return LabelValue(column, value, format_label(value), is_invalid=True)
+    number = int(value)
+    return LabelValue(column, value, str(number), number)
+
+
+def _parse_text(value: str, column: str) -> LabelValue | None:
+    text = value.strip()
+    if not text:
+        return None
+    # A table with a missing value turns whole numbers into floats.
+    if text == "-1.0":
+        text = "-1"
+    match = _WHOLE_NUMBER.fullmatch(text)
+    if match:
+        return LabelValue(column, value, text, int(match[1]))
+    is_invalid = text not in OPPOSITE_OF_MARK and _INVALID_NUMBER.fullmatch(text) is not None
+    return LabelValue(column, value, text, is_invalid=is_invalid)
