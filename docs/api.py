@@ -4,70 +4,75 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
+from collections.abc import Container, Iterable
 from pathlib import Path
-from typing import Any
 
-WINGS = (
-    "",
-    "calibration",
-    "shortcuts",
-    "cues",
-    "probes",
-    "difficulty",
-    "behavior",
-    "reasons",
-    "repairs",
-    "datasets",
-    "io",
-    "models",
-    "training",
-    "report",
-)
+from rightreasons.core.public_api import list_public_packages
+from rightreasons.report.questions import QUESTIONS
+
 PAGE = Path(__file__).with_name("api.md")
 INTRODUCTION = """# Public names
 
-What a release promises to keep, imported from where it is listed; bold names also from `rightreasons` itself.
-`help(name)` prints formula, shapes, units, defaults, errors and source. Written by `python docs/api.py`.
+What a release promises to keep, by the module of its package that defines it; bold names can also be imported from
+`rightreasons` itself. `help(name)` prints formula, shapes, units, defaults, errors and source, as does the reference of the
+site. Written by `python docs/api.py`.
 """
 
 
-def public_names(wing: str) -> dict[str, list[str]]:
-    """Return the public names of a wing by the file that defines them, in the order of its stub."""
-    package = importlib.import_module("rightreasons" + (f".{wing}" if wing else ""))
-    stub = Path(str(package.__file__)).with_suffix(".pyi")
-    files: dict[str, list[str]] = {}
+def list_packages() -> list[str]:
+    """Return "" for the package itself, then its subpackages: the questions as in a report, then the others."""
+    others = [package for package in list_public_packages() if package not in QUESTIONS]
+    return ["", *QUESTIONS, *others]
+
+
+def get_dotted_name(package: str) -> str:
+    """Return the name by which a subpackage is imported."""
+    return f"rightreasons.{package}".rstrip(".")
+
+
+def list_names_by_module(package: str) -> dict[str, list[str]]:
+    """Return the public names of a package by the module that defines them, in the order of its stub."""
+    module = importlib.import_module(get_dotted_name(package))
+    stub = Path(str(module.__file__)).with_suffix(".pyi")
+    names: dict[str, list[str]] = {}
     for statement in ast.parse(stub.read_text("utf-8")).body:
+        # `from . import calibration` exports a subpackage, which has a section of its own.
         if isinstance(statement, ast.ImportFrom) and statement.module:
-            files.setdefault(statement.module, []).extend(alias.name for alias in statement.names)
-    return files
+            imported = [alias.name for alias in statement.names]
+            names.setdefault(statement.module, []).extend(imported)
+    return names
 
 
-def summary(value: Any) -> str:
-    """Return the first line of a docstring."""
-    return (inspect.getdoc(value) or "").split("\n")[0] if callable(value) else f"`{value!r}`"
+def describe_package(package: str) -> str:
+    """Return the section of a package: its subject, and a line of names for each module."""
+    name = get_dotted_name(package)
+    subject = (importlib.import_module(name).__doc__ or "").split("\n")[0]
+    names_by_module = list_names_by_module(package)
+    root_names = set().union(*list_names_by_module("").values())
+
+    lines = [f"\n## {name}\n\n{subject}\n\n"]
+    if not package:
+        # The modules of these names say nothing: they are in many packages.
+        lines.append(f"{format_names(sorted(root_names))}\n")
+        return "".join(lines)
+    for module, names in names_by_module.items():
+        title = module.rpartition(".")[2].replace("_", " ")
+        lines.append(f"- {title}: {format_names(names, bold=root_names)}\n")
+    return "".join(lines)
+
+
+def format_names(names: Iterable[str], bold: Container[str] = ()) -> str:
+    """Return names as code, separated by commas."""
+    marked = []
+    for name in names:
+        mark = "**" if name in bold else ""
+        marked.append(f"{mark}`{name}`{mark}")
+    return ", ".join(marked)
 
 
 def page() -> str:
-    """Return docs/api.md: a list per question; the names of the front door are bold."""
-    names = {
-        wing: [each for file in public_names(wing).values() for each in file] for wing in WINGS
-    }
-    inner = {each for wing in WINGS if wing for each in names[wing]}
-    parts = [INTRODUCTION]
-    for wing in WINGS:
-        name = "rightreasons" + (f".{wing}" if wing else "")
-        package = importlib.import_module(name)
-        parts.append(f"\n## {name}\n\n{summary_of_package(package)}\n\n")
-        for each in sorted(names[wing] if wing else set(names[""]) - inner):
-            shown = f"**`{each}`**" if wing and each in names[""] else f"`{each}`"
-            parts.append(f"- {shown}: {summary(getattr(package, each))}\n")
-    return "".join(parts)
-
-
-def summary_of_package(package: Any) -> str:
-    """Return the first line of a package's docstring."""
-    return (package.__doc__ or "").split("\n")[0]
+    """Return docs/api.md."""
+    return INTRODUCTION + "".join(describe_package(package) for package in list_packages())
 
 
 if __name__ == "__main__":

@@ -38,28 +38,18 @@ def attempt(function):
     return ""
 
 
-QUESTIONS = (
-    "calibration",
-    "shortcuts",
-    "cues",
-    "probes",
-    "difficulty",
-    "behavior",
-    "reasons",
-    "ways",
-)
+def public_names():
+    """Return the error that looking up each public name ends with, by its dotted name."""
+    from rightreasons.core.public_api import list_public_packages
 
-
-def public_names(rightreasons):
-    """What happens when each public name is asked for, by its dotted name."""
-    told = {}
-    for wing in ("", *QUESTIONS, "datasets", "io", "models", "training", "report"):
-        place = importlib.import_module(f"rightreasons.{wing}".rstrip("."))
-        for name in place.__all__:
-            told[f"{wing}.{name}".lstrip(".")] = attempt(
-                lambda place=place, name=name: getattr(place, name)
+    outcomes = {}
+    for package in ("", *list_public_packages()):
+        module = importlib.import_module(f"rightreasons.{package}".rstrip("."))
+        for name in module.__all__:
+            outcomes[f"{package}.{name}".lstrip(".")] = attempt(
+                lambda module=module, name=name: getattr(module, name)
             )
-    return told
+    return outcomes
 
 
 def commands(folder):
@@ -113,7 +103,7 @@ def main(folder):
 
     CoreOnly.absent = frozenset(EXTRAS)
     sys.meta_path[sys.meta_path.index(Finder)] = CoreOnly
-    result = {"names": public_names(rightreasons), "commands": commands(folder)}
+    result = {"names": public_names(), "commands": commands(folder)}
     result["fim_difficulty"] = attempt(
         lambda: rightreasons.load("fim_difficulty").compute(data=["a good film"], model="model")
     )

@@ -18,6 +18,7 @@ from rightreasons.core import bootstrap, classification, estimates, intervals, s
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.intervals import Interval
 from rightreasons.report import comparison, tasks
+from rightreasons.report.questions import QUESTIONS
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -87,19 +88,7 @@ def returned(function):
     )
 
 
-PACKAGES = (
-    "calibration",
-    "shortcuts",
-    "cues",
-    "probes",
-    "difficulty",
-    "behavior",
-    "reasons",
-    "ways",
-    "repairs",
-    "audited",
-    "training",
-)
+PACKAGES = (*QUESTIONS, "repairs", "audited", "training")
 KERNELS = [importlib.import_module(f"rightreasons.{name}") for name in PACKAGES]
 COMMON = [bootstrap, classification, estimates, intervals, significance, comparison, tasks]
 """Modules beside the packages that compute a p-value or an interval."""

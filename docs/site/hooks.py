@@ -1,4 +1,4 @@
-"""What mkdocs does besides: links to the repository, MathML, commands that wrap, a page of reference per wing."""
+"""Hooks of mkdocs: links to the repository, MathML, commands that wrap, a page of reference per package."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ def _api() -> dict[str, Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page of reference for each wing."""
+    """Add a page of reference for each package with public names."""
     api = _api()
-    for wing in api["WINGS"]:
-        package = "rightreasons" + (f".{wing}" if wing else "")
-        parts = [f"# {package}\n"]
-        for module, names in api["public_names"](wing).items():
-            parts.append(f"\n## {module.rsplit('.', 1)[-1].replace('_', ' ')}\n")
-            home = package + "." + module.lstrip(".")
-            parts += [f"\n::: {home}.{name}\n" for name in names]
-        files.append(
-            File.generated(config, f"reference/{wing or 'rightreasons'}.md", content="".join(parts))
-        )
+    for package in api["list_packages"]():
+        dotted_name = api["get_dotted_name"](package)
+        parts = [f"# {dotted_name}\n"]
+        for module, names in api["list_names_by_module"](package).items():
+            parts.append(f"\n## {module.rpartition('.')[2].replace('_', ' ')}\n")
+            for name in names:
+                parts.append(f"\n::: {dotted_name}.{module}.{name}\n")
+        path = f"reference/{package or 'rightreasons'}.md"
+        files.append(File.generated(config, path, content="".join(parts)))
     return files
 
 

@@ -8,9 +8,11 @@ from . import models as models
 from . import probes as probes
 from . import reasons as reasons
 from . import repairs as repairs
+from . import replicate as replicate
 from . import report as report
 from . import shortcuts as shortcuts
 from . import training as training
+from . import ways as ways
 from .audited.opening import load_model as load_model
 from .behavior.generalization import generalization_score as generalization_score
 from .behavior.rates import pass_rates as pass_rates
@@ -88,9 +90,11 @@ __all__ = [
     "reliability_diagram",
     "repair",
     "repairs",
+    "replicate",
     "report",
     "serve",
     "shortcut_reliance",
     "shortcuts",
     "training",
+    "ways",
 ]

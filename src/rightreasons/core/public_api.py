@@ -114,22 +114,29 @@ def _find_similar_name(attribute: str, paths: dict[str, str]) -> str | None:
     return paths[matches[0]] if matches else None
 
 
+def list_public_packages() -> list[str]:
+    """Return the subpackages that have public names, in alphabetical order.
+
+    Example:
+        >>> list_public_packages()[:3]
+        ['behavior', 'calibration', 'cues']
+    """
+    folders = [stub.parent.name for stub in _PACKAGE_FOLDER.glob("*/__init__.pyi")]
+    # The widget is an app: a person opens it, and no program calls it.
+    return sorted(folder for folder in folders if folder != "widget")
+
+
 def list_public_names() -> dict[str, str]:
     """Return every public name with its path below `rightreasons`, as the stubs list them.
 
     A name that the package itself exports has that path, even if a subpackage exports it too.
     """
-    paths: dict[str, str] = {}
-    for stub in (_PACKAGE_FOLDER / "__init__.pyi", *sorted(_PACKAGE_FOLDER.glob("*/__init__.pyi"))):
-        folder = stub.parent
-        # The widget is an app: a person opens it, and no program calls it.
-        if folder.name == "widget":
-            continue
+    stub = _PACKAGE_FOLDER / "__init__.pyi"
+    paths = {name: name for _, name in _EXPORT.findall(stub.read_text("utf-8"))}
+    for package in list_public_packages():
+        stub = _PACKAGE_FOLDER / package / "__init__.pyi"
         for _, name in _EXPORT.findall(stub.read_text("utf-8")):
-            path = name
-            if folder != _PACKAGE_FOLDER:
-                path = f"{folder.name}.{name}"
-            paths.setdefault(name, path)
+            paths.setdefault(name, f"{package}.{name}")
     return paths
 
 

@@ -157,6 +157,9 @@ def judge_recalibration(  # noqa: PLR0913 - what was fitted, the items that judg
         warning: Why the model should be repaired first; "" for nothing.
         resampling: Level, resamples and seed of the intervals.
 
+    Returns:
+        The figures before and after, each condition with whether it holds, and the decision.
+
     Raises:
         OptionError: If there are fewer than 100 items.
     """
@@ -238,6 +241,9 @@ def judge_balancing(
         data: Name of the test items.
         resampling: Level, resamples and seed of the intervals.
 
+    Returns:
+        The figures before and after, each condition with whether it holds, and the decision.
+
     Raises:
         OptionError: If there are fewer than 100 items.
     """
@@ -292,6 +298,9 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
 
     Args:
         outcome: The scores of a plan.
+
+    Returns:
+        The figures before and after, each condition with whether it holds, and the decision.
 
     Raises:
         ValueError: If the runs that hold out functionalities are not finished.
@@ -350,6 +359,9 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
         review: From `measure_review`.
         data: Name of the data.
         model: Name of the model that disputed labels.
+
+    Returns:
+        The figures before and after, each condition with whether it holds, and the decision.
 
     Raises:
         OptionError: If there are fewer than 100 items, or disputed labels or controls were not reviewed.

@@ -33,7 +33,7 @@ class FormatSpread(Result):
     r"""Differences of accuracies between prompt formats.
 
     Attributes:
-        spread: FormatSpread's figure, \(\max_w a_w - \min_w a_w\) over the formats, in [0, 1]. It
+        spread: Largest minus smallest accuracy, \(\max_w a_w - \min_w a_w\) over the formats, in [0, 1]. It
             is positive by chance alone.
         by_chance: Mean spread if the formats change nothing: the answers of each unit shuffled
             among the formats.
@@ -85,6 +85,10 @@ def format_spread(
         right: (W, N) whether the answer to each item is correct by each format.
         clusters: (N,) names of the units that items belong to. None for independent items.
         resampling: Level of the interval; number of shuffles and their seed, which also halves the units.
+
+    Returns:
+        The spread, its mean and p-value if the format changed nothing, and the held-out difference of the best and the worst
+        format.
 
     References:
         Sclar, Choi, Tsvetkov, Suhr (2024), "Quantifying Language Models' Sensitivity to Spurious
