@@ -73,7 +73,9 @@ def test_the_package_itself_loads_nothing_at_all():
 def test_the_front_door_has_the_wings_and_the_four_verbs():
     import rightreasons
 
-    assert {"audit", "compare", "load", "load_dataset", *list_public_packages()} <= set(rightreasons.__all__)
+    assert {"audit", "compare", "load", "load_dataset", *list_public_packages()} <= set(
+        rightreasons.__all__
+    )
     assert callable(rightreasons.audit)
     assert callable(rightreasons.compare)
 
