@@ -9,8 +9,9 @@ import numpy as np
 from module_inputs import SUITE
 from rightreasons.behavior.generalization import generalization_score
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.calibration.errors import calibration_error, macro_ce
+from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.proper_scores import (
     auroc,
     brier_score,

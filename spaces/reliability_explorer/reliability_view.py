@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from runs import Settings, fit_settings, list_class_names, scale_scores
 
-from rightreasons.calibration.confidences import (
+from rightreasons.calibration.errors import (
+    CalibrationResult,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
+    calibration_error,
 )
-from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.calibration.measurement import MARGIN
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.calibration.smooth import ConsistencyResult, consistency

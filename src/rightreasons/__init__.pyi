@@ -16,8 +16,8 @@ from . import ways as ways
 from .audited.opening import load_model as load_model
 from .behavior.generalization import generalization_score as generalization_score
 from .behavior.rates import pass_rates as pass_rates
+from .calibration.diagram import reliability_diagram as reliability_diagram
 from .calibration.errors import ece as ece
-from .calibration.errors import reliability_diagram as reliability_diagram
 from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
 from .calibration.recalibrators import load_recalibrator as load_recalibrator

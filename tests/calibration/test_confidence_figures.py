@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from rightreasons.calibration.errors import calibration_error, macro_ce
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.proper_scores import (
     auroc,
     brier_score,

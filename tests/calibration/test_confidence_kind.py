@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rightreasons.calibration.errors import calibration_error, macro_ce
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.proper_scores import (
     brier_score,
     negative_log_likelihood,

@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pytest
 
-from rightreasons.calibration.confidences import (
+from rightreasons.calibration.confidences import parse_top_label
+from rightreasons.calibration.errors import (
     MISTAKES,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
-    parse_top_label,
+    calibration_error,
 )
-from rightreasons.calibration.errors import calibration_error
 
 
 def warned(predictions, references):

@@ -5,7 +5,8 @@ import pytest
 from matplotlib import pyplot
 
 from rightreasons.calibration.confidences import KINDS
-from rightreasons.calibration.errors import calibration_error, reliability_diagram
+from rightreasons.calibration.diagram import reliability_diagram
+from rightreasons.calibration.errors import calibration_error
 
 ROWS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.25, 0.75], [0.55, 0.45]])
 LABELS = np.array([0, 1, 1, 1, 0])

@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from rightreasons.calibration.confidences import parse_top_label
+from rightreasons.calibration.confidences import KINDS, parse_top_label
 from rightreasons.calibration.error_interval import draw_calibrated_events, resample_bins
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
@@ -434,7 +434,7 @@ class TestInterval:
         power = 2 if norm == "l2" else 1
         ends = result.ece**power + debiased**power - np.quantile(drawn, [0.95, 0.05]) ** power
         if norm == "l1":  # gaps that noise may have made larger
-            sums = BinSums.from_pairs(parse_top_label(rows, labels).select_pairs(kind), 15)
+            sums = BinSums.from_pairs(KINDS[kind].select_pairs(parse_top_label(rows, labels)), 15)
             ends[0] -= bound_residual_bias(sums.bins, stats.norm.isf(0.05))
         low, high = np.clip(ends, 0, 1) ** (1 / power)
         # A few Monte Carlo errors of a 5 % quantile of 1,000 draws, each sd / sqrt(1000) * 2.1.

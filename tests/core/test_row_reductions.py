@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rightreasons.core.arrays import Ragged
-from rightreasons.core.validation import find_largest, reduce_rows
+from rightreasons.core.arrays import Ragged, find_largest
+from rightreasons.core.validation import reduce_rows
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 4, 7, 8, 40])

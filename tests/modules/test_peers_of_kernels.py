@@ -18,8 +18,9 @@ from sklearn.metrics import (
 )
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from rightreasons.calibration.errors import calibration_error, macro_ce
+from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.proper_scores import (
     auroc,
     brier_score,

@@ -1,9 +1,9 @@
 from .compare import compare_confidence as compare_confidence
 from .confidence_table import read_confidence as read_confidence
+from .diagram import reliability_diagram as reliability_diagram
 from .errors import calibration_error as calibration_error
-from .errors import macro_ce as macro_ce
-from .errors import reliability_diagram as reliability_diagram
 from .human import human_calibration as human_calibration
+from .macro_error import macro_ce as macro_ce
 from .measure import measure_calibration as measure_calibration
 from .measure_sources import measure_confidence as measure_confidence
 from .proper_scores import brier_score as brier_score

@@ -2,7 +2,7 @@
 
 `parse_top_label` is the entry point: it accepts any form of class scores or confidences, checks
 them once, and returns a `TopLabel` of plain arrays. `KINDS` lists what a calibration error may
-compare. `find_mistake` recognizes inputs that were mixed up.
+compare.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.norms import compute_binned_error
-from rightreasons.core.arrays import Floats, Ragged, parse_rows, to_numpy
-from rightreasons.core.binning import Bins, BinSums, Flags, Pair
+from rightreasons.core.arrays import Floats, Ragged, find_largest, parse_rows, to_numpy
+from rightreasons.core.binning import Flags, Pair
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import (
     SCORE_KINDS,
     check_labels_of_rows,
     check_one_of,
-    find_largest,
     to_probabilities,
 )
 
@@ -56,24 +54,8 @@ class TopLabel:
     def __len__(self) -> int:
         return len(self.confidence)
 
-    def select_pairs(self, kind: str) -> list[Pair]:
-        """Return the scores and events that a kind of calibration error compares.
 
-        Args:
-            kind: Name of an entry of `KINDS`.
-
-        Returns:
-            Pairs of (N,) scores and (N,) events: K pairs for kind="classwise", otherwise one.
-
-        Raises:
-            ValueError: If the kind does not apply to this number of classes, or to rows of
-                different lengths.
-        """
-        return KINDS[kind].select_pairs(self)
-
-
-# ------------------------------------------------------------ kinds: what a calibration error
-# compares
+# --- Kinds: the scores and events that a calibration error compares
 
 
 def _pair_answers(top: TopLabel) -> list[Pair]:
@@ -117,7 +99,9 @@ class Kind:
         error_name: Name of the error, in words.
         rate: Rate of events, in words.
         mean: Mean score, in words.
-        select_pairs: Function of top labels that returns their pairs of scores and events.
+        select_pairs: Function of top labels that returns their pairs of scores and events: K pairs
+            of (N,) columns if `is_classwise`, otherwise one. It raises `OptionError` if the kind
+            does not apply to this number of classes, or to rows of different lengths.
         class_index: Class that the scores belong to. If None, they belong to several classes.
         is_classwise: Whether every item has a pair for each class. Its pairs are then dependent.
     """
@@ -167,8 +151,7 @@ ANSWER_KINDS = ("top_label", "confidence")
 """Kinds that compare only the confidence in one answer with its correctness."""
 
 
-# -------------------------------------------------------------------------------------------
-# parsing
+# --- Parsing
 
 
 def parse_top_label(
@@ -240,11 +223,11 @@ def parse_top_label(
         raise _make_class_labels_error()
 
     probabilities = to_probabilities(rows, scores=scores)
+    confidence, predicted = find_largest(probabilities)
     # Labels are whole numbers: booleans are refused, unless they say what they mean here.
     if is_answer and _has_booleans(references):
         references = to_numpy(references, "references").astype(np.int64)
     labels = check_labels_of_rows(references, probabilities)
-    confidence, predicted = find_largest(probabilities)
     if is_answer and not isinstance(probabilities, Ragged):
         # The answer is class 1 ("correct"), even if its confidence is below one half.
         confidence = probabilities[:, 1].copy()
@@ -298,137 +281,3 @@ confidence in each answer with kind='confidence'.
         is_whole = getattr(dtype, "kind", None) in ("i", "u")
     if is_whole and np.ndim(predictions) == 1 and len(predictions):
         raise _make_class_labels_error()
-
-
-# ------------------------------------------------------------------- inputs that look like a
-# mistake
-
-N_CHECK_BINS = 20
-"""Bins of P(class 1) in the check for mistakes: an even number, so that one half mirrors the other.
-"""
-
-MIN_ITEMS_PER_SIDE = 10
-"""Minimum number of items on each side of 0.5 for a warning; twice as many if all are on one side.
-"""
-
-MIN_Z_SCORE = 3.09
-"""Standard errors that chance exceeds, to one side, in 0.1 % of cases."""
-
-
-class PositiveVersusCorrectnessWarning(UserWarning):
-    """P(class 1) seems to be compared with the correctness of the prediction, not with the label."""
-
-
-class ConfidenceVersusLabelWarning(UserWarning):
-    """Confidence in the predicted class seems to be compared with the label, not with correctness."""
-
-
-MISTAKES: Mapping[type[UserWarning], str] = {
-    PositiveVersusCorrectnessWarning: (
-        'The input looks like P(class 1) beside "was the prediction right": pass the labels as '
-        "references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the "
-        "figure is no calibration error."
-    ),
-    ConfidenceVersusLabelWarning: (
-        "The input looks like confidence in the predicted class beside class labels: none is below "
-        "0.5, and they do not go with the references; pass class scores with labels, or "
-        "kind='confidence' with whether each was right, or the figure is no calibration error."
-    ),
-}
-"""Sentence about each mistake, by its warning."""
-
-
-def find_mistake(top: TopLabel, *, is_vector: bool) -> type[UserWarning] | None:
-    """Return the warning about the mistake that binary inputs look like; None if they look right.
-
-    Args:
-        top: The top labels.
-        is_vector: Whether the predictions were one number per item.
-    """
-    rows = top.probabilities
-    # Only with two classes may P(class 1), confidence and correctness look alike.
-    if isinstance(rows, Ragged) or rows.shape[1] != 2:
-        return None
-    sums = BinSums.from_pairs([(rows[:, 1], top.labels == 1)], N_CHECK_BINS)
-    if _looks_like_correctness(sums.bins):
-        return PositiveVersusCorrectnessWarning
-    if is_vector and _looks_like_confidence(sums):
-        return ConfidenceVersusLabelWarning
-    return None
-
-
-def _looks_like_correctness(bins: Bins) -> bool:
-    """Return whether the references look like "was the prediction correct" instead of labels.
-
-    Labels become more frequent as P(class 1) grows. Correctness does not: it is frequent at both
-    ends. The references look like correctness if
-
-    - there are at least ten items on each side of 0.5, and not all references are 1;
-    - below 0.5, more than half of the references are 1, by over 3.09 standard errors (a one-sided
-      probability of 0.1 %), and above 0.5 more than half are 1 as well;
-    - max(p, 1 - p) has at most half the calibration error of p.
-    """
-    half = N_CHECK_BINS // 2
-    count = bins.count
-    score = bins.score
-    event = bins.event
-    n_below = count[0, :half].sum()
-    n_above = count[0, half:].sum()
-    if min(n_below, n_above) < MIN_ITEMS_PER_SIDE or event.sum() == count.sum():
-        return False
-    # With labels, at most half of the references below 0.5 would be 1.
-    excess_below = event[0, :half].sum() - n_below / 2
-    if excess_below <= MIN_Z_SCORE * np.sqrt(n_below) / 2:
-        return False
-    # Above 0.5 no test is needed: labels are frequent there, too.
-    if event[0, half:].sum() <= n_above / 2:
-        return False
-
-    # Bins of max(p, 1 - p): the lower half, mirrored, is added to the upper half.
-    mirrored = slice(half - 1, None, -1)
-    folded = Bins(
-        count=count[:, half:] + count[:, mirrored],
-        score=score[:, half:] + (count - score)[:, mirrored],
-        event=event[:, half:] + event[:, mirrored],
-    )
-    return bool(compute_binned_error(folded) <= compute_binned_error(bins) / 2)
-
-
-def _looks_like_confidence(sums: BinSums) -> bool:
-    """Return whether one number per item looks like confidence, compared with labels 0 and 1.
-
-    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1), it
-    predicts many labels 1, and more of them where it is higher. The numbers look like confidence if
-
-    - there are at least twenty items with both labels, and no prediction is below 0.5;
-    - labels 1 are less frequent than predicted, by over 3.09 standard errors;
-    - the predicted rise of the labels is significant, and the actual rise is at most a quarter of
-    it.
-
-    A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
-    """
-    half = N_CHECK_BINS // 2
-    bins = sums.bins
-    count = bins.count[0]
-    score = bins.score[0]
-    event = bins.event[0]
-    n_items = count.sum()
-    n_events = event.sum()
-    if n_items < 2 * MIN_ITEMS_PER_SIDE or n_events in (0, n_items):
-        return False
-    # The last bin of the lower half contains 0.5 itself.
-    if score[:half].sum() < count[:half].sum() / 2:
-        return False
-    # The variance of a label 1 with probability p is p - p².
-    variance = max(score.sum() - sums.square[0].sum(), 0.0)
-    if score.sum() - n_events <= MIN_Z_SCORE * np.sqrt(variance):
-        return False
-
-    # The covariances with the score show how far labels rise: perfectly calibrated and actual ones.
-    deviation = score - count * (score.sum() / n_items)
-    center = np.divide(deviation, count, out=np.zeros_like(deviation), where=count > 0)
-    predicted_rise = (count * center**2).sum()
-    actual_rise = (event * center).sum()
-    rate = n_events / n_items
-    noise = np.sqrt(rate * (1 - rate) * predicted_rise)
-    return bool(predicted_rise > MIN_Z_SCORE * noise and actual_rise <= predicted_rise / 4)

@@ -8,8 +8,7 @@ A second law is that of a calibrated model with the same scores (`draw_calibrate
 `draw_calibrated_clusters`): it decides whether the true error may be 0.
 
 `make_error_interval` is the entry point. `draw_resamples` is its slow part, which is the same for
-all
-norms and levels: an audit calls it once.
+all norms and levels: an audit calls it once.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ def draw_resamples(sample: BinnedPairs, resampling: Resampling) -> Draws:
     return Draws(resamples, events[:, None], units_per_item)
 
 
-# --------------------------------------------------------------- independent pairs: from the bins
-# alone
+# --- Independent pairs: from the bins alone
 
 
 def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
@@ -164,8 +162,7 @@ def draw_calibrated_events(bins: Bins, n_draws: int, rng: Generator) -> Floats:
     return np.asarray(events, dtype=np.float64)
 
 
-# ------------------------------------------- pairs that belong together: of classes, and of
-# clusters
+# --- Pairs that belong together: of classes, and of clusters
 
 
 def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
@@ -324,7 +321,7 @@ def _draw_counts(n_units: int, n_resamples: int, rng: Generator) -> Positions:
     return counts.reshape(n_resamples, n_units)
 
 
-# ------------------------------------------------------------------------------------- the interval
+# --- The interval
 
 
 def bound_mean_gap(scores: Floats, events: Any, clusters: Any, resampling: Resampling) -> float:

@@ -3,7 +3,7 @@
 `calibration_error` is the entry point. It parses the input into top labels (`confidences.py`),
 selects the scores and events that the kind compares, sums them in bins (`core/binning.py`), and
 combines the gaps of the bins by the norm (`norms.py`). An interval resamples the bins
-(`error_interval.py`).
+(`error_interval.py`). `find_mistake` recognizes inputs that were mixed up.
 
 A new kind is an entry of `KINDS` in `confidences.py`, a new norm one of `NORMS` in `norms.py`, and
 a new strategy one of `STRATEGIES` in `core/binning.py`. The options here take their names from
@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from rightreasons.calibration.confidences import (
-    ANSWER_KINDS,
     KINDS,
-    MISTAKES,
     TopLabel,
-    find_mistake,
     parse_top_label,
 )
 from rightreasons.calibration.error_interval import Draws, make_error_interval
@@ -33,19 +31,15 @@ from rightreasons.calibration.norms import (
     list_debiased_norms,
     split_error,
 )
-from rightreasons.core.arrays import Floats
-from rightreasons.core.binning import STRATEGIES, BinnedPairs, BinSums
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.binning import STRATEGIES, BinnedPairs, Bins, BinSums
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.errors import OptionError
-from rightreasons.core.extras import require_package
-from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.intervals import Interval
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.validation import MAX_BINS, SCORE_KINDS, check_one_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from rightreasons.core.validation import MAX_BINS, SCORE_KINDS
 
 
 class CalibrationErrorOptions(Options):
@@ -203,15 +197,13 @@ def calibration_error(
     mean and variance. On 1,000 items the ends agree with those of a row bootstrap within its Monte
     Carlo error. For kind="classwise", where an item is in one bin of every class, rows are
     resampled, and for clusters whole clusters; in 2,000 random groups if there are more.
-    docs/calibration.md has the
-    measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %.
+    docs/calibration.md has the measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %.
 
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for
             kind="top_label", N rows of different lengths (multiple choice). float16, bfloat16 and
             float32 are accepted: a row of probabilities may sum to 1 ± 0.01, and is not
-                renormalized. For
-            kind="confidence": (N,) confidence in the given answer.
+            renormalized. For kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels from 0 to K - 1. For kind="confidence": (N,) whether the answer was
             correct (0 and 1 or booleans).
         n_bins: Number of bins M. Default 15.
@@ -222,8 +214,7 @@ def calibration_error(
             1) of a binary task, with whether the label is 1. "classwise": for each class, its
             probability, with whether it is the label, averaged over the classes. "confidence": the
             confidence in a given answer, in [0, 1], with whether it was correct. For two classes
-            the first three are
-            different figures: state which one you report.
+            the first three are different figures: state which one you report.
         norm: "l1" (the formula above, the default), "l2" (root of the weighted mean square of the
             gaps) or "max" (the largest gap).
         scores: Scale of the predictions: "probabilities" (default), "logits" or
@@ -241,8 +232,7 @@ def calibration_error(
 
     Returns:
         A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts,
-            counts,
-        the definition in words, the bin table, the interval and the warning.
+        counts, the definition in words, the bin table, the interval and the warning.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -374,7 +364,7 @@ def bin_pairs(top: TopLabel, options: CalibrationErrorOptions, clusters: Any = N
     if clusters is not None:
         codes = number_clusters(clusters, len(top))
     return BinnedPairs(
-        pairs=top.select_pairs(options.kind),
+        pairs=KINDS[options.kind].select_pairs(top),
         n_bins=options.n_bins,
         strategy=options.strategy,
         threshold=options.threshold,
@@ -406,156 +396,138 @@ def _make_table(sums: BinSums, kind: str) -> tuple[CalibrationBin, ...]:
     return tuple(table)
 
 
-# ---------------------------- MacroCE: calibration of correct and of incorrect predictions,
-# separately
-
-
-@dataclasses.dataclass(frozen=True)
-class MacroCalibrationResult(Result):
-    """Instance-level calibration errors. Fractions in [0, 1], lower is better.
-
-    Attributes:
-        macro_ce: Mean of the two errors below. None unless there are correct and incorrect
-            predictions.
-        ice_correct: Mean of 1 - confidence over the correct predictions. None if there are none.
-        ice_wrong: Mean confidence over the incorrect predictions. None if there are none.
-        ice: Mean of |confidence - correct| over all items.
-        n_items: Number of items.
-    """
-
-    macro_ce: float | None
-    ice_correct: float | None
-    ice_wrong: float | None
-    ice: float
-    n_items: int
-
-
-def macro_ce(
-    predictions: Any,
-    references: Any = None,
-    *,
-    kind: str = "top_label",
-    scores: str = "probabilities",
-) -> MacroCalibrationResult:
-    r"""Measure whether single predictions are confident if correct and unsure if incorrect.
-
-    \[ MacroCE = \tfrac12 \left( \frac{1}{n_+} \sum_{correct} (1 - \hat p_i)
-       + \frac{1}{n_-} \sum_{incorrect} \hat p_i \right) \]
-
-    A binned error can be 0 for a model that gives every item the same confidence; this one cannot:
-    over- and underconfidence do not cancel, and both groups count the same, however rare one is.
-
-    Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
-            lengths. For kind="confidence": (N,) confidence in the given answer.
-        references: (N,) labels. For kind="confidence": (N,) whether the answer was correct (0 and 1
-            or booleans).
-        kind: "top_label" (default; the predictions are class scores) or "confidence".
-        scores: "probabilities" (default), "logits" or "log_probabilities".
-
-    Returns:
-        A `MacroCalibrationResult`: macro_ce, its two parts, the mean over all items and their
-            number.
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If a value, a shape or a length is wrong.
-
-    References:
-        Si, Zhao, Min, Boyd-Graber (2022), Re-Examining Calibration: The Case of Question Answering,
-        section 4.
-
-    Example:
-        Correct with 0.9 and 0.7, incorrect with 0.6: (0.2 + 0.6) / 2.
-
-        >>> round(macro_ce([[0.1, 0.9], [0.7, 0.3], [0.6, 0.4]], [1, 0, 1]).macro_ce, 6)
-        0.4
-    """
-    # The other kinds compare several scores of an item, of which none is its confidence.
-    check_one_of(kind, ANSWER_KINDS, "kind")
-    top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    ice_correct = _compute_mean(1.0 - top.confidence[top.correct])
-    ice_wrong = _compute_mean(top.confidence[~top.correct])
-    # Both groups count the same, so that neither may be empty.
-    macro = None
-    if ice_correct is not None and ice_wrong is not None:
-        macro = (ice_correct + ice_wrong) / 2
-    return MacroCalibrationResult(
-        macro_ce=macro,
-        ice_correct=ice_correct,
-        ice_wrong=ice_wrong,
-        ice=float(np.abs(top.confidence - top.correct).mean()),
-        n_items=len(top),
-    )
-
-
-def _compute_mean(values: Floats) -> float | None:
-    return float(values.mean()) if values.size else None
-
-
-# ----------------------------------------------------------- the reliability diagram, for a
-# notebook
-
-
-def reliability_diagram(
-    predictions: Any, references: Any, *, axes: Axes | None = None, **options: Any
-) -> Axes:
-    """Draw the rate of events against the mean score by bin, with the error in the title.
-
-    Each bin has its 95 % interval (Wilson). For kind="classwise", the bins are those of class 0.
-
-    Args:
-        predictions: (N, K) class scores, or another form that `calibration_error` takes.
-        references: (N,) labels.
-        axes: Axes of matplotlib to draw on. If None (default), a new figure is made.
-        **options: Options of `calibration_error`, such as `n_bins`, `strategy` and `scores`.
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If a value is wrong; the message names the first bad row.
-
-    References:
-        Niculescu-Mizil, Caruana (2005), Predicting Good Probabilities With Supervised Learning.
-
-    Example:
-        >>> rows = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-        >>> axes = reliability_diagram(rows, [0, 1, 1], n_bins=2)
-        >>> axes.get_xlabel(), axes.get_ylabel(), axes.get_title()
-        ('confidence', 'accuracy', 'ECE 0.100')
-    """
-    require_package("matplotlib")
-    from matplotlib import pyplot
-    from matplotlib.ticker import PercentFormatter
-
-    result = calibration_error(predictions, references, **options)
-    # Every kind has one class or none, but for "classwise", which starts with class 0.
-    class_index = result.bins[0].class_index
-    bins = [row for row in result.bins if row.count and row.class_index == class_index]
-    lower = np.array([row.lower for row in bins])
-    width = np.array([row.upper for row in bins]) - lower
-    confidence = np.array([row.confidence for row in bins], dtype=np.float64)
-    accuracy = np.array([row.accuracy for row in bins], dtype=np.float64)
-    # Recover the number of events, which the table gives as a rate.
-    intervals = [wilson(round((row.accuracy or 0.0) * row.count), row.count) for row in bins]
-    ends = [[interval.low for interval in intervals], [interval.high for interval in intervals]]
-
-    if axes is None:
-        _, axes = pyplot.subplots()
-    axes.plot([0, 1], [0, 1], "--", color="gray")
-    axes.bar(lower, accuracy, width, align="edge", alpha=0.4)
-    axes.errorbar(confidence, accuracy, yerr=np.abs(ends - accuracy), fmt="ko", capsize=2.5)
-    axes.set(xlim=(0, 1), ylim=(0, 1.02), title=f"ECE {result.ece:.3f}")
-    if class_index is None:
-        axes.set(xlabel="confidence", ylabel="accuracy")
-    else:
-        axes.set(xlabel=f"P(class {class_index})", ylabel=f"frequency of class {class_index}")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    return axes
-
-
 ece = calibration_error
 """Short alias."""
+
+
+# --- Inputs that look like a mistake
+
+N_CHECK_BINS = 20
+"""Bins of P(class 1) in the check for mistakes: an even number, so that one half mirrors the other.
+"""
+
+MIN_ITEMS_PER_SIDE = 10
+"""Minimum number of items on each side of 0.5 for a warning; twice as many if all are on one side.
+"""
+
+MIN_Z_SCORE = 3.09
+"""Standard errors that chance exceeds, to one side, in 0.1 % of cases."""
+
+
+class PositiveVersusCorrectnessWarning(UserWarning):
+    """P(class 1) seems to be compared with the correctness of the prediction, not with the label."""
+
+
+class ConfidenceVersusLabelWarning(UserWarning):
+    """Confidence in the predicted class seems to be compared with the label, not with correctness."""
+
+
+MISTAKES: Mapping[type[UserWarning], str] = {
+    PositiveVersusCorrectnessWarning: (
+        'The input looks like P(class 1) beside "was the prediction right": pass the labels as '
+        "references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the "
+        "figure is no calibration error."
+    ),
+    ConfidenceVersusLabelWarning: (
+        "The input looks like confidence in the predicted class beside class labels: none is below "
+        "0.5, and they do not go with the references; pass class scores with labels, or "
+        "kind='confidence' with whether each was right, or the figure is no calibration error."
+    ),
+}
+"""Sentence about each mistake, by its warning."""
+
+
+def find_mistake(top: TopLabel, *, is_vector: bool) -> type[UserWarning] | None:
+    """Return the warning about the mistake that binary inputs look like; None if they look right.
+
+    Args:
+        top: The top labels.
+        is_vector: Whether the predictions were one number per item.
+    """
+    rows = top.probabilities
+    # Only with two classes may P(class 1), confidence and correctness look alike.
+    if isinstance(rows, Ragged) or rows.shape[1] != 2:
+        return None
+    sums = BinSums.from_pairs([(rows[:, 1], top.labels == 1)], N_CHECK_BINS)
+    if _looks_like_correctness(sums.bins):
+        return PositiveVersusCorrectnessWarning
+    if is_vector and _looks_like_confidence(sums):
+        return ConfidenceVersusLabelWarning
+    return None
+
+
+def _looks_like_correctness(bins: Bins) -> bool:
+    """Return whether the references look like "was the prediction correct" instead of labels.
+
+    Labels become more frequent as P(class 1) grows. Correctness does not: it is frequent at both
+    ends. The references look like correctness if
+
+    - there are at least ten items on each side of 0.5, and not all references are 1;
+    - below 0.5, more than half of the references are 1, by over 3.09 standard errors (a one-sided
+      probability of 0.1 %), and above 0.5 more than half are 1 as well;
+    - max(p, 1 - p) has at most half the calibration error of p.
+    """
+    half = N_CHECK_BINS // 2
+    count = bins.count
+    score = bins.score
+    event = bins.event
+    n_below = count[0, :half].sum()
+    n_above = count[0, half:].sum()
+    if min(n_below, n_above) < MIN_ITEMS_PER_SIDE or event.sum() == count.sum():
+        return False
+    # With labels, at most half of the references below 0.5 would be 1.
+    excess_below = event[0, :half].sum() - n_below / 2
+    if excess_below <= MIN_Z_SCORE * np.sqrt(n_below) / 2:
+        return False
+    # Above 0.5 no test is needed: labels are frequent there, too.
+    if event[0, half:].sum() <= n_above / 2:
+        return False
+
+    # Bins of max(p, 1 - p): the lower half, mirrored, is added to the upper half.
+    mirrored = slice(half - 1, None, -1)
+    folded = Bins(
+        count=count[:, half:] + count[:, mirrored],
+        score=score[:, half:] + (count - score)[:, mirrored],
+        event=event[:, half:] + event[:, mirrored],
+    )
+    return bool(compute_binned_error(folded) <= compute_binned_error(bins) / 2)
+
+
+def _looks_like_confidence(sums: BinSums) -> bool:
+    """Return whether one number per item looks like confidence, compared with labels 0 and 1.
+
+    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1), it
+    predicts many labels 1, and more of them where it is higher. The numbers look like confidence if
+
+    - there are at least twenty items with both labels, and no prediction is below 0.5;
+    - labels 1 are less frequent than predicted, by over 3.09 standard errors;
+    - the predicted rise of the labels is significant, and the actual rise is at most a quarter of
+    it.
+
+    A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
+    """
+    half = N_CHECK_BINS // 2
+    bins = sums.bins
+    count = bins.count[0]
+    score = bins.score[0]
+    event = bins.event[0]
+    n_items = count.sum()
+    n_events = event.sum()
+    if n_items < 2 * MIN_ITEMS_PER_SIDE or n_events in (0, n_items):
+        return False
+    # The last bin of the lower half contains 0.5 itself.
+    if score[:half].sum() < count[:half].sum() / 2:
+        return False
+    # The variance of a label 1 with probability p is p - p².
+    variance = max(score.sum() - sums.square[0].sum(), 0.0)
+    if score.sum() - n_events <= MIN_Z_SCORE * np.sqrt(variance):
+        return False
+
+    # The covariances with the score show how far labels rise: perfectly calibrated and actual ones.
+    deviation = score - count * (score.sum() / n_items)
+    center = np.divide(deviation, count, out=np.zeros_like(deviation), where=count > 0)
+    predicted_rise = (count * center**2).sum()
+    actual_rise = (event * center).sum()
+    rate = n_events / n_items
+    noise = np.sqrt(rate * (1 - rate) * predicted_rise)
+    return bool(predicted_rise > MIN_Z_SCORE * noise and actual_rise <= predicted_rise / 4)

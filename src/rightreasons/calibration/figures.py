@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import TopLabel
 from rightreasons.calibration.error_interval import bound_mean_gap
-from rightreasons.calibration.errors import macro_ce
 from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.proper_scores import auroc, compute_aurc, label_log_probability
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import bootstrap, intervals

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.confidences import TopLabel, find_mistake, parse_top_label
+from rightreasons.calibration.confidences import TopLabel, parse_top_label
 from rightreasons.calibration.error_interval import Draws, draw_resamples
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
     bin_pairs,
+    find_mistake,
     make_calibration_result,
 )
 from rightreasons.calibration.options import CalibrationOptions

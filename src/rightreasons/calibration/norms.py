@@ -27,8 +27,7 @@ HALF_NORMAL_MEAN = np.sqrt(2.0 / np.pi)
 """Mean of |X| for a standard normal X."""
 
 
-# --------------------------------------------------------------------------- l1: the mean of the
-# gaps
+# --- l1: the mean of the gaps
 
 
 def compute_mean_gap(bins: Bins) -> Floats:
@@ -114,8 +113,7 @@ def compute_folded_mean(mean: Floats, deviation: Floats) -> Floats:
     return np.where(is_certain, np.abs(mean), folded)
 
 
-# ----------------------------------------------------------------- l2: the root mean square of the
-# gaps
+# --- l2: the root mean square of the gaps
 
 
 def compute_mean_square(bins: Bins) -> Floats:
@@ -145,8 +143,7 @@ def debias_mean_square(bins: Bins) -> Floats:
     return _average_pairs(square, bins)
 
 
-# -------------------------------------------------------------------------------- max: the largest
-# gap
+# --- max: the largest gap
 
 
 def compute_largest_gap(bins: Bins) -> Floats:
@@ -156,8 +153,7 @@ def compute_largest_gap(bins: Bins) -> Floats:
     return largest
 
 
-# ------------------------------------------------------------------------------------------- all
-# norms
+# --- All norms
 
 
 def _has_no_bias(bins: Bins, n_deviations: float) -> Floats:

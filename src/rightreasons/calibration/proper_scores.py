@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
+from rightreasons.calibration.confidences import ANSWER_KINDS, KINDS, TopLabel, parse_top_label
 from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.binning import BinSums, Flags
 from rightreasons.core.ordering import argsort_scores, average_ties
@@ -118,7 +118,7 @@ def brier_score(
     n_bins = check_count(n_bins, "n_bins", maximum=MAX_BINS)
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
     n_items = len(top)
-    pairs = top.select_pairs("classwise" if kind == "multiclass" else kind)
+    pairs = KINDS["classwise" if kind == "multiclass" else kind].select_pairs(top)
     sums = BinSums.from_pairs(pairs, n_bins)
     bins = sums.bins
 
@@ -152,8 +152,7 @@ brier = brier_score
 """Short alias."""
 
 
-# -------------------------------------------------------------------------------------- the log
-# loss
+# --- The log loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,8 +253,7 @@ def label_log_probability(
     return np.asarray(log_probability, dtype=np.float64)
 
 
-# ----------------------------------------------------------------- ranking: selective
-# classification
+# --- Ranking: selective classification
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,10 +17,10 @@ from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_t
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     compute_calibration,
-    macro_ce,
 )
 from rightreasons.calibration.figures import compute_log_losses
 from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.macro_error import macro_ce
 from rightreasons.calibration.paired import paired_test
 from rightreasons.calibration.proper_scores import (
     brier_score,

@@ -21,8 +21,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of
 
-# ----------------------------------------------------------------------------------------- smooth
-# ECE
+# --- Smooth ECE
 
 N_CELLS = 2**14
 """Cells of the grid on [0, 1] on which residuals are smoothed: resolves bandwidths of about 1e-4.

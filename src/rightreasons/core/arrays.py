@@ -267,8 +267,7 @@ def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
-# ----------------------------------------------------------------------------- lists and their
-# items
+# --- Lists and their items
 
 
 def _is_row(value: object) -> bool:
@@ -360,8 +359,7 @@ def _describe_first_value(array: Array) -> str:
     return describe_kind(values[0])
 
 
-# --------------------------------------------------------------------------------- arrays and
-# tensors
+# --- Arrays and tensors
 
 
 def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
@@ -404,7 +402,7 @@ def _convert_tensor(values: Any, name: str) -> Array:
 def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
     """Convert a table, a column or an iterable of another library."""
 
-    def read(convert: Callable[[Any], Any]) -> Any:
+    def run_conversion(convert: Callable[[Any], Any]) -> Any:
         # Foreign code may fail in any way; whatever it raises becomes one sentence.
         try:
             return convert(values)
@@ -413,22 +411,25 @@ def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
         except Exception as error:
             _raise_unreadable(values, error, name, expected)
 
-    table = read(read_columns)
+    table = run_conversion(read_columns)
     if table is not None:
         labels, columns = table
         return _convert_columns(labels, columns, name)
     # A column of datasets reads its rows when it is sliced.
     if hasattr(values, "column_name") and hasattr(values, "__len__"):
-        return to_array_or_list(read(lambda column: column[:]), name, expected, depth)
+        sliced = run_conversion(lambda column: column[:])
+        return to_array_or_list(sliced, name, expected, depth)
     if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
-        series = read(_convert_series)
+        series = run_conversion(_convert_series)
         if isinstance(series, np.ndarray):
             return series
         return _convert_items(series, name, depth)
     if hasattr(values, "__array__"):
-        return to_array_or_list(read(np.asarray), name, expected, depth)
+        array = run_conversion(np.asarray)
+        return to_array_or_list(array, name, expected, depth)
     if isinstance(values, Iterable) or hasattr(values, "__getitem__"):
-        return _convert_items(read(list), name, depth)
+        items = run_conversion(list)
+        return _convert_items(items, name, depth)
     raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
 
 
@@ -571,7 +572,8 @@ def compute_offsets(lengths: Sequence[int] | Integers) -> Integers:
         >>> compute_offsets([2, 0, 3]).tolist()
         [0, 2, 2, 5]
     """
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    n_rows = len(lengths)
+    offsets = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
@@ -666,7 +668,8 @@ class Ragged:
         Returns:
             (N,) one value per row.
         """
-        return np.asarray(ufunc.reduceat(self.values, self.starts), dtype=np.float64)
+        reduced = ufunc.reduceat(self.values, self.starts)
+        return np.asarray(reduced, dtype=np.float64)
 
     def argmax(self) -> Integers:
         """Return (N,) the index inside each row of its largest value, the first one of ties."""
@@ -736,6 +739,52 @@ def take_rows(rows: Floats | Ragged, order: Positions) -> Floats | Ragged:
     return np.asarray(rows[order])
 
 
+MAX_ARGMAX_COLUMNS = 32
+"""Largest number of columns in which a loop finds the largest value faster than numpy does."""
+
+
+def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]]]:
+    """Return (N,) the largest value of each row, and (N,) the first column that contains it."""
+    if isinstance(rows, Ragged):
+        column = rows.argmax()
+        largest = rows.at(column)
+        return largest, column
+    if rows.shape[1] > MAX_ARGMAX_COLUMNS:
+        column = rows.argmax(axis=1)
+        items = np.arange(len(rows))
+        largest = rows[items, column]
+        return largest, column
+
+    largest = np.empty(len(rows))
+    column = np.zeros(len(rows), dtype=np.int8)
+    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop
+    # passes over their columns.
+    for start in range(0, len(rows), BLOCK_SIZE):
+        block = slice(start, start + BLOCK_SIZE)
+        _find_largest_in_block(rows[block], largest[block], column[block])
+    return largest, column
+
+
+def _find_largest_in_block(block: Floats, largest: Floats, column: Array) -> None:
+    """Write the largest value of each row, and the first column that contains it, to two arrays.
+
+    Args:
+        block: (n, K) values.
+        largest: (n,) filled with the values.
+        column: (n,) int8 zeros, filled with the columns.
+    """
+    largest[:] = block[:, 0]
+    for k in range(1, block.shape[1]):
+        # A copy is contiguous, and so faster to compare.
+        values = block[:, k].copy()
+        is_larger = values > largest
+        # A later column replaces an earlier one only if it is strictly larger. Its index is then
+        # the largest so far, so that a maximum of indices selects it.
+        index = is_larger * np.int8(k)
+        np.maximum(column, index, out=column)
+        np.maximum(largest, values, out=largest)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class NumericRows:
     """Numbers of N items: one number per item, or a row of them.
@@ -756,7 +805,9 @@ class NumericRows:
     @property
     def is_vector(self) -> bool:
         """Whether there is one number per item."""
-        return not isinstance(self.values, Ragged) and self.values.ndim == 1
+        if isinstance(self.values, Ragged):
+            return False
+        return self.values.ndim == 1
 
 
 def parse_rows(values: Any, name: str) -> NumericRows:
@@ -813,8 +864,10 @@ def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
     if set(map(type, rows)) == {list}:
         value_types = set(map(type, itertools.chain.from_iterable(rows)))
     if value_types == {float}:
-        flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64)
-        return Ragged.of(flat, list(map(len, rows)))
+        flat_values = itertools.chain.from_iterable(rows)
+        flat = np.fromiter(flat_values, dtype=np.float64)
+        lengths = list(map(len, rows))
+        return Ragged.of(flat, lengths)
 
     arrays = []
     for index, row in enumerate(rows):

@@ -341,8 +341,7 @@ def _replace_options_parameter(
     return parameters
 
 
-# ------------------------------------------------------------------------------ comma-separated
-# names
+# --- Comma-separated names
 
 
 def parse_names(text: str | None) -> list[str] | None:

@@ -443,8 +443,7 @@ def _parse_lists(rows: object, name: str, *, unit: str) -> list[Any]:
     return items
 
 
-# ------------------------------------------------------------------------- labels, numbers and
-# flags
+# --- Labels, numbers and flags
 
 _LARGEST_LABEL = int(np.iinfo(np.int64).max)
 
@@ -704,41 +703,6 @@ def reduce_rows(table: NDArray[Any], ufunc: np.ufunc) -> NDArray[Any]:
         for column in range(1, block.shape[1]):
             ufunc(result, block[:, column], out=result)
     return reduced
-
-
-MAX_ARGMAX_COLUMNS = 32
-"""Largest number of columns in which a loop finds the largest value faster than numpy does."""
-
-
-def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]]]:
-    """Return (N,) the largest value of each row, and (N,) the first column that contains it."""
-    if isinstance(rows, Ragged):
-        column = rows.argmax()
-        return rows.at(column), column
-    if rows.shape[1] > MAX_ARGMAX_COLUMNS:
-        column = rows.argmax(axis=1)
-        values = np.take_along_axis(rows, column[:, None], axis=1)
-        return values[:, 0], column
-
-    largest = np.empty(len(rows))
-    column = np.zeros(len(rows), dtype=np.int8)
-    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop
-    # passes over their columns.
-    for start in range(0, len(rows), BLOCK_SIZE):
-        block = rows[start : start + BLOCK_SIZE]
-        block_largest = largest[start : start + BLOCK_SIZE]
-        block_column = column[start : start + BLOCK_SIZE]
-        block_largest[:] = block[:, 0]
-        for k in range(1, block.shape[1]):
-            # A copy is contiguous, and so faster to compare.
-            scores = block[:, k].copy()
-            # A later column replaces an earlier one only if it is strictly larger. Its index is
-            # then the largest so far, so that a maximum of indices selects it.
-            is_larger = scores > block_largest
-            index = is_larger * np.int8(k)
-            np.maximum(block_column, index, out=block_column)
-            np.maximum(block_largest, scores, out=block_largest)
-    return largest, column
 
 
 def softmax(logits: Floats) -> Floats:
