@@ -365,7 +365,7 @@ COMPARISONS = (
         name="reading 20,000 rows of csv",
         other="pandas",
         prepare=compare_reading_with_pandas,
-        files=("io/reading.py",),
+        files=("io/files/separated.py", "io/reading.py"),
     ),
     Comparison(
         name="Fisher information, 128 texts, 2 classes",

@@ -111,10 +111,10 @@ def releases() -> list[Release]:
 
 
 def read(file: Path, given: dict[str, Any] | None) -> Reading:
-    from rightreasons.io.reading import description_of
+    from rightreasons.io.descriptions import make_description
     from rightreasons.io.resolve import resolve
 
-    source: Any = str(file) if given is None else description_of({"data": str(file), **given})
+    source: Any = str(file) if given is None else make_description({"data": str(file), **given})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `resolve` tells them among its doubts

@@ -24,7 +24,7 @@ from audit_view import (
 )
 from what_if import Subject, predict_edit, write_edit
 
-from rightreasons.io.reading import FILE_TYPES
+from rightreasons.io.files.compressed import FILE_TYPES
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.widget.pages import (
     MISTAKES,

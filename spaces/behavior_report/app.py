@@ -20,7 +20,7 @@ from behavior_report import (
 from behavior_view import Page, outline_cell, write_page
 from case_view import OUTCOMES, write_cases
 
-from rightreasons.io.reading import FILE_TYPES
+from rightreasons.io.files.compressed import FILE_TYPES
 from rightreasons.widget.pages import (
     PRIVACY,
     Held,

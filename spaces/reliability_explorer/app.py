@@ -22,8 +22,8 @@ from rightreasons.calibration.confidences import TABLE_KINDS
 from rightreasons.calibration.norms import NORMS
 from rightreasons.core.binning import STRATEGIES
 from rightreasons.core.validation import SCORE_KINDS
+from rightreasons.io.files.compressed import FILE_TYPES
 from rightreasons.io.predictions import Predictions
-from rightreasons.io.reading import FILE_TYPES
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,

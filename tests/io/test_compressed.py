@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rightreasons.io import reading as compressed
+from rightreasons.io.files import compressed
+from rightreasons.io.files.compressed import COMPRESSIONS
 from rightreasons.io.predictions import read_predictions
-from rightreasons.io.reading import COMPRESSIONS
 from rightreasons.io.tables import open_dataset, open_questions
 
 TABLE = b'text,label\nNA,up\n007,down\n"a, b",up\n'
@@ -82,7 +82,7 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
         "in each row of FILE, but row 0 has 3; `separator` and `quote` say what stands between and around cells, "
         "and lines above the heading are to be deleted."
     )
-    monkeypatch.setattr(compressed, "SMALL", 10_000)
+    monkeypatch.setattr(compressed, "MIN_ALLOWED_BYTES", 10_000)
     assert "to hold at most 10,000, but it holds more" in refusal(
         gzip.compress(b"text\n" + b"a" * 20_000)
     )

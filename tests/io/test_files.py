@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rightreasons.io import reading as files
+from rightreasons.io import arrow_tables
 from rightreasons.io.arrow_tables import make_column, read_values
 from rightreasons.io.columns import get_values
-from rightreasons.io.reading import FileForm, as_table, read_file
+from rightreasons.io.files import documents, text_files
+from rightreasons.io.files.readers import read_file
+from rightreasons.io.options import FileForm
+from rightreasons.io.reading import as_table
 
 datasets.disable_progress_bars()
 
@@ -163,7 +166,7 @@ def test_what_datasets_wrote_or_a_card_describes_is_read_by_it(tmp_path):
 def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
     # Odd quoting: quotes inside a cell, doubled, behind spaces, before text, never closed; all ends of lines.
     # No backslash, which may stand before a mark that ends no cell.
-    monkeypatch.setattr(files, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 1 << 10)
     rng = random.Random(7)
     alphabet = [
         '"',
@@ -254,7 +257,7 @@ def test_records_in_every_wrapping(tmp_path):
 
 
 def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_CHUNK", 1)
+    monkeypatch.setattr(documents, "N_RECORDS_AT_A_TIME", 1)
     rows = [
         {"a": None},
         {"a": 1, "q": {"x": []}},
@@ -594,9 +597,9 @@ def test_objects_with_keys_of_their_own_keep_them_and_their_order():
 def test_the_digest_of_a_table_depends_on_its_content_alone():
     table = pa.table({"id": ["a", "b", "c"], "p": [0.5, 0.25, 0.125]})
     in_chunks = pa.concat_tables([table.slice(0, 1), table.slice(1)])
-    digest = files.digest_table(table)
+    digest = arrow_tables.digest_table(table)
 
-    assert files.digest_table(in_chunks) == digest
-    assert files.digest_table(table.replace_schema_metadata({"note": "x"})) == digest
-    assert files.digest_table(table.slice(0, 2)) != digest
-    assert files.digest_table(table, prefix=b"labels") != digest
+    assert arrow_tables.digest_table(in_chunks) == digest
+    assert arrow_tables.digest_table(table.replace_schema_metadata({"note": "x"})) == digest
+    assert arrow_tables.digest_table(table.slice(0, 2)) != digest
+    assert arrow_tables.digest_table(table, prefix=b"labels") != digest

@@ -8,11 +8,12 @@ import warnings
 import pytest
 
 from rightreasons.core.errors import OptionError
+from rightreasons.io.descriptions import read_description
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.joins import join_files
 from rightreasons.io.logs import UNREAD
 from rightreasons.io.options import FileForm
-from rightreasons.io.reading import as_table, described
+from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.report.runner import audit
 
@@ -131,7 +132,7 @@ def test_one_of_two_files_is_refused(tmp_path):
 
 def test_a_condition_may_read_both_files(tmp_path):
     answers = [{"id": row["id"], "answer": "up"} for row in make_items()]
-    description = described(JoinedFiles(make_items(), answers))
+    description = read_description(JoinedFiles(make_items(), answers))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

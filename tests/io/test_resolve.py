@@ -17,10 +17,11 @@ from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import add_nested_columns
+from rightreasons.io.descriptions import make_description
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
-from rightreasons.io.reading import as_table, description_of
+from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import open_dataset, open_multiple_choice
 from rightreasons.training.metrics import compute_metrics
@@ -245,7 +246,7 @@ def test_german_excel_is_read_at_once(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (
-            as_table(path, form=rightreasons.io.reading.FileForm(encoding="cp1252")).num_rows == 2
+            as_table(path, form=rightreasons.io.options.FileForm(encoding="cp1252")).num_rows == 2
         )
 
 
@@ -291,7 +292,7 @@ def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("text,label\na,b\n")
     with pytest.raises(ValueError, match="Expected utf16"):
-        as_table(path, form=rightreasons.io.reading.FileForm(encoding="utf16"))
+        as_table(path, form=rightreasons.io.options.FileForm(encoding="utf16"))
 
 
 def test_splits_in_one_document_and_rows_without_headings(tmp_path):
@@ -784,7 +785,7 @@ def test_a_first_row_that_is_no_heading_is_told(tmp_path):
     assert found.doubts[0].count("as '1' is a heading and a value of its column") == 1
     assert "heading with column_names=" in found.doubts[0]
     named = resolve(
-        description_of({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]})
+        make_description({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]})
     )
     assert [(row.value, row.count) for row in named.mapping] == [("1", 2), ("0", 1)]
 

@@ -51,8 +51,7 @@ def open_choice_log(
         settings: Options of the columns of items.
         judged: What a judge read of the unread answers, in words; "" without a judge.
     """
-    from rightreasons.io.arrow_tables import make_dataset, make_table
-    from rightreasons.io.reading import digest_table
+    from rightreasons.io.arrow_tables import digest_table, make_dataset, make_table
 
     # Gold labels are positions of choices, as for a model that is asked.
     table = make_table(columns, path)

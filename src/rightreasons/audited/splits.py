@@ -279,7 +279,7 @@ def _make_class_table(match: LabelMatch) -> NDArray[np.int64]:
 
 def _digest_content(rows: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     """Return the digest of the ids, texts and labels of rows."""
-    from rightreasons.io.reading import digest_table
+    from rightreasons.io.arrow_tables import digest_table
 
     # Further columns may change without changing what the model reads.
     columns = [name for name in CONTENT_COLUMNS if name in rows.column_names]
@@ -289,7 +289,7 @@ def _digest_content(rows: datasets.Dataset, labels: NDArray[np.int64]) -> str:
 
 def digest_texts(rows: datasets.Dataset) -> str:
     """Return the digest of the texts of rows, whatever their ids and labels are called."""
-    from rightreasons.io.reading import digest_table
+    from rightreasons.io.arrow_tables import digest_table
 
     columns = [name for name in TEXT_COLUMNS if name in rows.column_names]
     return digest_table(rows.select_columns(columns).with_format("arrow")[:])

@@ -86,9 +86,8 @@ def open_stored(
         FileNotFoundError: If the file does not exist.
         ValueError: If a column is missing, or predictions and items do not belong together.
     """
-    from rightreasons.io.arrow_tables import make_table
+    from rightreasons.io.arrow_tables import digest_table, make_table
     from rightreasons.io.logs import ARMS, ARMS_COMMAND, UNREAD_REPLY, logged
-    from rightreasons.io.reading import digest_table
 
     path = str(stored.predictions)
     has_items = dataset is None

@@ -106,7 +106,12 @@ def look(
 ) -> None:
     """Show how a file will be interpreted: columns, items, labels, doubts. Write data.yaml."""
     from rightreasons.core.store import check_file
-    from rightreasons.io.reading import SUFFIXES, described, description_of, write_description
+    from rightreasons.io.descriptions import (
+        SUFFIXES,
+        make_description,
+        read_description,
+        write_description,
+    )
     from rightreasons.io.resolve import resolve
 
     settings = _parse_settings(declared.values())
@@ -125,7 +130,7 @@ def look(
     path = Path(dataset).expanduser()
     source: Any = dataset
     if not is_description:
-        source = description_of({"data": dataset, **settings})
+        source = make_description({"data": dataset, **settings})
     resolution = resolve(source)
     hand_over(resolution)
     _print_resolution(dataset, resolution)
@@ -145,7 +150,7 @@ def look(
 
     is_about_others = False
     if out.exists():
-        is_about_others = Path(str(described(out).source)).resolve() != path.resolve()
+        is_about_others = Path(str(read_description(out).source)).resolve() != path.resolve()
     # Questions to read have fixed names of columns.
     has_roles = resolution.kind != "question_answering"
     is_written = has_roles and not is_description and not is_about_others

@@ -7,8 +7,10 @@ of Arrow holds together is stored as JSON, and `read_values` returns the values 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import datasets
@@ -144,6 +146,75 @@ def _check_lengths(arrays: Mapping[str, Any], source_name: str) -> None:
                 f"Expected columns of one length in {source_name}, but {first_name!r} has "
                 f"{n_rows:,} rows and {name!r} {len(array):,}."
             )
+
+
+def concatenate_tables(tables: Sequence[pa.Table], source_name: str) -> pa.Table:
+    """Put tables of the same columns below one another; a column of unlike types becomes JSON."""
+    columns = {}
+    for name in tables[0].column_names:
+        parts = [table.column(name) for table in tables]
+        columns[name] = concatenate_columns(parts, name, source_name)
+    # The features of `datasets` are in the metadata.
+    return pa.table(columns).replace_schema_metadata(tables[0].schema.metadata)
+
+
+def concatenate_columns(
+    parts: Sequence[pa.Array | pa.ChunkedArray], name: str, source_name: str
+) -> pa.ChunkedArray | pa.Array:
+    """Put parts of a column below one another; parts of unlike types become JSON.
+
+    Args:
+        parts: The parts.
+        name: The heading of the column, for errors.
+        source_name: What its table is called in errors.
+    """
+    # Arrow promotes types, such as those of whole numbers and fractions, in tables alone.
+    tables = [pa.table({"": part}) for part in parts]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
+    except pa.ArrowException:
+        values = itertools.chain.from_iterable(map(read_values, parts))
+        return make_column(list(values), name, source_name)
+
+
+class _DigestSink:
+    """A file that stores only the digest of what is written to it.
+
+    Args:
+        prefix: Bytes that are digested first.
+    """
+
+    closed = False
+
+    def __init__(self, prefix: bytes = b"") -> None:
+        self.digest = hashlib.blake2b(prefix, digest_size=16)
+
+    def write(self, data: Any) -> int:
+        """Digest some bytes, and return their number."""
+        self.digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is buffered."""
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
+
+def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
+    """Return the digest of the content of a table, which depends on nothing else.
+
+    Args:
+        table: The table.
+        prefix: Bytes that are digested before the content.
+    """
+    # Metadata, and how the rows are divided into chunks, are not content.
+    content = table.replace_schema_metadata(None).combine_chunks()
+    # The bytes of a large table are digested as they are made, and never stored together.
+    sink = _DigestSink(prefix)
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), content.schema) as stream:
+        stream.write_table(content)
+    return sink.digest.hexdigest()
 
 
 # ------------------------------------------------------------------------------- columns

@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from rightreasons.core.options import Options, parse_names
 from rightreasons.io.arrow_tables import only_part
 from rightreasons.io.columns import Column, Columns, add_nested_columns, get_cells, is_expression
+from rightreasons.io.descriptions import OptionsOfTable, read_description
 from rightreasons.io.joined_files import JoinedFiles, name_file
 from rightreasons.io.label_columns import get_labels
 from rightreasons.io.options import FileForm
-from rightreasons.io.reading import OptionsOfTable, as_table, described
+from rightreasons.io.reading import as_table
 
 
 def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, OptionsOfTable, str]:
@@ -43,8 +44,8 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
         ValueError: If the file does not have the format of its suffix, has no row, or columns of
             different lengths.
     """
-    description = described(source)
-    options = description.options(options)
+    description = read_description(source)
+    options = description.complete(options)
     file = description.source
     # The name of a data set or a folder is no file of predictions, although `as_table` takes it.
     is_path = isinstance(file, (str, os.PathLike)) and "://" not in str(file)
@@ -54,14 +55,14 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
         )
     source_name = name_source(source)
     form = FileForm(log_filter=getattr(options, "log_filter", None))
-    table = only_part(as_table(description, form=form, where=source_name), source_name)
+    table = only_part(as_table(description, form=form, source_name=source_name), source_name)
     data = add_nested_columns(table, list_named_columns(options))
     return get_columns(data, source_name), options, source_name
 
 
 def name_source(source: Any) -> str:
     """Return what a source of rows is called in errors; of a data.yaml, what it describes."""
-    files = described(source).source
+    files = read_description(source).source
     return files.name if isinstance(files, JoinedFiles) else name_file(files)
 
 

@@ -21,8 +21,8 @@ from rightreasons.io.cells import is_number, parse_cell, parse_numbers
 from rightreasons.io.columns import Column, Columns
 from rightreasons.io.headings import LABEL_HEADINGS, USUAL_HEADINGS, make_heading_key
 from rightreasons.io.options import PredictionOptions
-from rightreasons.io.reading import pipeline_columns
 from rightreasons.io.roles import Role, describe_proposal
+from rightreasons.io.score_cells import make_pipeline_columns
 
 USUAL: Mapping[str, Any] = USUAL_HEADINGS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""
@@ -238,10 +238,10 @@ def spread_class_objects(
         key = make_heading_key(name)
         is_meant = name in option_names or key in USUAL["scores"]
         example = parse_cell(columns[name][0])
-        if not pipeline_columns([example]) and not (is_meant and isinstance(example, dict)):
+        if not make_pipeline_columns([example]) and not (is_meant and isinstance(example, dict)):
             continue
         cells = list(map(parse_cell, columns[name]))
-        spread = pipeline_columns(cells)
+        spread = make_pipeline_columns(cells)
         if not spread and is_meant:
             spread = spread_objects(cells, USUAL["scores"].get(key))
         # A column of that name exists: this is not the place to decide which is meant.

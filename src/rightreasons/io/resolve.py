@@ -29,6 +29,7 @@ from rightreasons.io.columns import (
     get_values,
     quote_column,
 )
+from rightreasons.io.descriptions import Description, read_description
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
     TEXT_HEADINGS,
@@ -48,7 +49,7 @@ from rightreasons.io.options import (
 from rightreasons.io.prediction_proposals import find_prediction_roles
 from rightreasons.io.prediction_roles import GIVEN_ANSWERS
 from rightreasons.io.predictions import find_predictions
-from rightreasons.io.reading import Described, as_table, described
+from rightreasons.io.reading import as_table
 from rightreasons.io.roles import Role, Roles, add_role_columns
 from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_columns
 from rightreasons.io.row_tables import judge_predictions, make_row_table
@@ -118,10 +119,10 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
         >>> resolve({"text": ["Fine.", "Dull."], "label": ["up", "down"]}).label_names
         ('down', 'up')
     """
-    description = described(table)
+    description = read_description(table)
     if label_names is not None:
         description = dataclasses.replace(
-            description, given={**description.given, "label_names": label_names}
+            description, settings={**description.settings, "label_names": label_names}
         )
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
@@ -131,12 +132,12 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     return dataclasses.replace(resolution, doubts=tuple(dict.fromkeys(doubts)))
 
 
-def _resolve(description: Described) -> Resolution:
+def _resolve(description: Description) -> Resolution:
     table_name = name_source(description)
-    opened = as_table(description, where=table_name)
+    opened = as_table(description, source_name=table_name)
     parts = _name_parts(opened)
     # Fields and expressions that options name are columns as well.
-    names = list_named_columns(description.options(PredictionOptions()))
+    names = list_named_columns(description.complete(PredictionOptions()))
     columns = get_columns(add_nested_columns(next(iter(parts.values())), names), table_name)
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
@@ -167,7 +168,7 @@ def _resolve(description: Described) -> Resolution:
     rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
     # Questions on one text share it, and have many right answers.
     if kind != "question_answering":
-        settled = description.options(LookOptions()).settled_checks
+        settled = description.complete(LookOptions()).settled_checks
         fields["row_doubts"] = tuple(check_rows(rows, settled))
     fields["unused"] = describe_unused_columns(rows)
     return Resolution(kind=kind, **fields)
@@ -196,9 +197,9 @@ def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
 
 
 def _find_kind(
-    description: Described, columns: Columns, parts: tables.Parts, table_name: str
+    description: Description, columns: Columns, parts: tables.Parts, table_name: str
 ) -> str:
-    given = description.given
+    given = description.settings
     if given.get("kind") == "predictions":
         return "predictions"
     # SQuAD as it is released, or one question per row.
@@ -220,7 +221,7 @@ def _find_kind(
     is_described = form is not None or bool(given.keys() - set(CheckOptions.list_names()))
     if not is_described and _has_answers_alone(columns):
         return "predictions"
-    options = description.options(PredictionOptions())
+    options = description.complete(PredictionOptions())
     if _has_predictions(columns, table_name, options, form):
         return "predictions"
     # Texts that the user names are no choices.
@@ -255,8 +256,10 @@ def _has_predictions(
         return form is None
 
 
-def _read_predictions(description: Described, columns: Columns, table_name: str) -> dict[str, Any]:
-    options = description.options(PredictionOptions())
+def _read_predictions(
+    description: Description, columns: Columns, table_name: str
+) -> dict[str, Any]:
+    options = description.complete(PredictionOptions())
     predictions = find_predictions(columns, table_name, answers_alone=True, options=options)
     check_logits(predictions.predictions, scores=predictions.scores or "probabilities")
     return {
@@ -291,8 +294,8 @@ def _describe_comparison(predictions: Predictions) -> str:
     return f"{{{{ {answer} == {label} }}}}"
 
 
-def _read_texts(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
-    options = description.options(TextOptions(require_labels=False))
+def _read_texts(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
+    options = description.complete(TextOptions(require_labels=False))
     names = (options.text_column, options.text_pair_column, options.label_column)
     parts = {split: add_nested_columns(table, names) for split, table in parts.items()}
     try:
@@ -394,8 +397,8 @@ def _describe_label_doubts(
     return doubts
 
 
-def _read_choices(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
-    options = description.options(ChoiceOptions(require_labels=False))
+def _read_choices(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
+    options = description.complete(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     items = next(iter(opened.values()))
     table, form = choice_form(next(iter(parts.values())), options, table_name)
@@ -430,7 +433,9 @@ def _describe_choice_rule(value: str, label: int) -> str:
     return "by letter" if len(value.strip("() .")) == 1 else "by text"
 
 
-def _read_questions(description: Described, parts: tables.Parts, table_name: str) -> dict[str, Any]:
+def _read_questions(
+    description: Description, parts: tables.Parts, table_name: str
+) -> dict[str, Any]:
     table = next(iter(parts.values()))
     # A file in the form of SQuAD has several questions per row.
     is_nested = tables.find_paragraphs(table) is not None

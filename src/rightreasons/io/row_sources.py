@@ -14,8 +14,9 @@ import datasets
 
 from rightreasons.core.errors import OptionError
 from rightreasons.io.columns import check_column_name, get_values
+from rightreasons.io.descriptions import read_description
 from rightreasons.io.options import AuditOptions, CheckOptions, RowOptions
-from rightreasons.io.reading import as_table, described
+from rightreasons.io.reading import as_table
 
 MAX_ARMS = 20
 """The maximum number of values of a column that is audited value by value."""
@@ -36,8 +37,8 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
     # Sources in memory keep their type unless rows are chosen.
     if not changes or source is None:
         return source
-    description = described(source)
-    return dataclasses.replace(description, given={**description.given, **changes})
+    description = read_description(source)
+    return dataclasses.replace(description, settings={**description.settings, **changes})
 
 
 def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
@@ -51,7 +52,7 @@ def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
         return options
     for source in sources:
         # A source in memory settles none.
-        settled = described(source).options(CheckOptions()).settled_checks
+        settled = read_description(source).complete(CheckOptions()).settled_checks
         if settled:
             return options.replace(settled_checks=settled)
     return options

@@ -6,6 +6,7 @@ column per token of what servers return.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,7 +65,51 @@ def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
     return columns
 
 
+def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of what a pipeline of transformers returned for each item; {} of anything else.
+
+    Example:
+        >>> make_pipeline_columns([{"label": "up", "score": 0.9}])
+        {'prediction': ['up'], 'confidence': [0.9]}
+        >>> make_pipeline_columns([[{"label": "up", "score": 0.75}, {"label": "down", "score": 0.25}]])
+        {'p_up': [0.75], 'p_down': [0.25]}
+    """
+    logprobs = spread_token_logprobs(items)
+    columns: dict[str, list[Any]] = {}
+    if logprobs:
+        for token, logits in logprobs.items():
+            columns[f"logit_{token}"] = logits
+        return columns
+    # A pipeline returns the likeliest class alone, or the scores of several classes.
+    if _are_class_scores(items):
+        columns["prediction"] = list(map(operator.itemgetter("label"), items))
+        columns["confidence"] = list(map(operator.itemgetter("score"), items))
+        return columns
+    if not all(map(_are_class_scores, items)):
+        return {}
+    n_items = len(items)
+    for row, scores in enumerate(items):
+        for entry in scores:
+            name = f"p_{entry['label']}"
+            # A class that an item lacks has no score there.
+            if name not in columns:
+                columns[name] = [None] * n_items
+            columns[name][row] = entry["score"]
+    return columns
+
+
 # ------------------------------------------------------------------------------- private
+
+
+def _are_class_scores(cells: Any) -> bool:
+    """Return whether cells are a list of objects of a label and a score alone."""
+    if not isinstance(cells, (list, tuple)) or not cells:
+        return False
+    return all(map(_is_class_score, cells))
+
+
+def _is_class_score(cell: Any) -> bool:
+    return isinstance(cell, Mapping) and cell.keys() == {"label", "score"}
 
 
 def _read_token_logprobs(cell: Any) -> dict[str, float] | None:

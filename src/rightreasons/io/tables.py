@@ -47,6 +47,8 @@ from rightreasons.datasets.question_answering import question_features, read_que
 from rightreasons.io import columns, label_columns
 from rightreasons.io.arrow_tables import Splits
 from rightreasons.io.columns import add_nested_columns, get_nested_features
+from rightreasons.io.descriptions import read_description
+from rightreasons.io.files.splits import NAMES_OF_SPLITS
 from rightreasons.io.headings import (
     ID_HEADINGS,
     USUAL_HEADINGS,
@@ -66,7 +68,7 @@ from rightreasons.io.proposals.choices import (
     propose_choices,
     propose_right_choice,
 )
-from rightreasons.io.reading import NAMES_OF_SPLITS, as_table, described
+from rightreasons.io.reading import as_table
 from rightreasons.io.roles import (
     FIRST_TEXT_HEADINGS,
     Role,
@@ -521,7 +523,7 @@ def open_task_items(
     Raises:
         ValueError: As `open_splits`.
     """
-    task = task or described(name_or_path).given.get("task")
+    task = task or read_description(name_or_path).settings.get("task")
     if task is None and (source.prompt_column or source.choices_column):
         task = "multiple_choice"
     if task is None and (label_names is not None or getattr(source, "text_pair_column", None)):
@@ -550,8 +552,8 @@ def _opened(
     name_or_path: Any, config: str | None, options: OptionsOfTable
 ) -> tuple[str, Parts, OptionsOfTable]:
     """Return what a data set is called in errors, its tables, and the options that its description completes."""
-    description = described(name_or_path)
-    options = description.options(options)
+    description = read_description(name_or_path)
+    options = description.complete(options)
     name = (
         os.fspath(description.source)
         if isinstance(description.source, (str, os.PathLike))

@@ -18,12 +18,13 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import check_folder
 from rightreasons.io.cells import list_labels
 from rightreasons.io.columns import get_values
+from rightreasons.io.descriptions import read_description
 from rightreasons.io.headings import LABEL_HEADINGS, find_usual_column
 from rightreasons.io.label_columns import select_single_labels, write_label_expressions
 from rightreasons.io.opened_columns import name_source
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.predictions import list_label_scores
-from rightreasons.io.reading import as_table, described
+from rightreasons.io.reading import as_table
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.formats import short_name
@@ -288,11 +289,11 @@ def make_label_settings(
                 "target": None,
             }
 
-    description = described(predictions if dataset is None else dataset)
+    description = read_description(predictions if dataset is None else dataset)
     label_columns = write_label_expressions(
         _open_tables(description, general),
         list(label_settings),
-        general.label_column or description.given.get("label_column"),
+        general.label_column or description.settings.get("label_column"),
         name_source(description),
         first=general.first_label,
         headings=has_headings,
@@ -316,12 +317,12 @@ def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
 def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
     """Return whether items have several labels each: lists of them, or texts that list them."""
     options = select_options(AuditOptions, settings)
-    description = described(dataset)
+    description = read_description(dataset)
     # All splits have the same columns.
     table = _open_tables(description, options)[0]
     column = str(
         options.label_column
-        or description.given.get("label_column")
+        or description.settings.get("label_column")
         or find_usual_column(table.column_names, LABEL_HEADINGS)
     )
     if column not in table.column_names:

@@ -281,14 +281,15 @@ def resolve_inputs(
 
 def _is_predictions_file(source: str | os.PathLike[str]) -> bool:
     """Return whether a path is that of a table, and not a folder or a hub id of a model."""
-    from rightreasons.io.reading import NAMED_TYPES, data_type
+    from rightreasons.io.files.compressed import get_data_type
+    from rightreasons.io.reading import NAMED_TYPES
 
     # A GGUF file is a model, and any other file a table.
     path = Path(source)
     if path.is_file() and path.suffix != ".gguf":
         return True
     # A missing file is no model either, if its name ends as that of a table.
-    return data_type(path) in NAMED_TYPES
+    return get_data_type(path) in NAMED_TYPES
 
 
 def _check_unused_options(predictions: Any, stored: StoredOptions, prompt: Prompt) -> None:

@@ -19,8 +19,8 @@ from rightreasons.core.errors import get_first_line
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
+from rightreasons.io.files.compressed import get_data_type
 from rightreasons.io.log_forms import is_joined_file
-from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
 from rightreasons.page.formats import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
@@ -254,7 +254,7 @@ def _list_sources(path: Path) -> list[_Source]:
     if is_report or not path.exists():
         return [_Source(path)]
     if not path.is_dir():
-        is_log = data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
+        is_log = get_data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
         return [_Source(path, is_log=is_log)]
     logs = []
     for file in sorted(path.rglob("*")):

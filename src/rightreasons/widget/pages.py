@@ -29,7 +29,7 @@ from rightreasons.core.limits import (
 )
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_at_most, check_count
-from rightreasons.io.reading import data_type, unpacked
+from rightreasons.io.files.compressed import get_data_type, unpack_file
 from rightreasons.page.formats import NONE
 
 MAX_TABLE_ROWS = 200
@@ -539,8 +539,8 @@ def check_upload(path: str | Path) -> Path:
     """
     path = Path(path)
     check_at_most(path.stat().st_size, MAX_UPLOAD_BYTES, "bytes", path.name)
-    with unpacked(path, MAX_UNPACKED_BYTES, path.name) as file:
-        kind = data_type(file)
+    with unpack_file(path, MAX_UNPACKED_BYTES, path.name) as file:
+        kind = get_data_type(file)
         if kind in (".npz", ".eval", ".parquet"):
             return path
         check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", path.name)

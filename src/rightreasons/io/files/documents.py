@@ -1,0 +1,379 @@
+"""Tables in JSON: documents in any of the usual orientations, and JSON lines.
+
+`read_json_file` reads a file and `make_document_table` a document that is parsed already. Every key
+of any record is a column.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import pyarrow as pa
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.json_files import MAX_JSON_CHARACTERS, parse_json
+from rightreasons.core.limits import MAX_COLUMNS
+from rightreasons.core.validation import check_all, check_at_most
+from rightreasons.io.arrow_tables import concatenate_columns, make_column, make_table
+from rightreasons.io.files.compressed import MIN_ALLOWED_BYTES
+from rightreasons.io.files.record_paths import find_records, select_records, unwrap_records
+from rightreasons.io.files.splits import find_split
+from rightreasons.io.files.text_files import find_encoding, iterate_lines
+from rightreasons.io.harnesses.inspect_logs import inspect_columns, is_inspect
+from rightreasons.io.log_forms import complete_log, is_log, log_columns
+from rightreasons.io.options import FileForm
+from rightreasons.io.score_cells import make_pipeline_columns
+
+Object: TypeAlias = "Mapping[str, Any]"
+"""An object of JSON."""
+
+Parsed: TypeAlias = "pa.Table | dict[str, pa.Table]"
+"""The table of a file, or those of its splits."""
+
+N_RECORDS_AT_A_TIME = 1 << 14
+"""Number of records that become Arrow arrays at a time."""
+
+BYTES_PER_CELL = 8
+"""What a cell of a table takes, at least."""
+
+
+def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: bool) -> Parsed:
+    """Read a file of JSON: one document, or an object in each line.
+
+    Args:
+        path: The file.
+        form: How it is to be read.
+        source_name: What it is called in errors.
+        has_lines: Whether its suffix says that it has JSON lines; otherwise its first lines show it.
+
+    Raises:
+        ValueError: If it is not JSON, passes a limit, or has no list of records.
+    """
+    encoding = find_encoding(path, source_name, form.encoding, can_be_cp1252=False)
+    with path.open(encoding=encoding, newline="") as stream:
+        is_read_by_line = has_lines or _has_json_lines(stream, source_name)
+        stream.seek(0)
+        if is_read_by_line:
+            return _read_json_lines(stream, form, source_name, path.stat().st_size)
+        content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), source_name)
+    # The rows of a log may be in a file next to its settings.
+    content = complete_log(content, path)
+    return make_document_table(content, form, source_name, path.stat().st_size)
+
+
+# ------------------------------------------------------------------------------- lines
+
+
+def _has_json_lines(stream: IO[str], source_name: str) -> bool:
+    """Return whether the first line that is not blank is an object, and another one follows."""
+    lines = filter(str.strip, iterate_lines(stream, source_name))
+    first_lines = list(itertools.islice(lines, 2))
+    beginnings = [line.lstrip()[0] for line in first_lines]
+    if beginnings != ["{", "{"]:
+        return False
+    try:
+        return isinstance(parse_json(first_lines[0], source_name), dict)
+    # The first line of a document is no JSON by itself.
+    except ValueError:
+        return False
+
+
+def _read_json_lines(stream: IO[str], form: FileForm, source_name: str, n_bytes: int) -> pa.Table:
+    """Read JSON lines; those of a log become the columns of its answers."""
+    chunks = _parse_lines(stream, source_name)
+    first_records: list[Any] = []
+    # A file may begin with many blank lines.
+    for records in chunks:
+        if records:
+            first_records = records
+            break
+    remaining_chunks = itertools.chain([first_records], chunks)
+    if first_records and is_log(first_records[0]):
+        samples = list(itertools.chain.from_iterable(remaining_chunks))
+        return make_table(log_columns(samples, source_name, form.log_filter), source_name)
+    return make_record_table(remaining_chunks, source_name, unit="line", n_bytes=n_bytes)
+
+
+def _parse_lines(stream: IO[str], source_name: str) -> Iterator[list[Any]]:
+    """Yield the values of JSON lines in chunks; blank lines have none."""
+    numbered_lines = enumerate(iterate_lines(stream, source_name), start=1)
+    while chunk := list(itertools.islice(numbered_lines, N_RECORDS_AT_A_TIME)):
+        values = []
+        for number, line in chunk:
+            text = line.strip()
+            if text:
+                values.append(parse_json(text, source_name, line=number))
+        yield values
+
+
+# ------------------------------------------------------------------------------- documents
+
+
+def make_document_table(content: Any, form: FileForm, source_name: str, n_bytes: int = 0) -> Parsed:
+    """Make the table, or the tables of splits, of a JSON document in any of the usual orientations.
+
+    Args:
+        content: The parsed document.
+        form: How it is to be read.
+        source_name: What it is called in errors.
+        n_bytes: The size of its file: few bytes may not become many cells.
+
+    Raises:
+        OptionError: If options do not name the records, or the columns of rows of values.
+        ValueError: If there is no list of records.
+    """
+    if form.rows is not None:
+        content = select_records(content, form.rows, source_name)
+        form = form.replace(rows=None)
+    if is_inspect(content):
+        return make_table(
+            inspect_columns(content, source_name, scorer=form.log_filter), source_name
+        )
+    # One sample of a log is a log.
+    if is_log(content):
+        content = [content]
+    if isinstance(content, Mapping):
+        return _make_object_table(content, form, source_name, n_bytes)
+    return _make_list_table(content, form, source_name, n_bytes)
+
+
+def _make_object_table(content: Object, form: FileForm, source_name: str, n_bytes: int) -> Parsed:
+    """Make the table, or the tables of splits, of an object, by what its values are."""
+    # Of pandas ("split"), MLflow and Weights & Biases: {"columns": [...], "data": [[...], ...]}.
+    if _has_columns_and_rows(content):
+        names = tuple(map(str, content["columns"]))
+        named_form = form.replace(column_names=names)
+        return _make_list_table(content["data"], named_form, source_name, n_bytes)
+
+    if _are_splits(content):
+        tables: dict[str, Any] = {}
+        for name, rows in content.items():
+            split_name = f"{name} of {source_name}"
+            tables[name] = make_document_table(rows, form, split_name, n_bytes)
+        return tables
+    wrapped_records = _find_wrapped_records(content)
+    if _are_columns(content, wrapped_records):
+        return make_table(content, source_name)
+    if wrapped_records is not None:
+        return _make_list_table(wrapped_records, form, source_name, n_bytes)
+    if _are_indexed_columns(content):
+        columns = {}
+        for name, cells in content.items():
+            columns[name] = list(cells.values())
+        return make_table(columns, source_name)
+
+    records = find_records(content, source_name)
+    if records is None:
+        records = _list_keyed_records(content)
+    return _make_list_table(records, form, source_name, n_bytes)
+
+
+def _have_type(values: Iterable[Any], kind: type) -> bool:
+    """Return whether all values of JSON are of a type."""
+    # A set of types is much quicker than a test of each value.
+    return set(map(type, values)) <= {kind}
+
+
+def _list_lists(content: Object) -> list[list[Any]]:
+    """Return the values of an object that are lists."""
+    return [value for value in content.values() if isinstance(value, list)]
+
+
+def _has_columns_and_rows(content: Object) -> bool:
+    """Return whether an object names the columns of its rows: {"columns": [...], "data": [...]}."""
+    names = content.get("columns")
+    rows = content.get("data")
+    if not isinstance(names, list) or not isinstance(rows, list):
+        return False
+    return bool(names) and _have_type(rows, list)
+
+
+def _are_splits(content: Object) -> bool:
+    """Return whether all values are rows, and all keys names of splits."""
+    n_row_lists = sum(map(_is_row_list, content.values()))
+    if not content or n_row_lists < len(content):
+        return False
+    return all(map(find_split, content))
+
+
+def _is_row_list(value: Any) -> bool:
+    """Return whether a value is a list of objects, or of lists."""
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[0], (dict, list))
+
+
+def _has_records(rows: list[Any]) -> bool:
+    """Return whether a list has objects."""
+    return bool(rows) and isinstance(rows[0], dict)
+
+
+def _find_wrapped_records(content: Object) -> list[Any] | None:
+    """Return the only list of rows in an object, next to settings or lists of keywords; None for none.
+
+    Many tools wrap records as {"data": [...], "version": 2}.
+    """
+    row_lists = list(filter(_is_row_list, content.values()))
+    if len(row_lists) != 1:
+        return None
+    rows: list[Any] = row_lists[0]
+    n_lists = len(_list_lists(content))
+    if _has_records(rows):
+        return rows
+    # A list of lists may be a column as well, unless all other values are settings.
+    if n_lists == 1 and len(content) > 1:
+        return rows
+    return None
+
+
+def _are_columns(content: Object, wrapped_records: list[Any] | None) -> bool:
+    """Return whether all values are the columns of a table, and not one records next to other lists."""
+    lists = _list_lists(content)
+    if not lists or len(lists) < len(content):
+        return False
+    # Columns have one length; a schema next to the rows has another.
+    if len(set(map(len, lists))) > 1:
+        return not any(map(_has_records, lists))
+    return wrapped_records is None or len(lists) > 1
+
+
+def _are_indexed_columns(content: Object) -> bool:
+    """Return whether an object has columns by name, and cells by their row, as pandas writes them."""
+    columns = list(content.values())
+    if not _have_type(columns, dict):
+        return False
+    # An object without values, or with empty ones, has no cells.
+    if not columns or not columns[0]:
+        return False
+    # pandas writes row numbers as texts, which keys of JSON are.
+    n_rows = len(columns[0])
+    row_numbers = [str(row) for row in range(n_rows)]
+    return all(list(cells) == row_numbers for cells in columns)
+
+
+def _list_keyed_records(content: Object) -> list[dict[str, Any]]:
+    """Return the records of an object of records by their ids, or else the object as the only record."""
+    if not content or not _have_type(content.values(), dict):
+        return [dict(content)]
+    records = []
+    for key, record in content.items():
+        records.append({"id": key, **record})
+    return records
+
+
+def _make_list_table(content: Any, form: FileForm, source_name: str, n_bytes: int) -> pa.Table:
+    """Make the table of a list of records, of samples of a log, or of rows of values."""
+    if not isinstance(content, list):
+        raise ValueError(
+            f"Expected a list of records in {source_name}, but it holds one "
+            f"{type(content).__name__}."
+        )
+    # An empty list has no rows, which the reader of files says.
+    if content and _have_type(content, dict):
+        content = unwrap_records(content)
+    if content and is_log(content[0]):
+        return make_table(log_columns(content, source_name, form.log_filter), source_name)
+    columns = make_pipeline_columns(content)
+    if columns:
+        return make_table(columns, source_name)
+    if content and _have_type(content, list):
+        content = _name_cells(content, form.column_names, source_name)
+    chunks = _divide(content, N_RECORDS_AT_A_TIME)
+    return make_record_table(chunks, source_name, unit="record", n_bytes=n_bytes)
+
+
+def _divide(values: list[Any], size: int) -> Iterator[list[Any]]:
+    """Yield a list in chunks."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def _name_cells(
+    rows: Sequence[list[Any]], column_names: Sequence[str] | None, source_name: str
+) -> list[dict[str, Any]]:
+    """Return the records of rows of values.
+
+    Raises:
+        OptionError: If columns have no names, or a row has another number of values.
+    """
+    if column_names is None:
+        raise OptionError(
+            f"Expected names of columns in {source_name}, but its rows are lists of values; "
+            "`column_names` names them.",
+            option="column_names",
+        )
+    n_columns = len(column_names)
+    records = []
+    for number, row in enumerate(rows):
+        n_values = len(row)
+        if n_values != n_columns:
+            raise OptionError(
+                f"Expected {n_columns} columns in {source_name}, but row {number} has {n_values} "
+                "values; `column_names` names them.",
+                option="column_names",
+            )
+        record = dict(zip(column_names, row, strict=True))
+        records.append(record)
+    return records
+
+
+# ------------------------------------------------------------------------------- records
+
+
+def make_record_table(
+    chunks: Iterable[list[Any]], source_name: str, *, unit: str, n_bytes: int = 0
+) -> pa.Table:
+    """Make a table of records; every key of any record is a column, and missing values are null.
+
+    Args:
+        chunks: The records, a part of them at a time.
+        source_name: What they are from, for errors.
+        unit: What a record is called there: "record", or "line", which is counted from 1.
+        n_bytes: The size of the file: few bytes may not become many cells.
+
+    Raises:
+        ValueError: If a record is no object, or if records share too few keys.
+    """
+    parts: dict[str, list[pa.Array]] = {}
+    n_rows = 0
+    for records in chunks:
+        _check_objects(records, source_name, unit, n_rows)
+        keys = dict.fromkeys(itertools.chain(parts, *records))
+        check_at_most(len(keys), MAX_COLUMNS, "columns", source_name)
+        n_rows_read = n_rows + len(records)
+        n_table_bytes = BYTES_PER_CELL * n_rows_read * len(keys)
+        if n_table_bytes > max(MIN_ALLOWED_BYTES, BYTES_PER_CELL * n_bytes):
+            raise ValueError(
+                f"Expected records with the same keys in {source_name}, but {n_rows_read:,} records "
+                f"have {len(keys):,} keys, most of which are missing from most of them."
+            )
+        for key in keys:
+            if key not in parts:
+                # The records before this chunk do not have it.
+                parts[key] = [pa.nulls(n_rows)] if n_rows else []
+            cells = [record.get(key) for record in records]
+            parts[key].append(make_column(cells, key, source_name))
+        n_rows = n_rows_read
+    columns = {}
+    for key, arrays in parts.items():
+        column = concatenate_columns(arrays, key, source_name)
+        columns[key] = column
+    return pa.table(columns)
+
+
+def _check_objects(records: Sequence[Any], source_name: str, unit: str, n_earlier: int) -> None:
+    """Check that all records are objects."""
+    if _have_type(records, dict):
+        return
+    # People count the lines of a file from 1.
+    first_number = n_earlier + 1 if unit == "line" else n_earlier
+    check_all(
+        records,
+        lambda record: isinstance(record, dict),
+        f"each {unit} of {source_name} to be an object",
+        unit=unit,
+        first=first_number,
+    )

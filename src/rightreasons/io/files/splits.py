@@ -1,0 +1,205 @@
+"""Splits by the names of files, folders and keys: train, validation and test.
+
+`find_split` reads one name, and `assign_files` the names of all files in a folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rightreasons.core.sentences import format_list
+from rightreasons.io.files.compressed import get_data_type, strip_compression
+
+NAMES_OF_SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "dev", "val"),
+    "test": ("test", "testing", "eval", "evaluation"),
+}
+"""Split -> the words that name it."""
+
+PREFERRED_TYPES = (
+    ".parquet",
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".json",
+    ".npz",
+    ".npy",
+    ".xlsx",
+    ".eval",
+)
+"""If no name tells a split, the most common type is the data; of equally common ones, the first here."""
+
+# The word of a split stands by itself in a name.
+_BORDER = "[-._ 0-9]"
+_SPLIT_PATTERNS = {
+    split: re.compile(f"(?:.*{_BORDER})?(?:{'|'.join(words)})(?:{_BORDER}.*)?", re.IGNORECASE)
+    for split, words in NAMES_OF_SPLITS.items()
+}
+# How the hub writes the files of a split.
+_SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
+# How the names of the parts of one file end.
+_PART_NUMBER = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
+
+FilesBySplit = dict[str, list[str]]
+
+
+def find_split(name: str) -> str:
+    """Return the split that a name of a folder, a file without its suffix, or a key tells; "" for none.
+
+    Raises:
+        ValueError: If it tells two.
+
+    Example:
+        >>> find_split("my_Dev-2"), find_split("contested")
+        ('validation', '')
+    """
+    splits = []
+    for split, pattern in _SPLIT_PATTERNS.items():
+        if pattern.fullmatch(name):
+            splits.append(split)
+    if len(splits) > 1:
+        raise ValueError(
+            f"Expected each file of one split by its name, but {name} is named after "
+            f"{' and '.join(splits)}."
+        )
+    return splits[0] if splits else ""
+
+
+def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
+    """Return the files of each split.
+
+    Splits are told by the names of shards, else by those of folders, else by those of files. If no
+    name tells one, all files are `train`.
+
+    Args:
+        files: The data files of a folder, relative to it.
+        path: The folder, for errors.
+
+    Raises:
+        ValueError: If a split is in several folders, such as those of languages.
+
+    Warns:
+        UserWarning: If some files tell no split, and are not read.
+    """
+    # The first rule that tells a split is the one of the folder; names of others mean nothing.
+    for find_splits, has_variants in _RULES:
+        files_by_split = _group_by_split(files, find_splits)
+        splits: FilesBySplit = {}
+        for split, names in files_by_split.items():
+            _check_one_version(split, names, path)
+            if has_variants:
+                splits |= _separate_variants(split, names)
+            else:
+                splits[split] = names
+        if splits:
+            _warn_of_unread_files(files, splits, path)
+            return _sort_splits(splits)
+    kind = _find_main_type(files)
+    return {"train": [file for file in files if get_data_type(file) == kind]}
+
+
+# ------------------------------------------------------------------------------- rules
+
+
+def _find_split_of_shard(file: str) -> list[str]:
+    return _SHARD.findall(file)
+
+
+def _find_splits_of_folders(file: str) -> set[str]:
+    return {find_split(name) for name in Path(file).parent.parts}
+
+
+def _find_split_of_file(file: str) -> list[str]:
+    return [find_split(strip_compression(file).stem)]
+
+
+_RULES: Sequence[tuple[Callable[[str], Iterable[str]], bool]] = (
+    (_find_split_of_shard, False),
+    (_find_splits_of_folders, False),
+    (_find_split_of_file, True),
+)
+"""Functions that find the splits of a file, and whether names tell variants of a split as well."""
+
+
+def _group_by_split(
+    files: Sequence[str], find_splits: Callable[[str], Iterable[str]]
+) -> FilesBySplit:
+    """Return the files of each split that their names tell."""
+    files_by_split: FilesBySplit = {}
+    for file in files:
+        for split in find_splits(file):
+            if split:
+                files_by_split.setdefault(split, []).append(file)
+    return files_by_split
+
+
+def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
+    """Check that files of one name are in one folder: several may be languages or versions."""
+    folder_by_name: dict[str, str] = {}
+    for file in files:
+        # Folders below that of a split, such as those of shards, are parts of it.
+        folders = itertools.takewhile(lambda name: not find_split(name), Path(file).parent.parts)
+        folder = "/".join(folders)
+        name = Path(file).name
+        earlier_folder = folder_by_name.setdefault(name, folder)
+        if earlier_folder != folder:
+            raise ValueError(
+                f"Expected each split once in {path}, but {split} is in {earlier_folder or '.'} "
+                f"and in {folder or '.'}: name one of these folders."
+            )
+
+
+def _separate_variants(split: str, files: Sequence[str]) -> FilesBySplit:
+    """Return the parts of a split, whose names differ in digits, and its variants, such as test_hard."""
+    parts: FilesBySplit = {}
+    for file in files:
+        name = _PART_NUMBER.sub("", strip_compression(file).stem)
+        parts.setdefault(name, []).append(file)
+    # A single variant is the split, whatever it is called.
+    if len(parts) == 1:
+        return {split: list(files)}
+    plain_names = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]]
+    if len(plain_names) == 1:
+        # Next to test.csv, test_hard.csv is a split of its own.
+        parts[split] = parts.pop(plain_names[0])
+    return parts
+
+
+def _warn_of_unread_files(
+    files: Sequence[str], splits: Mapping[str, Sequence[str]], path: Path
+) -> None:
+    """Warn of files of the same types whose names tell no split."""
+    read_files = set(itertools.chain.from_iterable(splits.values()))
+    types = set(map(get_data_type, read_files))
+    unread_files = []
+    for file in files:
+        if file not in read_files and get_data_type(file) in types:
+            unread_files.append(file)
+    # A file that is left out without a word would be missed by nobody.
+    if unread_files:
+        warnings.warn(
+            f"{format_list(unread_files)} of {path} tells no split by its name, and is not read.",
+            stacklevel=3,
+        )
+
+
+def _sort_splits(splits: FilesBySplit) -> FilesBySplit:
+    """Return splits with train, validation and test first, and others in their order."""
+    order = dict.fromkeys(("train", "validation", "test", *splits))
+    sorted_splits = {}
+    for split in order:
+        if split in splits:
+            sorted_splits[split] = splits[split]
+    return sorted_splits
+
+
+def _find_main_type(files: Sequence[str]) -> str:
+    """Return the most common type of files, and of equally common ones the preferred one."""
+    counts = Counter(map(get_data_type, files))
+    return max(PREFERRED_TYPES, key=lambda kind: counts[kind])

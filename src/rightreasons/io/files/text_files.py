@@ -1,0 +1,121 @@
+"""Text files: their encoding, the bytes they hold, and their lines within limits."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import mmap
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.limits import MAX_LINE_CHARACTERS
+from rightreasons.io.files.compressed import BLOCK_BYTES
+
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1f]")
+"""Characters that no text has."""
+
+DEFAULT_ENCODING = "utf-8-sig"
+"""UTF-8, with or without a byte order mark."""
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first block of a file."""
+    with path.open("rb") as stream:
+        return stream.read(BLOCK_BYTES)
+
+
+def find_encoding(
+    path: Path, source_name: str, encoding: str | None, *, can_be_cp1252: bool = True
+) -> str:
+    """Return the encoding of a text file: the given one, that of its mark, UTF-8, or else cp1252.
+
+    Args:
+        path: The file.
+        source_name: What it is called in errors.
+        encoding: The encoding that an option gives; None to find it.
+        can_be_cp1252: Whether it may be in cp1252, the encoding of spreadsheets; JSON never is.
+
+    Raises:
+        OptionError: If there is no such encoding, or the file holds bytes of another one.
+
+    Warns:
+        UserWarning: If the file is read as cp1252.
+    """
+    head = read_head(path)
+    # The codec that is called "utf-16" reads the byte order from the mark.
+    if not encoding and head[:2] in UTF16_MARKS:
+        encoding = "utf-16"
+    try:
+        beginning = _decode_all(path, encoding or DEFAULT_ENCODING)
+    except LookupError:
+        raise OptionError(
+            f"Expected the name of an encoding, but got {encoding!r}.", option="encoding"
+        ) from None
+    except UnicodeError:
+        beginning = head.decode("cp1252", "replace")
+    else:
+        # UTF-16 without its mark decodes as UTF-8, with a NUL after each letter.
+        if "\0" not in beginning:
+            return encoding or DEFAULT_ENCODING
+    # cp1252 gives nearly all bytes a letter, so that only control characters tell other data.
+    is_cp1252 = "\ufffd" not in beginning and not CONTROL_CHARACTERS.search(beginning)
+    if encoding or not can_be_cp1252 or not is_cp1252:
+        raise OptionError(
+            f"Expected {encoding or 'UTF-8'} text in {source_name}, but it holds other bytes; "
+            "`encoding` says which.",
+            option="encoding",
+        )
+    warnings.warn(
+        f"{source_name} is not in UTF-8 and is read as cp1252, as spreadsheets write it; "
+        "`encoding` says otherwise.",
+        stacklevel=2,
+    )
+    return "cp1252"
+
+
+def _decode_all(path: Path, encoding: str) -> str:
+    """Decode a whole file block by block, and return the first block.
+
+    Raises:
+        LookupError: If there is no such encoding.
+        UnicodeError: If a byte is not in the encoding.
+    """
+    with path.open(encoding=encoding, newline="") as stream:
+        beginning = stream.read(BLOCK_BYTES)
+        while stream.read(BLOCK_BYTES):
+            pass
+    return beginning
+
+
+def contains_bytes(path: Path, pattern: bytes) -> bool:
+    """Return whether a file holds some bytes."""
+    # An empty file cannot be mapped into memory.
+    if not path.stat().st_size:
+        return False
+    with (
+        path.open("rb") as stream,
+        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return content.find(pattern) >= 0
+
+
+def iterate_lines(stream: IO[str], source_name: str) -> Iterator[str]:
+    """Yield the lines of a text file, with their ends.
+
+    Raises:
+        ValueError: If a line is too long.
+    """
+    lines = iter(functools.partial(stream.readline, MAX_LINE_CHARACTERS + 1), "")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise ValueError(
+                f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {source_name}, "
+                f"but line {number} has more."
+            )
+        yield line
