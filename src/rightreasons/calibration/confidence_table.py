@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,20 +76,37 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
         ([0.8, nan], [1, 0])
     """
     columns, options, source_name = read_columns(file, options)
-    headings = parse_names(options.confidence_column) or _find_confidence_columns(columns)
+    headings = parse_names(options.confidence_column) or _find_headings(columns, source_name)
+    # Correctness is read as in a file of predictions: from a column, or from answers and labels.
+    role_options = PredictionOptions(correct_column=options.correct_column)
+    roles = find_prediction_roles(columns, source_name, role_options)
+    correctness = read_correctness(roles)
+    correct = correctness.is_correct.astype(np.int64)
+    _check_unique_items(columns, len(correct), source_name)
+
+    confidence = _parse_sources(columns, headings, source_name)
+    used = f"confidence: {format_list(headings)}; correct: {' is '.join(correctness.columns)}"
+    return ConfidenceTable(confidence, correct, used)
+
+
+def _find_headings(columns: Any, source_name: str) -> list[str]:
+    """Return the headings of the columns whose names say that they are confidences."""
+    headings = []
+    for heading in columns:
+        is_usual = make_heading_key(heading) in USUAL["confidence"]
+        if is_usual or heading.lower().startswith(COLUMN_PREFIX):
+            headings.append(heading)
     if not headings:
         raise OptionError(
             f"Expected a column of confidence in {source_name}, but got the columns "
             f"{format_list(list(columns))}. Name the column with `confidence_column`.",
             option="confidence_column",
         )
-    # Correctness is read as in a file of predictions: from a column, or from answers and labels.
-    role_options = PredictionOptions(correct_column=options.correct_column)
-    roles = find_prediction_roles(columns, source_name, role_options)
-    correctness = read_correctness(roles)
-    correct = correctness.is_correct
-    _check_unique_items(columns, len(correct), source_name)
+    return headings
 
+
+def _parse_sources(columns: Any, headings: Sequence[str], source_name: str) -> dict[str, Floats]:
+    """Return the confidences of each column by the name of their source; at least one is needed."""
     confidence = {}
     for heading in headings:
         column = columns[check_column_name(columns, heading, "confidence_column", source_name)]
@@ -97,24 +115,13 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
         if len(headings) > 1:
             source = re.sub(f"(?i)^{COLUMN_PREFIX}", "", heading)
         confidence[source] = _parse_confidence(column, heading, source_name)
-    if all(np.isnan(values).all() for values in confidence.values()):
+    is_empty = all(np.isnan(values).all() for values in confidence.values())
+    if is_empty:
         raise ValueError(
             f"Expected the confidence in each answer in {format_list(headings)} of {source_name}, "
             "but all rows are empty."
         )
-
-    used = f"confidence: {format_list(headings)}; correct: {' is '.join(correctness.columns)}"
-    return ConfidenceTable(confidence, correct.astype(np.int64), used)
-
-
-def _find_confidence_columns(columns: Any) -> list[str]:
-    """Return the headings of the columns whose names say that they are confidences."""
-    headings = []
-    for heading in columns:
-        is_usual = make_heading_key(heading) in USUAL["confidence"]
-        if is_usual or heading.lower().startswith(COLUMN_PREFIX):
-            headings.append(heading)
-    return headings
+    return confidence
 
 
 def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:

@@ -175,20 +175,37 @@ def _make_error_estimator(**options: Any) -> Estimator:
     return estimate
 
 
-def _make_statistic_estimator(
-    key: str,
-    make_interval: Callable[[AnswerStatistic, JudgedItems, Resampling], Interval],
-) -> Estimator:
-    """Return the estimator of one of `STATISTICS`.
+@dataclasses.dataclass(frozen=True)
+class StatisticEstimator:
+    """Estimator of one of `STATISTICS`.
 
-    Args:
+    Attributes:
         key: Key of the statistic.
-        make_interval: Computes its interval from the statistic, the items and the resampling.
+        make_interval: Computes the interval of a statistic of N answers, from the items and the
+            resampling.
     """
 
-    def compute(confidence: Floats, correct: NDArray[np.bool_]) -> float:
-        # The statistics read no more than confidence and correctness: the rest stays empty, so
-        # that resamples do not copy it.
+    key: str
+    make_interval: Callable[[AnswerStatistic, JudgedItems, Resampling], Interval]
+
+    def __call__(self, items: JudgedItems, resampling: Resampling) -> Estimate:
+        """Estimate the statistic, with its interval if there are enough answers of each kind."""
+        value = STATISTICS[self.key](items.top)
+        if value is None:
+            return Estimate(None)
+        skip_reason = _explain_missing_interval(items)
+        if skip_reason:
+            return Estimate(value, method=skip_reason)
+        interval = self.make_interval(self.compute_statistic, items, resampling)
+        # An interval that is corrected for bias may exclude its own figure: extend it.
+        low = max(min(interval.low, value), 0.0)
+        high = min(max(interval.high, value), 1.0)
+        return make_estimate(value, dataclasses.replace(interval, low=low, high=high))
+
+    def compute_statistic(self, confidence: Floats, correct: NDArray[np.bool_]) -> float:
+        """Compute the statistic of a resample of the answers."""
+        # The statistics read only confidence and correctness: the other columns stay empty, so
+        # that resamples do not copy them.
         unused: Any = np.array(())
         top = TopLabel(
             confidence=confidence,
@@ -197,21 +214,11 @@ def _make_statistic_estimator(
             labels=unused,
             probabilities=unused,
         )
-        return float(STATISTICS[key](top) or 0.0)
-
-    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
-        value = STATISTICS[key](items.top)
-        skip_reason = _explain_missing_interval(items)
-        if skip_reason:
-            return Estimate(value, method="" if value is None else skip_reason)
-        interval = make_interval(compute, items, resampling)
-        # An interval that corrects for bias may lie beside its figure, and is extended to it.
-        low = min(interval.low, value or 0.0)
-        high = max(interval.high, value or 0.0)
-        low, high = np.clip([low, high], 0.0, 1.0).tolist()
-        return make_estimate(value, dataclasses.replace(interval, low=low, high=high))
-
-    return estimate
+        value = STATISTICS[self.key](top)
+        # A resample may lack correct or incorrect answers.
+        if value is None:
+            return 0.0
+        return float(value)
 
 
 def _explain_missing_interval(items: JudgedItems) -> str:
@@ -285,17 +292,17 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "ece": _make_error_estimator(),
     "ece_debiased": _make_error_estimator(debias=True),
     "adaptive_ece": _make_error_estimator(strategy="quantile"),
-    "smooth_ece": _make_statistic_estimator("smooth_ece", _bootstrap_error),
-    "ece_sweep": _make_statistic_estimator("ece_sweep", _bootstrap_error),
+    "smooth_ece": StatisticEstimator("smooth_ece", _bootstrap_error),
+    "ece_sweep": StatisticEstimator("ece_sweep", _bootstrap_error),
     "rmsce_debiased": _make_error_estimator(norm="l2", debias=True),
     "mce": _make_error_estimator(norm="max"),
     "classwise_ece": _require_fixed_classes(_make_error_estimator(kind="classwise")),
-    "macro_ce": _make_statistic_estimator("macro_ce", _jackknife),
+    "macro_ce": StatisticEstimator("macro_ce", _jackknife),
     "brier": _require_fixed_classes(_make_mean_estimator(compute_squared_distances, 0.0, 2.0)),
     "brier_of_answers": _estimate_answer_brier,
     "nll": _estimate_log_loss,
-    "aurc": _make_statistic_estimator("aurc", _jackknife),
-    "auroc": _make_statistic_estimator("auroc", _use_delong),
+    "aurc": StatisticEstimator("aurc", _jackknife),
+    "auroc": StatisticEstimator("auroc", _use_delong),
 }
 """Estimator of each figure, in the order of the report."""
 

@@ -213,18 +213,26 @@ def find_worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]
     Returns:
         The name of the split with the largest such gap; None if there is none.
     """
-    primary_gap = compared[primary]["confidence_gap"]
-    threshold = max(MIN_WORSE_GAP, abs(primary_gap.low or 0.0), abs(primary_gap.high or 0.0))
+    primary_low, primary_high = _get_ends(compared[primary]["confidence_gap"])
+    threshold = max(MIN_WORSE_GAP, abs(primary_low), abs(primary_high))
     worst = None
     largest_gap = 0.0
     for name, figures in compared.items():
-        gap = figures["confidence_gap"]
-        # The end nearest to 0; negative if the interval contains 0, which exceeds no threshold.
-        nearest_end = max(gap.low or 0.0, -(gap.high or 0.0))
-        if name == primary or nearest_end <= threshold:
+        low, high = _get_ends(figures["confidence_gap"])
+        # The distance of the interval from 0; negative if the interval contains 0.
+        distance = max(low, -high)
+        if name == primary or distance <= threshold:
             continue
+        gap = abs(figures["confidence_gap"].value or 0.0)
         # Of equal gaps, the earlier split is reported.
-        if worst is None or abs(gap.value or 0.0) > largest_gap:
+        if gap > largest_gap:
             worst = name
-            largest_gap = abs(gap.value or 0.0)
+            largest_gap = gap
     return worst
+
+
+def _get_ends(estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of an interval; zeros, which are significant nowhere, if there is none."""
+    if estimate.low is None or estimate.high is None:
+        return 0.0, 0.0
+    return estimate.low, estimate.high

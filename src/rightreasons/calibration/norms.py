@@ -61,11 +61,11 @@ def debias_mean_gap(bins: Bins) -> Floats:
 def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
     r"""Bound the bias that the debiased mean gap may still have.
 
-    Noise moves the mean of \(|\hat g|\) up only if the true gap \(g\) is small, and how small it is
-    has to be told from \(\hat g \sim N(g, \sigma^2)\). With the mean \(F(g, \sigma)\) of a folded
+    Noise increases the mean of \(|\hat g|\) only if the true gap \(g\) is small, but only
+    \(\hat g \sim N(g, \sigma^2)\) is known. With the mean \(F(g, \sigma)\) of a folded
     normal distribution, the debiased gap \(2 |\hat g| - F(\hat g, \sigma)\) has the mean
     \(2 F(g, \sigma) - F(g, \sqrt 2 \sigma)\): 0.47 standard deviations too large if the gap is 0,
-    and hardly too large if it is above two. So the gaps are assumed to be as small as they may be.
+    and hardly too large if it is above two. So the gaps are assumed to be as small as is plausible.
 
     Args:
         bins: The bins.

@@ -93,10 +93,11 @@ class Power:
         return _count_planned(MARGINS[self.margin].small, level, self.item_fraction)
 
     def find_needed_items(self, n_items: int, n_units: int | None = None) -> int | None:
-        """Return the planned number of items; None if there are as many.
+        """Return the number of items that the decision needs; None if the given ones suffice.
 
-        The number is known before anything is measured. A number from the measured figure would
-        vary by orders of magnitude: the closer the figure is to a margin by chance, the larger.
+        The number is planned before anything is measured. A number that follows from the measured
+        figure would vary by orders of magnitude: it grows as the figure comes close to a margin by
+        chance.
 
         Args:
             n_items: Number of items.
@@ -120,7 +121,7 @@ def _count_planned(margin: float, level: float, item_fraction: float = 1.0) -> i
 
 
 def _scale_to_items(n_planned: int, n_items: int, n_units: int | None) -> int | None:
-    """Return the number of items that come in the planned number of units; None if there are as many."""
+    """Return how many items come in the planned number of units; None if the given ones suffice."""
     if n_units is None:
         n_units = n_items
     if n_units >= n_planned:

@@ -74,6 +74,7 @@ class Options(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _check_value(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check a value against the limits of its option, before pydantic checks its type."""
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
         limits = typing.cast("dict[str, Any]", field.json_schema_extra)
@@ -87,6 +88,7 @@ class Options(BaseModel):
         # A missing number is left to pydantic, which knows whether the type includes None.
         if value is None and (field.default is None or "choices" not in limits):
             return value
+        # The limits of a tuple are those of each member.
         members = value if isinstance(value, tuple) else (value,)
         for member in members:
             _check_limits(member, name, limits)

@@ -103,14 +103,8 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
             raise OptionError(
                 f"Expected `{name}` to be a folder, but {ancestor} is a file.", option=name
             )
-        # Permission bits do not tell whether a folder can be written: a superuser ignores them, and
-        # a read-only file system ignores the superuser. Writing does.
-        with tempfile.TemporaryFile(dir=ancestor):
-            pass
-        foreign_names = []
-        is_own = not own or ancestor != folder or (folder / own[0]).exists()
-        if not is_own:
-            foreign_names = [entry for entry in _list_visible_files(folder) if entry not in own]
+        _write_temporary_file(ancestor)
+        foreign_names = _list_foreign_files(folder, own)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise OptionError(
@@ -127,6 +121,30 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
             option=name,
         )
     return folder
+
+
+def _write_temporary_file(folder: Path) -> None:
+    """Write a file to a folder and remove it; raise OSError if the folder cannot be written."""
+    # Permission bits do not answer this: a superuser ignores them, and a read-only file system
+    # ignores the superuser.
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def _list_foreign_files(folder: Path, result_names: Sequence[str]) -> list[str]:
+    """Return the visible files of a folder that are not part of an earlier result.
+
+    Args:
+        folder: The folder, which need not exist.
+        result_names: Names of its files, as `own` of `check_folder`.
+    """
+    if not result_names or not folder.exists():
+        return []
+    # In the folder of an earlier result, other files are notes of its user.
+    identifying_file = folder / result_names[0]
+    if identifying_file.exists():
+        return []
+    return [name for name in _list_visible_files(folder) if name not in result_names]
 
 
 def check_file(path: object, name: str = "out") -> Path:
@@ -525,21 +543,18 @@ class Records:
         """
         path = self.folder / name
         try:
-            # A pickle could run code, and somebody else may have written the folder.
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-            header = json.loads(str(arrays.pop(_HEADER)))
-            if header == _make_header(self.digest, digest_arrays(arrays)):
-                return arrays
+            arrays = _load_arrays(path, self.digest)
         except FileNotFoundError:
             return None
         except PermissionError:
+            # The arrays may be intact, so that they must stay where they are.
             raise
-        except Exception:  # noqa: S110
+        except Exception:
             # A damaged file can fail in any way: as an encrypted archive, or an unknown type.
-            pass
-        set_aside(path)
-        return None
+            arrays = None
+        if arrays is None:
+            set_aside(path)
+        return arrays
 
     def _set_aside(self, earlier_run: Mapping[str, Any], names: Iterable[str]) -> None:
         """Move the results of another run aside, and warn about it."""
@@ -645,6 +660,22 @@ def set_aside(path: Path) -> None:
             f"{path} is computed again, as it is damaged or of another run; what it held is set "
             f"aside in {target}."
         )
+
+
+def _load_arrays(path: Path, digest: str) -> dict[str, NDArray[Any]] | None:
+    """Load named arrays; return None if they are outdated, or differ from what was written.
+
+    Args:
+        path: The .npz file.
+        digest: Digest of the inputs of the run that reads them.
+    """
+    # A pickle could run code, and somebody else may have written the folder.
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {key: file[key] for key in file.files}
+    header = json.loads(str(arrays.pop(_HEADER)))
+    if header != _make_header(digest, digest_arrays(arrays)):
+        return None
+    return arrays
 
 
 def _make_header(inputs: str, content: str) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def _select_columns(columns: Any, options: JudgmentOptions, source_name: str) ->
 def _parse_row(
     row: Mapping[str, Any], pair: tuple[str, str], index: int, source_name: str
 ) -> dict[str, Any]:
-    """Return a judgment, with what it says of the alphabetically first candidate."""
+    """Return a judgment, whose `COUNTED` columns count for the alphabetically first candidate."""
     location = f"row {index} of {source_name}"
     values = {
         "wins": _parse_verdict(row["verdict"], pair, location),
@@ -139,7 +139,9 @@ def _parse_row(
     }
     if "reference" in row:
         values["reference"] = _parse_verdict(row["reference"], pair, location)
-    is_ordered = pair == tuple(sorted(pair))
+    # So far the values count for the candidate that was shown first.
+    first_author, second_author = pair
+    is_ordered = first_author < second_author
     if not is_ordered:
         for name, value in values.items():
             if value is not None:

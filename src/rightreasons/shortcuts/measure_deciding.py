@@ -802,18 +802,31 @@ class _TestSuite:
         def count_changes(pair: Pair) -> int:
             return int(self.experiment.is_changed(self.pairs[pair]).sum())
 
-        features = []
+        named_outcomes = []
         for pair in sorted(self.pairs, key=count_changes, reverse=True):
-            features.append((" / ".join(pair.words), self.pairs[pair]))
-        features += [*self.outcomes.items(), *self.thirds.items()]
-        for name, outcome in features:
-            # Most words are in few items, so that only the edited ones are visited.
-            for index in np.flatnonzero(outcome.is_edited).tolist():
-                text = outcome.texts[index]
-                row = int(order[outcome.rows[index]])
-                if text is not None:
-                    confidence = self.experiment.compute_confidence(text)
-                    yield SwappedItem(row, name, text, int(outcome.treated[index]), confidence)
+            name = " / ".join(pair.words)
+            named_outcomes.append((name, self.pairs[pair]))
+        named_outcomes += self.outcomes.items()
+        named_outcomes += self.thirds.items()
+        for name, outcome in named_outcomes:
+            yield from self._list_edited_items(name, outcome, order)
+
+    def _list_edited_items(
+        self, name: str, outcome: Outcome, order: NDArray[np.intp]
+    ) -> Iterator[SwappedItem]:
+        """Yield the items that the edit of a feature changed."""
+        # Most words are in few items, so that only the edited ones are visited.
+        for index in np.flatnonzero(outcome.is_edited).tolist():
+            text = outcome.texts[index]
+            if text is None:
+                continue
+            yield SwappedItem(
+                row=int(order[outcome.rows[index]]),
+                feature=name,
+                text=text,
+                label=int(outcome.treated[index]),
+                confidence=self.experiment.compute_confidence(text),
+            )
 
 
 def _sort_by_effect(effects: Sequence[FeatureEffect]) -> list[FeatureEffect]:
