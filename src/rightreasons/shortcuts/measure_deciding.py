@@ -719,7 +719,14 @@ class _TestSuite:
         n_available: int,
         n_duplicates: int,
     ) -> SwapMeasurement:
-        """Return the measurement of all tests."""
+        """Return the measurement of all tests.
+
+        Args:
+            order: (N,) row of each measured item in the data.
+            gold: (N,) labels, -1 for unlabeled items.
+            n_available: Number of items in the data.
+            n_duplicates: Number of measured items that nearly repeat an earlier one.
+        """
         experiment = self.experiment
         # The effects of the tests come first: they set the corrected level.
         effects = self.list_effects()
@@ -728,24 +735,20 @@ class _TestSuite:
         insertions = _sort_by_effect(self.list_insertions())
         if not pairs:
             self.untested["words"] = "no item has a word that predicts a label"
-        # Accuracies are those of the labeled items; the model may have been asked about more.
+        # Only labeled items have an accuracy, but all items were tested.
         labeled = np.flatnonzero(gold >= 0)
-        correct = experiment.predictions[labeled] == gold[labeled]
-        correct_without = self._predict_neutral(labeled) == gold[labeled]
-        most_frequent = 0.0
-        if len(labeled):
-            most_frequent = float(np.bincount(gold[labeled]).max() / len(labeled))
+        labels = gold[labeled]
+        predictions = experiment.predictions[labeled]
+        neutral_predictions = self._predict_neutral(labeled)
         return SwapMeasurement(
             rows=tuple(_sort_by_effect([*effects, *pairs[:1]])),
             untested=self.untested,
             pairs=tuple(pairs),
             insertions=tuple(insertions),
             strongest_pair=self.measure_strongest_pair(),
-            accuracy=estimate_share(int(correct.sum()), len(labeled), self.resampling),
-            most_frequent=most_frequent,
-            accuracy_without=estimate_share(
-                int(correct_without.sum()), len(labeled), self.resampling
-            ),
+            accuracy=self._estimate_accuracy(predictions, labels),
+            most_frequent=_compute_majority_rate(labels),
+            accuracy_without=self._estimate_accuracy(neutral_predictions, labels),
             n_items=len(order),
             n_available=n_available,
             n_passes=experiment.n_asked,
@@ -755,6 +758,11 @@ class _TestSuite:
             pair_changes=tuple(pair_changes),
             record=self._make_record([*effects, *pairs], insertions),
         )
+
+    def _estimate_accuracy(self, predictions: Labels, labels: Labels) -> Estimate | None:
+        """Return the share of predictions that are the label; None without labels."""
+        n_correct = int(np.count_nonzero(predictions == labels))
+        return estimate_share(n_correct, len(labels), self.resampling)
 
     def _make_record(
         self, effects: Sequence[FeatureEffect], insertions: Sequence[FeatureEffect]
@@ -827,6 +835,14 @@ class _TestSuite:
                 label=int(outcome.treated[index]),
                 confidence=self.experiment.compute_confidence(text),
             )
+
+
+def _compute_majority_rate(labels: Labels) -> float:
+    """Return the share of the most frequent label; 0 without labels."""
+    if not len(labels):
+        return 0.0
+    largest = np.bincount(labels).max()
+    return float(largest / len(labels))
 
 
 def _sort_by_effect(effects: Sequence[FeatureEffect]) -> list[FeatureEffect]:
