@@ -1,10 +1,9 @@
 """Audit: is a language model right for the right reasons?
 
-A model and data, or stored predictions, give the report of `rightreasons audit`. The page opens with
-a finished audit, whose model answers to edits of a text.
+A model and data, or stored predictions, give the report of `rightreasons audit`, the same component
+as its own page. The page opens with a finished audit, whose model answers to edits of a text.
 """
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from audit_view import (
     MAX_SECONDS,
     FinishedAudit,
     Source,
+    get_report,
     read_example,
     run,
-    write_headline,
-    write_report,
+    write_title,
 )
-from what_if import Subject, predict_edit, write_edit
+from what_if import predict_edit
 
 from rightreasons.io.files.compressed import FILE_TYPES
 from rightreasons.report.questions import QUESTIONS
@@ -40,6 +39,7 @@ from rightreasons.widget.pages import (
     upload_file,
     waiting,
 )
+from rightreasons.widget.reports import answer_edits, show_report, write_answer
 from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent
@@ -68,8 +68,6 @@ PAPERS = {
     "Ribeiro et al. 2020": "https://arxiv.org/abs/2005.04118",
 }
 
-NO_SUBJECT = "The model of this audit is not here: its predictions were stored, or it answers no single text."
-
 # The page shows itself what is going on.
 QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
@@ -77,36 +75,25 @@ QUIET: dict[str, Any] = {"show_progress": "hidden"}
 def build() -> gr.Blocks:
     """Build the page."""
     example = read_example()
-    with public_page("Audit", HERE / "style.css") as page:
+    with public_page("Audit") as page:
         gr.Markdown(INTRO + PRIVACY)
         # The finished audit of this visitor, and the files that an audit waits for.
         state, uploads = gr.State(example), gr.State()
-        with gr.Row():
-            with gr.Column(scale=3, min_width=320):
-                headline = gr.HTML(write_headline(example), elem_id="figures")
-            with gr.Column(scale=2, min_width=320):
-                sources = _make_source_fields()
-                sizes = _make_size_fields()
-                with gr.Row():
-                    start = gr.Button("Audit", variant="primary", elem_id="audit")
-                    stop = gr.Button("Stop", elem_id="stop")
-                    save = gr.Button("Download the report", elem_id="save")
-                with gr.Row():
-                    examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
-        with gr.Tabs():
-            with gr.Tab("Report"):
-                report = gr.HTML(write_report(example), elem_id="report")
-            with gr.Tab("Edit a text"):
-                text, prediction = _make_edit_fields(example.subject)
-            with gr.Tab("Question by question"):
-                titles = list(example.sections)
-                question = gr.Radio(titles, value=titles[0], label="Question", elem_id="question")
-                section = gr.HTML(example.sections[titles[0]], elem_id="section")
+        with gr.Row(elem_id="examples"):
+            examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
+        with gr.Accordion("Audit a model or predictions of your own", open=False):
+            sources = _make_source_fields()
+            sizes = _make_size_fields()
+            with gr.Row():
+                start = gr.Button("Audit", variant="primary", elem_id="audit")
+                stop = gr.Button("Stop", elem_id="stop")
+                save = gr.Button("Download the report", elem_id="save")
+        title = gr.HTML(write_title(example), elem_id="title")
+        report = show_report(get_report(example), elem_id="report")
         page_links("audit", PAPERS)
 
         # Everything that an audit changes, in the order of `show_audit`.
-        outputs = [headline, state, uploads, report, question, section, text, prediction]
-        outputs += sources[2:]
+        outputs = [title, state, uploads, report, *sources[2:]]
 
         running = start.click(run_audit, [*sources, *sizes], outputs, **QUIET)
         stop.click(lambda: show_problem("Stopped."), None, outputs, cancels=[running], **QUIET)
@@ -116,9 +103,7 @@ def build() -> gr.Blocks:
                 return show_audit(read_example(name))
 
             button.click(show_example, None, outputs, cancels=[running], **QUIET)
-        question.input(show_section, [state, question], section, **QUIET)
-        # "change" also follows a text that was pasted or restored; "input" does not.
-        text.change(predict_text, [state, text], prediction, **QUIET)
+        answer_edits(report, predict_text, [state])
         download_text(save, get_archive, [state], "report.zip", "application/zip")
     return page
 
@@ -161,18 +146,6 @@ def _make_size_fields() -> list[Any]:
     return [questions, limit, split, log_filter]
 
 
-def _make_edit_fields(subject: Subject | None) -> tuple[Any, Any]:
-    """Make the field for a text, and the place of its prediction."""
-    text = gr.Textbox(
-        value=get_text(subject),
-        label="Text",
-        info="Replace a word: the model reads the text again while you type.",
-        lines=3,
-        elem_id="edited",
-    )
-    return text, gr.HTML(write_note(subject), elem_id="prediction")
-
-
 # ------------------------------------------------------------------------------ handlers
 
 
@@ -212,70 +185,26 @@ def run_audit(
 
 def show_audit(finished: FinishedAudit) -> list[Any]:
     """Return the outputs of a finished audit."""
-    titles = list(finished.sections)
-    return [
-        write_headline(finished),
-        finished,
-        None,
-        write_report(finished),
-        gr.update(choices=titles, value=titles[0]),
-        finished.sections[titles[0]],
-        get_text(finished.subject),
-        write_note(finished.subject),
-        None,
-        None,
-    ]
+    return [write_title(finished), finished, None, get_report(finished), None, None]
 
 
 def show_problem(error: Exception | str, uploads: Any = None) -> list[Any]:
     """Return the outputs of an audit that was refused or stopped."""
-    return [
-        problem(error),
-        None,
-        uploads,
-        "",
-        gr.skip(),
-        "",
-        "",
-        write_note(None),
-        None,
-        None,
-    ]
+    return [problem(error), None, uploads, None, None, None]
 
 
-def show_section(finished: FinishedAudit | None, question: str) -> str:
-    """Return the section of a question; "" without a finished audit."""
-    if finished is None:
-        return ""
-    return finished.sections.get(question, "")
-
-
-def predict_text(finished: FinishedAudit | None, text: str) -> Iterator[Any]:
-    """Show the prediction for an edited text beside that for the text of the audit."""
-    subject = None if finished is None else finished.subject
-    # The text of a new audit is filled in without an edit.
-    if subject is None or text == subject.text:
-        yield write_note(subject)
+def predict_text(finished: FinishedAudit | None, event: gr.EventData) -> Iterator[Any]:
+    """Answer to the edit of a text in the report."""
+    request = event._data
+    # The report of a model that answers may still be shown while an audit begins.
+    if finished is None or finished.subject is None:
         return
-    steps = work(predict_edit, subject, text, gigabytes=MAX_GIGABYTES)
+    steps = work(predict_edit, finished.subject, request, gigabytes=MAX_GIGABYTES)
     try:
-        edit = yield from waiting(steps, 1)
-        yield write_edit(edit)
+        models = yield from waiting(steps, 1)
+        yield write_answer(request, models=models)
     except MISTAKES as error:
-        yield problem(error)
-
-
-def get_text(subject: Subject | None) -> str:
-    """Return the text that a visitor edits; "" without a model."""
-    return "" if subject is None else subject.text
-
-
-def write_note(subject: Subject | None) -> str:
-    """Write which model answers, or why none does."""
-    note = NO_SUBJECT
-    if subject is not None:
-        note = f"Predictions of {subject.model}, before and after your edit."
-    return f'<p class="rr-small">{html.escape(note)}</p>'
+        yield write_answer(request, error=str(error))
 
 
 def get_archive(finished: FinishedAudit | None) -> str:

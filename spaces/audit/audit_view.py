@@ -14,24 +14,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from what_if import Subject, choose_subject, to_subject
+from what_if import Subject, choose_subject
 
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.page.formats import format_estimate
-from rightreasons.page.parts import SectionResult
-from rightreasons.page.plots import Drawing
-from rightreasons.report.figures import sort_answers
-from rightreasons.report.outcomes import Outcome
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.widget.pages import (
     FILTER,
     by_name,
     check_upload,
-    tiles,
     typed_hub_id,
     typed_text,
-    verdict,
 )
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
@@ -48,8 +41,11 @@ MAX_SECONDS = 900.0
 MAX_GIGABYTES = 12.0
 """Largest memory of an audit on the page, in 10^9 bytes."""
 
-MAX_PLOTS = 6
-"""Largest number of pictures of a question."""
+WITH_SUBJECT = "Edit a text under “What if?”: the model reads it again while you type."
+
+NO_SUBJECT = (
+    "Its texts cannot be edited: the predictions were stored, or the model is no classifier."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +77,6 @@ class FinishedAudit:
         title: Names of the model and the data.
         record: Content of audit.json.
         page: The report, one HTML file.
-        sections: Question -> its verdict, figures and pictures, as HTML.
         archive: Folder of the report as a zip file, in base64.
         subject: The model, for edits of a text. None if the page cannot query it.
     """
@@ -89,7 +84,6 @@ class FinishedAudit:
     title: str
     record: dict[str, Any]
     page: str
-    sections: dict[str, str]
     archive: str
     subject: Subject | None = None
 
@@ -165,14 +159,10 @@ def finish(
     files = {}
     for name in _list_files(result.out):
         files[name] = (result.out / name).read_bytes()
-    sections = {}
-    for outcome in result.outcomes:
-        sections[outcome.title] = write_section(outcome)
     return FinishedAudit(
         title=title,
         record=result.to_dict(),
         page=result.page.read_text(encoding="utf-8"),
-        sections=sections,
         archive=pack_files(files),
         subject=choose_subject(result, model),
     )
@@ -198,7 +188,10 @@ def pack_files(files: Mapping[str, bytes]) -> str:
 def read_example(name: str = "A planted word") -> FinishedAudit:
     """Read a finished audit that `make_example.py` made."""
     values = json.loads(gzip.decompress((BUNDLED / EXAMPLES[name]).read_bytes()))
-    values["subject"] = to_subject(values.get("subject"))
+    subject = values["subject"]
+    if subject is not None:
+        subject["labels"] = tuple(subject["labels"])
+        values["subject"] = Subject(**subject)
     files = {
         "index.html": values["page"].encode(),
         "audit.json": json.dumps(values["record"]).encode(),
@@ -222,70 +215,16 @@ def write_example(finished: FinishedAudit, name: str) -> None:
 # --------------------------------------------------------------------------------- pages
 
 
-def write_headline(finished: FinishedAudit) -> str:
-    """Write the title of an audit in the tone of its worst verdict, and a line for each question.
-
-    The finding in one sentence is the headline of the report below.
-    """
-    answers = sort_answers(finished.record)
-    if not answers:
-        return verdict("No question applies to these data.")
-    rows = []
-    for answer in answers:
-        result = answer["result"]["verdict"]
-        title = html.escape(answer["title"])
-        label = html.escape(result["label"])
-        rows.append(f'<li class="rr-{result["tone"]}"><b>{title}</b> {label}</li>')
-    skipped = []
-    for question in finished.record["questions"]:
-        if question["result"] is None:
-            skipped.append(question["title"])
-    note = ""
-    if skipped:
-        note = f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>'
-    # The worst verdict comes first.
-    title = verdict(finished.title, answers[0]["result"]["verdict"]["tone"])
-    return f'{title}<ul class="au-rows">{"".join(rows)}</ul>{note}'
-
-
-def write_report(finished: FinishedAudit) -> str:
-    """Write the report into a frame, whose script cannot reach this page."""
-    page = html.escape(finished.page, quote=True)
+def write_title(finished: FinishedAudit) -> str:
+    """Write the names of the model and the data, and whether the model answers to edits."""
+    note = NO_SUBJECT if finished.subject is None else WITH_SUBJECT
     return (
-        '<iframe class="au-report" title="The report" sandbox="allow-scripts" '
-        f'srcdoc="{page}"></iframe>'
+        f'<p class="rr-definition"><b>{html.escape(finished.title)}.</b></p>'
+        f'<p class="rr-small">{html.escape(note)}</p>'
     )
 
 
-def write_section(outcome: Outcome) -> str:
-    """Write the verdict, the figures and the pictures of a question."""
-    if outcome.result is None:
-        return f'<p class="rr-waiting">{html.escape(outcome.reason)}</p>'
-    result = outcome.result
-    # The label is a sentence of its own here.
-    label = result.verdict.label.removesuffix(".")
-    sentence = verdict(f"{label}.", result.verdict.tone)
-    return f'{sentence}{_write_tiles(result)}<div class="au-plots">{_write_plots(result)}</div>'
-
-
-def _write_tiles(result: SectionResult) -> str:
-    """Write the figures of a question; "" for none."""
-    entries = []
-    for headline in result.headlines:
-        value = format_estimate(headline.estimate, headline.unit)
-        entries.append((headline.name, value, headline.split))
-    if not entries:
-        return ""
-    return tiles(entries)
-
-
-def _write_plots(result: SectionResult) -> str:
-    """Write the first pictures of a question with their captions."""
-    figures = []
-    for plot in result.plots[:MAX_PLOTS]:
-        svg = Drawing(plot.key, plot.spec).svg
-        caption = html.escape(plot.caption)
-        figures.append(
-            f'<figure class="rr-figure">{svg}<figcaption>{caption}</figcaption></figure>'
-        )
-    return "".join(figures)
+def get_report(finished: FinishedAudit) -> dict[str, Any]:
+    """Return the value of the component that shows the report."""
+    live = None if finished.subject is None else finished.subject.describe()
+    return {"page": finished.page, "live": live}

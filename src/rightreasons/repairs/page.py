@@ -12,7 +12,7 @@ import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.page.formats import short_name
-from rightreasons.page.parts import Cell, Example
+from rightreasons.page.parts import Cell, Example, Mark
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.acceptance import (
@@ -24,6 +24,7 @@ from rightreasons.repairs.acceptance import (
 from rightreasons.repairs.edits import UNCHANGED
 from rightreasons.repairs.result import RepairResult
 from rightreasons.repairs.verification import Verification
+from rightreasons.report.items.changes import list_edits
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import Page
 from rightreasons.shortcuts.wording import quote_words
@@ -121,7 +122,7 @@ def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
         yield row.test, words or row.name, row.estimate
 
 
-def list_edits(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+def list_edited_texts(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield training texts before and after the edit."""
     edited = m.edited
     labels = m.training.name_labels()
@@ -166,23 +167,36 @@ def show_pair(m: RepairResult) -> tuple[Example, ...]:
     index = int(corrected[0])
     names = m.findings.label_names
     row = int(verification.rows[index])
+    text = verification.swapped[index][0]
+    marks = _mark_swapped_words(text, m.findings.items[row][0])
     examples = []
     for predicted, note in (
-        (old_labels, "Before the repair."),
-        (new_labels, "After the repair."),
+        (old_labels, "With the words swapped, before the repair."),
+        (new_labels, "With the words swapped, after the repair."),
     ):
         examples.append(
             Example(
                 id=str(m.findings.ids[row]),
-                text=verification.swapped[index][0],
+                text=text,
                 text_pair=" ".join(verification.swapped[index][1:]),
                 label=names[labels[index]],
                 prediction=names[int(predicted[index])],
                 confidence=None,
-                note=f"With the words swapped. {note}",
+                note=note,
+                marks=marks,
             )
         )
     return tuple(examples)
+
+
+def _mark_swapped_words(text: str, original: str) -> tuple[Mark, ...]:
+    """Mark the words of a swapped text that its original does not have."""
+    marks = []
+    for start, end, word in list_edits(text, original):
+        # A removed word leaves nothing to mark.
+        if end > start:
+            marks.append(Mark(start, end, kind="cue", note=f"was “{word}”"))
+    return tuple(marks)
 
 
 def contrast_shares(m: RepairResult) -> tuple[Estimate, Estimate]:
@@ -225,8 +239,8 @@ REPAIR = Question(
             CRITERION_NAMES,
             figures=("repaired", "accuracy"),
         ),
-        Part("items", (Table("swaps", list_swaps, "Counted"),)),
-        Part("texts", (Table("edits", list_edits, "Counted"),)),
+        Part("items", (Table("swaps", list_swaps, ""),)),
+        Part("texts", (Table("edits", list_edited_texts, ""),)),
         Part(
             "remaining",
             (Table("remaining", list_remaining, SOURCE, condition=lambda m: m.remaining),),

@@ -126,23 +126,30 @@ class LiveReport:
         Raises:
             ValueError: If the request is something else, or the text is empty.
         """
-        text = _get_text(request, "text")
-        pairs: list[str] | None = None
-        if self.has_pairs:
-            pairs = [_get_text(request, "text_pair")]
-        answers = []
         with self.lock:
-            for scorer in self.scorers:
-                scores = scorer.predict([text], text_pairs=pairs, progress=False)
-                probabilities = softmax(np.asarray(scores.logits))[0].tolist()
-                answers.append({"name": short_name(scorer.name), "probabilities": probabilities})
-        return answers
+            return predict_request(self.scorers, request, is_pair=self.has_pairs)
 
     def get_file(self, name: str) -> Path | None:
         """Return a file of the report; None if the report does not list it."""
         if name == AUDIT_FILE or name in self.audit["files"]:
             return self.folder / name
         return None
+
+
+def predict_request(
+    scorers: Sequence[Scorer], request: Any, *, is_pair: bool
+) -> list[dict[str, Any]]:
+    """Ask every model about the text of a request; see `LiveReport.predict`."""
+    text = _get_text(request, "text")
+    pairs: list[str] | None = None
+    if is_pair:
+        pairs = [_get_text(request, "text_pair")]
+    answers = []
+    for scorer in scorers:
+        scores = scorer.predict([text], text_pairs=pairs, progress=False)
+        probabilities = softmax(np.asarray(scores.logits))[0].tolist()
+        answers.append({"name": short_name(scorer.name), "probabilities": probabilities})
+    return answers
 
 
 def has_pairs(audit: Mapping[str, Any], folder: Path) -> bool:

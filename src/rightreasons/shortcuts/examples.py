@@ -47,7 +47,8 @@ TOKEN_TYPES = {
 def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
     """Yield correct predictions with the swap of the strongest feature.
 
-    Short texts come first, and among them the most confident predictions.
+    Short texts come first, and among them those with the most confident predictions before and
+    after the swap.
     """
     if m.strongest is None:
         return
@@ -73,7 +74,8 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
         """Order items by length, then by falling confidence, and equal ones by their ids."""
         words = " ".join(get_item(columns, item.row)).split()
         is_long = len(words) > MAX_SHORT_WORDS
-        confidence = float(scores.confidence[item.row])
+        # A prediction of 98% that flips to one of 50.1% convinces nobody: the smaller one counts.
+        confidence = min(float(scores.confidence[item.row]), item.confidence)
         return is_long, -confidence, split.ids[item.row]
 
     items.sort(key=rank)

@@ -21,6 +21,9 @@ from .pages import typed_text as typed_text
 from .pages import upload_file as upload_file
 from .pages import verdict as verdict
 from .pages import waiting as waiting
+from .reports import answer_edits as answer_edits
+from .reports import show_report as show_report
+from .reports import write_answer as write_answer
 from .working import end_workers as end_workers
 from .working import result_of as result_of
 from .working import work as work
@@ -30,6 +33,7 @@ __all__ = [
     "MISTAKES",
     "PRIVACY",
     "Held",
+    "answer_edits",
     "between",
     "by_name",
     "download_text",
@@ -43,6 +47,7 @@ __all__ = [
     "problem",
     "public_page",
     "result_of",
+    "show_report",
     "table",
     "tiles",
     "typed_count",
@@ -52,4 +57,5 @@ __all__ = [
     "verdict",
     "waiting",
     "work",
+    "write_answer",
 ]

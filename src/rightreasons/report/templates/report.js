@@ -1,9 +1,8 @@
 "use strict";
 
-// ---------------------------------------------------------------- the data of the page
+// The script of a report. `startReport`, at the end, takes the root of the report: the document of a stored page, or the
+// shadow root in which another page shows the report.
 
-const holder = document.getElementById("page-data");
-const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
 const asPercent = share => `${(100 * share).toFixed(1)}%`;
 // A prediction with its confidence, as in "98.0% negative"; some models give none.
 const withConfidence = (prediction, confidence) => (confidence === null ? prediction : `${asPercent(confidence)} ${prediction}`);
@@ -33,8 +32,7 @@ const changedText = (text, edits) => {
 };
 
 // A list of the changes that the model was asked about; the choice shows the changed text, and the prediction before and after.
-const offerChanges = (text, textElement, before) => {
-  const changes = data.changes[normalized(text)];
+const offerChanges = (changes, textElement, text, before) => {
   if (!changes) return null;
   const select = make("select", {}, make("option", { value: "" }, "as it is"));
   changes.forEach(([name], place) => select.append(make("option", { value: place }, name)));
@@ -53,24 +51,37 @@ const offerChanges = (text, textElement, before) => {
   return make("label", { class: "change" }, "Change a word: ", select, outcome);
 };
 
-document.querySelectorAll(".example").forEach(example => {
+const offerExampleChanges = (root, changes) => root.querySelectorAll(".example").forEach(example => {
   const quote = example.querySelector("blockquote");
   if (!quote) return;
   const prediction = example.querySelector(".predicted").textContent;
   const confidence = example.querySelector(".confidence");
   const before = [confidence ? confidence.textContent : "", prediction].filter(Boolean).join(" ");
-  const offer = offerChanges(quote.textContent, quote, before);
+  const text = quote.textContent;
+  const offer = offerChanges(changes[normalized(text)], quote, text, before);
   if (offer) example.append(offer);
 });
 
 // ---------------------------------------------------------------- what if
 
 // `rightreasons serve` names its models in a meta element; a stored page has none, and asks nobody.
-const startTrying = settings => {
-  const section = document.getElementById("try");
-  const box = document.getElementById("try-text");
-  const pairBox = document.getElementById("try-pair");
-  const holder = document.getElementById("try-models");
+const findServer = () => {
+  const meta = document.querySelector("meta[name=live]");
+  if (!meta) return null;
+  const ask = async request => {
+    const response = await fetch("predict", { method: "POST", body: JSON.stringify(request) });
+    if (!response.ok) throw new Error(response.statusText);
+    return response.json();
+  };
+  return { ...JSON.parse(meta.content), ask };
+};
+
+// Shows the predictions of the models of `live` for a text while a reader edits it.
+const startTrying = (root, live, firstItem) => {
+  const section = root.getElementById("try");
+  const box = root.getElementById("try-text");
+  const pairBox = root.getElementById("try-pair");
+  const holder = root.getElementById("try-models");
   const LONGEST_LIST = 6;
   const PAUSE = 250;
   let before = null;
@@ -78,10 +89,8 @@ const startTrying = settings => {
 
   const ask = async () => {
     const request = { text: box.value };
-    if (settings.has_pairs) request.text_pair = pairBox.value;
-    const response = await fetch("predict", { method: "POST", body: JSON.stringify(request) });
-    if (!response.ok) throw new Error(response.statusText);
-    const answer = await response.json();
+    if (live.has_pairs) request.text_pair = pairBox.value;
+    const answer = await live.ask(request);
     if (answer.error) throw new Error(answer.error);
     return answer.models.map(model => model.probabilities);
   };
@@ -109,11 +118,11 @@ const startTrying = settings => {
     return make("div", {}, outcome, make("table", { class: "probabilities", "aria-label": name }, head, make("tbody", {}, ...rows)));
   };
 
-  const show = now => holder.replaceChildren(...settings.models.map((model, place) => table(model, before[place], now[place])));
+  const show = now => holder.replaceChildren(...live.models.map((model, place) => table(model, before[place], now[place])));
   // The answers to earlier texts may come late; only the newest is shown.
   const refresh = async isFirst => {
     const number = ++newest;
-    if (![box, ...(settings.has_pairs ? [pairBox] : [])].every(each => each.value.trim())) {
+    if (![box, ...(live.has_pairs ? [pairBox] : [])].every(each => each.value.trim())) {
       holder.replaceChildren("Type a text.");
       return;
     }
@@ -138,10 +147,10 @@ const startTrying = settings => {
     refresh(true);
   };
   section.hidden = false;
-  document.getElementById("try-pair-label").hidden = !settings.has_pairs;
-  const example = document.querySelector(".example blockquote");
+  root.getElementById("try-pair-label").hidden = !live.has_pairs;
+  const example = root.querySelector(".example blockquote");
   if (example) load(normalized(example.textContent));
-  else load(data.splits[0].rows[0][1]);
+  else load(firstItem);
   return text => {
     load(text);
     section.scrollIntoView({ block: "start" });
@@ -149,20 +158,15 @@ const startTrying = settings => {
   };
 };
 
-const live = document.querySelector("meta[name=live]");
-// Takes a text into the box of a live page.
-const tryText = live && document.getElementById("try") ? startTrying(JSON.parse(live.content)) : null;
-
 // ---------------------------------------------------------------- the items
-
 
 const PAGE_SIZE = 50;
 const HIGH_CONFIDENCE = 0.9;
 
-const asItem = ([id, text, label, prediction, confidence, flags, affected]) => ({
+const asItem = (names, [id, text, label, prediction, confidence, flags, affected]) => ({
   id, text, confidence, affected,
-  label: data.names[label],
-  prediction: data.names[prediction],
+  label: names[label],
+  prediction: names[prediction],
   isCorrect: Boolean(flags & 1),
   contradicts: Boolean(flags & 2),
 });
@@ -175,8 +179,10 @@ const OUTCOMES = {
   unsure: item => item.isCorrect && item.confidence < HIGH_CONFIDENCE,
 };
 
-const startItems = section => {
-  const splits = data.splits.map(split => ({ ...split, items: split.rows.map(asItem) }));
+// Lists the items of a report; returns a function that shows the item of a link. `tryText` takes a text into the box of a
+// live page, null without one.
+const startItems = (section, data, tryText) => {
+  const splits = data.splits.map(split => ({ ...split, items: split.rows.map(row => asItem(data.names, row)) }));
   const find = id => section.querySelector(`#${id}`);
   const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), affected: find("item-affected") };
   const body = section.querySelector("tbody");
@@ -197,7 +203,8 @@ const startItems = section => {
       Text: () => {
         const text = make("bdi", {}, item.text);
         const cell = make("td", { class: "prose" }, text);
-        const offer = offerChanges(item.text, text, withConfidence(item.prediction, item.confidence));
+        const before = withConfidence(item.prediction, item.confidence);
+        const offer = offerChanges(data.changes[normalized(item.text)], text, item.text, before);
         if (offer) cell.append(offer);
         const edit = make("button", { type: "button", class: "edit" }, "Edit this text");
         edit.addEventListener("click", () => tryText(item.text));
@@ -307,31 +314,10 @@ const startItems = section => {
   return showItem;
 };
 
-const itemSection = document.getElementById("items");
-const showItem = itemSection && data.splits.length ? startItems(itemSection) : () => {};
-
-// ---------------------------------------------------------------- links
-
-// Open what a link points into, also where a browser does not.
-const follow = () => {
-  if (!location.hash) return;
-  const address = decodeURIComponent(location.hash.slice(1));
-  if (address.startsWith("item-")) showItem(address);
-  const target = document.getElementById(address);
-  if (!target) return;
-  for (let element = target; element; element = element.parentElement) {
-    if (element.tagName === "DETAILS") element.open = true;
-  }
-  // The head of the table would cover an item at the upper end.
-  target.scrollIntoView({ block: address.startsWith("item-") ? "center" : "nearest" });
-};
-addEventListener("hashchange", follow);
-follow();
-
 // ---------------------------------------------------------------- reasons
 
 // A person says which features are reasons for a label: ticks become the options of the command.
-document.querySelectorAll(".actions code").forEach(code => {
+const offerReasons = root => root.querySelectorAll(".actions code").forEach(code => {
   const found = code.textContent.match(/^(.*) --(\w+)-not-reasons ('[^']*'|\S+)$/);
   if (!found) return;
   const [, command, question, list] = found;
@@ -349,3 +335,41 @@ document.querySelectorAll(".actions code").forEach(code => {
   });
   code.parentElement.before(ticks);
 });
+
+// ---------------------------------------------------------------- links
+
+// Opens what a link points into, also where a browser does not: in a folded part, in the list of items, in a shadow root.
+const followLinks = (root, showItem) => {
+  const follow = () => {
+    if (!location.hash) return;
+    const address = decodeURIComponent(location.hash.slice(1));
+    if (address.startsWith("item-")) showItem(address);
+    const target = root.getElementById(address);
+    if (!target) return;
+    for (let element = target; element; element = element.parentElement) {
+      if (element.tagName === "DETAILS") element.open = true;
+    }
+    // The head of the table would cover an item at the upper end.
+    target.scrollIntoView({ block: address.startsWith("item-") ? "center" : "nearest" });
+  };
+  addEventListener("hashchange", follow);
+  follow();
+};
+
+// ---------------------------------------------------------------- the report
+
+// Starts a report. `live` names the models that answer to edited texts, and asks them: `{ models, has_pairs, ask }`; null
+// for a report without its model.
+const startReport = (root, live) => {
+  const holder = root.getElementById("page-data");
+  const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
+  offerExampleChanges(root, data.changes);
+  const tryText = live && root.getElementById("try") ? startTrying(root, live, data.splits[0].rows[0][1]) : null;
+  const itemSection = root.getElementById("items");
+  const showItem = itemSection && data.splits.length ? startItems(itemSection, data, tryText) : () => {};
+  followLinks(root, showItem);
+  offerReasons(root);
+};
+
+// As the script of its own page, it starts the report there. Another page evaluates it, and calls `startReport` itself.
+if (document.currentScript) startReport(document, findServer());

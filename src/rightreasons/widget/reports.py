@@ -1,0 +1,70 @@
+"""A report within a page: the component of its own page, with its items, its links and "What if?".
+
+`show_report` makes the component. `answer_edits` connects it with a handler that predicts the text
+that a reader edits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).with_name("report.js")
+"""The script that shows a report in a shadow root of the page."""
+
+_DISPATCH_ANSWER = """(answer) => document.dispatchEvent(
+    new CustomEvent("rr-answer", { detail: JSON.parse(answer) }))"""
+
+
+def show_report(value: Mapping[str, Any] | None, *, elem_id: str) -> Any:
+    """Make the component that shows a report; a page has one.
+
+    Args:
+        value: `page`, the HTML of the report, and `live`, the models that answer to edits:
+            `{"models": [{"name": …, "labels": […]}], "has_pairs": …}`, or None for none. None for no
+            report.
+        elem_id: Id of the component.
+
+    Returns:
+        A `gradio.HTML`.
+    """
+    import gradio as gr
+
+    return gr.HTML(
+        value,
+        # The script writes everything: as a template, the styles of the report would hold for the
+        # whole page, and its script would not run.
+        html_template="",
+        js_on_load=SCRIPT.read_text("utf-8"),
+        apply_default_css=False,
+        elem_id=elem_id,
+    )
+
+
+def answer_edits(report: Any, predict: Callable[..., Any], inputs: Sequence[Any]) -> None:
+    """Call a handler when a reader edits a text, and pass its answer to the report.
+
+    Args:
+        report: The component, from `show_report`.
+        predict: A handler of the inputs and of a `gradio.EventData`, whose `_data` is the request.
+            Its output is the text of `write_answer`.
+        inputs: Components.
+    """
+    import gradio as gr
+
+    # The answer travels through a hidden field to the script of the report.
+    answer = gr.Textbox(visible="hidden", elem_classes="rr-style")
+    predicted = report.input(predict, list(inputs), answer, show_progress="hidden")
+    predicted.then(None, answer, None, js=_DISPATCH_ANSWER)
+
+
+def write_answer(request: Mapping[str, Any], **content: Any) -> str:
+    """Write the answer to a request as JSON.
+
+    Args:
+        request: The request, whose number the answer repeats.
+        **content: `models`, the probabilities of each model, or `error`, a sentence.
+    """
+    return json.dumps({**content, "number": request["number"]})
