@@ -52,6 +52,16 @@ def test_the_serial_engine_yields_a_result_before_the_next_task_starts():
     assert started == [1]
 
 
+def test_a_person_sees_a_progress_bar_unless_it_is_switched_off(monkeypatch, capsys):
+    monkeypatch.setattr(engines, "is_progress_visible", lambda: True)
+
+    list(run_tasks(errands.square, range(5)))
+    assert "5/5" in capsys.readouterr().err
+
+    list(run_tasks(errands.square, range(5), progress=False))
+    assert capsys.readouterr().err == ""
+
+
 def test_every_engine_gives_the_same_results(options):
     assert run_sorted(errands.square, range(5), options) == SQUARES
     with pytest.raises(ValueError, match="got 1"):

@@ -13,6 +13,7 @@ from rightreasons.models import Prompt, Prompted, as_scorer, load_chooser
 from rightreasons.models.choices import kind_of_model, load_language_model
 from rightreasons.models.classes import choose
 from rightreasons.models.gradients.inputs import why_no_gradients
+from rightreasons.models.language import bidirectional
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.protocol import Request
 from tiny_bidirectional import MAKERS, save_tiny_bidirectional, tiny_t5, words_of
@@ -62,6 +63,28 @@ def alone(scorer, request, text):
                 model(tokens).logits[0, place].double().log_softmax(-1)[answer[place - first]]
             )
         return total
+
+
+def test_masked_rows_of_one_length_share_passes_of_a_bounded_number_of_tokens(folders, monkeypatch):
+    scorer = load_language_model(folders["bert"], device="cpu")
+    shapes = []
+    forward = scorer.model.forward
+
+    def record_forward(*args, **kwargs):
+        shapes.append(tuple(kwargs["input_ids"].shape))
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(scorer.model, "forward", record_forward)
+    monkeypatch.setattr(bidirectional, "_PASS_TOKENS", 8)
+    # Rows of [CLS], one or six words, an answer of one word, and [SEP]: 4 and 9 tokens.
+    short = Request("a", "rain", (" good", " bad", " so", " wet"))
+    long = Request("b", "the film was good and so", (" good", " bad", " wet"))
+
+    LocalEngine(scorer).likelihoods([short, long], progress=False)
+
+    # Two rows of four tokens are a pass, and so is a row that is longer than the bound.
+    assert {(2, 4), (1, 9)} <= set(shapes)
+    assert all(rows == 1 or rows * size <= 8 for rows, size in shapes)
 
 
 def test_likelihoods_are_those_of_one_answer_at_a_time(scorer):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-NOT_SERIALIZED = {"told": False}
+NOT_SERIALIZED = {"is_serialized": False}
 """Metadata of a field that `to_dict` leaves out, such as the pixels of a picture."""
 
 _PLAIN_TYPES = frozenset((type(None), bool, int, str))
@@ -36,7 +36,7 @@ class Result:
         """
         values: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            if field.metadata != NOT_SERIALIZED:
+            if field.metadata.get("is_serialized", True):
                 value = getattr(self, field.name)
                 # Most fields are plain already, and a call for each field of a long table is slow.
                 is_plain = type(value) in _PLAIN_TYPES
