@@ -36,7 +36,7 @@ def list_names_by_module(package: str) -> dict[str, list[str]]:
     stub = Path(str(module.__file__)).with_suffix(".pyi")
     names: dict[str, list[str]] = {}
     for statement in ast.parse(stub.read_text("utf-8")).body:
-        # `from . import calibration` exports a subpackage, which has a section of its own.
+        # `from . import calibration` exports a subpackage, which has its own section.
         if isinstance(statement, ast.ImportFrom) and statement.module:
             imported = [alias.name for alias in statement.names]
             names.setdefault(statement.module, []).extend(imported)

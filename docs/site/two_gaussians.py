@@ -30,7 +30,7 @@ MARKERS = ("o", "^")
 def draw_gaussians(plane: Gaussians) -> Figure:
     """Draw the points with their eigenvalues, the hardest directions and the decision boundary."""
     figure = Figure(figsize=(5.6, 4.6), layout="constrained")
-    # A figure without pyplot needs a canvas of its own.
+    # A figure without pyplot needs its own canvas.
     FigureCanvasAgg(figure)
     axis = figure.subplots()
     largest = float(plane.eigenvalues.max())

@@ -36,7 +36,7 @@ TITLES = {
     ORIGINAL: "As it is",
     "no_question": "No question",
     "wrong_question": "Wrong question",
-    "no_right_answer": "No right answer",
+    "no_right_answer": "No correct answer",
     EXTRA: "More choices",
 }
 """Name of a form -> its title."""
@@ -177,7 +177,7 @@ def _write_figures(forms: Forms, probed: ProbedItem) -> str:
         (
             f"Drop with {n_added} more",
             f"{drop.choice_paralysis:.4f}",
-            "of the confidence in the right choice",
+            "of the confidence in the correct choice",
         )
     )
     entries.append(("Beyond dilution", f"{restricted:.4f}", "the drop among its own choices"))

@@ -127,10 +127,10 @@ def test_the_facts_of_a_split_say_what_the_page_leaves_out():
     split = collect_items(
         make_context([make_split(["a"] * 3, [0, 1, 0])], [0] * 3, [0.5] * 3)
     ).worst
-    assert split.facts == "1 of 3 predictions on “test” is wrong."
+    assert split.facts == "1 of 3 predictions on “test” is incorrect."
     partial = dataclasses.replace(split, n_items=2000, n_wrong=1500, description="It is new.")
     assert partial.facts.startswith(
-        "1,500 of 2,000 predictions on “test” are wrong. It is new. The page has 3 of"
+        "1,500 of 2,000 predictions on “test” are incorrect. It is new. The page has 3 of"
     )
 
 

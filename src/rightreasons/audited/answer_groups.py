@@ -46,7 +46,7 @@ SCHEMA_COLUMNS = frozenset(
         "pred",
     }
 )
-"""Columns with a meaning of their own, which are no slices of the data."""
+"""Columns with their own meaning, which are no slices of the data."""
 
 ANSWER_COLUMNS = ("answer", "answers", "response", "output", "completion")
 """Columns of a log that hold the text of the answer."""
@@ -57,7 +57,7 @@ class AnswerGroup(Result):
     """Accuracy of a group of answers.
 
     Attributes:
-        kind: A column of the data, "place of the right choice" or "length of the answer".
+        kind: A column of the data, "position of the correct choice" or "length of the answer".
         name: Name of the group.
         n_items: Number of its answers.
         accuracy: Share of correct answers.
@@ -99,7 +99,7 @@ def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
     columns = _find_slices(answers)
     if answers.is_multiple_choice:
         positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
-        columns["place of the right choice"] = positions
+        columns["position of the correct choice"] = positions
     for name in ANSWER_COLUMNS:
         # A log has one such column.
         texts = answers.column(name)

@@ -1,7 +1,7 @@
 """Opening of the model and the data of an audit.
 
 `open_inputs` opens both for a run, and `load_model` a model by its name. A model is either a
-classifier or chooser with a head of its own, or a language model that gets a prompt.
+classifier or chooser with its own head, or a language model that gets a prompt.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scor
 
 def _list_unused_options(kind: str, settings: AuditOptions, asking: AskingOptions) -> list[str]:
     """Return the options that were set, but do not apply to a named model of a kind."""
-    # Each kind has options of its own: the error names the first that does not apply.
+    # Each kind has its own options: the error names the first that does not apply.
     unused: list[str] = []
     if kind not in PROMPTED_KINDS:
         unused += asking.prompt.get_changes()

@@ -218,7 +218,7 @@ def take_splits(
     rows_by_split = {name: limit_rows(data[name], settings, data_name) for name in roles}
     class_of = None
     names: tuple[str, ...] = ()
-    label_mapping = "the index of the right choice"
+    label_mapping = "the index of the correct choice"
     labeled = [name for name, rows in rows_by_split.items() if "label" in rows.column_names]
     if labeled and model_names is not None:
         names = tuple(rows_by_split[labeled[0]].features["label"].names)

@@ -126,7 +126,7 @@ def _parse_sources(columns: Any, headings: Sequence[str], source_name: str) -> d
 
 def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
     """Check that no item has two rows, if a column identifies the items."""
-    # Without such a column, each row is an item of its own.
+    # Without such a column, each row is a separate item.
     id_column = find_usual_column(columns, USUAL_HEADINGS["confidence"]["item"])
     if id_column is None:
         return

@@ -216,7 +216,7 @@ def parse_top_label(
     if not is_answer and rows.is_vector and _has_booleans(references):
         raise OptionError(
             "Expected class labels in `references`, but got True and False, as if they said whether "
-            "each answer was right: pass kind='confidence', or the labels as 0 and 1.",
+            "each answer was correct: pass kind='confidence', or the labels as 0 and 1.",
             option="kind",
         )
     if scores == "probabilities" and rows.is_vector and rows.is_whole:

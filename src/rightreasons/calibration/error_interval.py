@@ -312,7 +312,7 @@ def _draw_counts(n_units: int, n_resamples: int, rng: Generator) -> Positions:
     This is the multinomial law, but several times as fast as `rng.multinomial`.
     """
     units = rng.integers(n_units, size=(n_resamples, n_units))
-    # Each resample gets numbers of its own, so that one call counts the units of all resamples.
+    # Each resample gets its own numbers, so that one call counts the units of all resamples.
     first_units = n_units * np.arange(n_resamples)
     units += first_units[:, None]
     n_cells = n_resamples * n_units

@@ -424,14 +424,14 @@ class ConfidenceVersusLabelWarning(UserWarning):
 
 MISTAKES: Mapping[type[UserWarning], str] = {
     PositiveVersusCorrectnessWarning: (
-        'The input looks like P(class 1) beside "was the prediction right": pass the labels as '
+        "The input looks like P(class 1) next to whether the prediction was correct: pass the labels as "
         "references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the "
         "figure is no calibration error."
     ),
     ConfidenceVersusLabelWarning: (
-        "The input looks like confidence in the predicted class beside class labels: none is below "
-        "0.5, and they do not go with the references; pass class scores with labels, or "
-        "kind='confidence' with whether each was right, or the figure is no calibration error."
+        "The input looks like confidence in the predicted class next to class labels: none is below "
+        "0.5, and they do not agree with the references; pass class scores with labels, or "
+        "kind='confidence' with whether each was correct, or the figure is no calibration error."
     ),
 }
 """Sentence about each mistake, by its warning."""

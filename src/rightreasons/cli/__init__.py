@@ -222,7 +222,7 @@ def _describe_missing(parameter: Any, command: str) -> str:
 
 
 def _close_bars() -> None:
-    """Close the progress bars that an error left open, so that a sentence has a line of its own."""
+    """Close the progress bars that an error left open, so that a sentence has its own line."""
     tqdm_module = sys.modules.get("tqdm.std")
     if tqdm_module is None:
         return

@@ -93,7 +93,7 @@ def write(
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
-    """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
+    """Write a sheet for each rater: the items in a separate order, without labels and ids."""
     from rightreasons.cues.rating_sheets import write_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
@@ -448,7 +448,7 @@ def split(
         f"most frequent label {result.majority:.3f}."
     )
     typer.echo(
-        f"Easy: {pluralize(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
+        f"Easy: {pluralize(result.n_easy, 'item')} ({share:.1%}), correct in every run ({result.n_runs}); "
         f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
     )
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")

@@ -149,7 +149,7 @@ def _parse_value(kind: Any, value: Any, name: str) -> Any:
     if element_type is None:
         return value
     if value is None:
-        # Of `tuple | None`, None is a value of its own.
+        # Of `tuple | None`, None is a separate value.
         return () if get_origin(kind) is tuple else None
     elements = parse_names(value) or []
     is_valid = bool(elements)

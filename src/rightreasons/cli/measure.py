@@ -197,7 +197,7 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
         names = [choose_split(splits, split, where=dataset, preferred=(), others=True)]
 
     results = {}
-    # A split may have cues of its own, such as hashtags that another one lacks.
+    # A split may have its own cues, such as hashtags that another one lacks.
     for name in names:
         items = labeled_items(splits[name])
         # The test split of a competition may have no labels.

@@ -50,7 +50,7 @@ def replicate(
 
     # Recipes have a further scale, for tests alone.
     check_one_of(scale, SCALES, "scale")
-    # Each paper has a folder of its own, so that the same command resumes.
+    # Each paper has its own folder, so that the same command resumes.
     folder = Path("replication") / paper if out is None else out
     result = run_recipe(
         paper,

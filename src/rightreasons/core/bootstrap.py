@@ -291,7 +291,7 @@ def bootstrap_checked_mean(
     # Draws are by position: sorted values make them independent of the order of the input.
     if codes is None:
         values = np.sort(values)
-    # Resampled clusters differ in size, so that the number of values is a sum of its own.
+    # Resampled clusters differ in size, so that the number of values is a separate sum.
     table = np.column_stack((values, np.ones(len(values))))
     units = table if codes is None else sum_rows(codes, table)
     return _bootstrap_units(_divide_sums, units, resampling)

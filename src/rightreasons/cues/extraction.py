@@ -251,7 +251,7 @@ def _find_exclusive_flags(has_cue: Flags, texts: ChoiceTexts, name: str) -> _Ent
         texts: The choices.
         name: The cue.
     """
-    # Items are never empty, so that each has a sum of its own.
+    # Items are never empty, so that each has its own sum.
     counts = np.add.reduceat(has_cue, texts.offsets[:-1], dtype=np.int64)
     is_applicable = counts == 1
     rows = np.flatnonzero(has_cue & is_applicable[texts.item_of_choice])

@@ -96,7 +96,7 @@ def compare_gaps(
          + \frac{s^2(g^{(1)})}{R_1} + \frac{s^2(g^{(2)})}{R_2}, \]
 
     and \(\Delta / \sqrt v\) is referred to Student's t with Satterthwaite's degrees of freedom.
-    Items are paired, and runs are a level of their own, since another seed may have another gap.
+    Items are paired, and runs are a separate level, since another seed may have another gap.
     Both parts contain the noise that items and runs share, so the test is conservative, above all
     if seeds hardly differ. The 1 represents one further answer that differs, so that no interval
     has width zero.

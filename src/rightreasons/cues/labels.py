@@ -18,7 +18,7 @@ def number_groups(
     """Return (N,) the number of the group of each item, in the order of first occurrence.
 
     Args:
-        groups: N names of groups; None if each item is a group of its own.
+        groups: N names of groups; None if each item is a separate group.
         n_items: Number of items N.
 
     Raises:

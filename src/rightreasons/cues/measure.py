@@ -66,7 +66,7 @@ class ChoiceItems:
 
     @property
     def group_names(self) -> Sequence[Hashable]:
-        """N names of groups; if there are none, each item is a group of its own."""
+        """N names of groups; if there are none, each item is a separate group."""
         if self.groups is None:
             return range(len(self))
         return self.groups
@@ -293,7 +293,7 @@ def _read_groups(
         return None
     groups: list[Hashable] = []
     for row, name in zip(rows, table[column], strict=True):
-        # An item without a group is a group of its own, under a name that no column has.
+        # An item without a group is a separate group, under a name that no column has.
         is_single = name in (None, "")
         groups.append(("item", row) if is_single else name)
     return groups

@@ -42,7 +42,7 @@ def write_rating_sheets(
 ) -> list[Path]:
     """Write a sheet of multiple-choice items for each rater, without labels.
 
-    Each rater gets the items in a random order of their own, so that mirrored items are rarely
+    Each rater gets the items in their own random order, so that mirrored items are rarely
     neighbors. Items are named by a code, because an id may reveal which item is the mirrored one.
     The column `answer` is to be filled with the number of the correct choice.
 

@@ -287,7 +287,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Not by `cls.NAME`: a class between, such as `TweetEval`, has no facts of its own.
+        # Not by `cls.NAME`: a class between, such as `TweetEval`, has no facts.
         name = vars(cls).get("NAME", "")
         for attribute, value in declare(name).items():
             setattr(cls, attribute, value)
@@ -434,7 +434,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
         files_by_split = {}
         for split, files in copies.items():
-            # The copies of a download have no names of their own.
+            # The copies of a download have no names.
             files_by_split[split] = dict(zip(map(str, range(len(files))), files, strict=True))
         return files_by_split
 

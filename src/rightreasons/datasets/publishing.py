@@ -109,7 +109,7 @@ def write_benchmark(
         The folder.
 
     Raises:
-        ValueError: If there is no item, an item has no right choice or more than 26, or the folder is not empty.
+        ValueError: If there is no item, an item has no correct choice or more than 26, or the folder is not empty.
 
     Example:
         >>> import tempfile
@@ -121,7 +121,7 @@ def write_benchmark(
         'name: Cooking'
     """
     if not tasks:
-        raise ValueError("Expected items with a right choice to write, but there are none.")
+        raise ValueError("Expected items with a correct choice to write, but there are none.")
     tables = {}
     for task, items in tasks.items():
         rows = [dict(row) for row in items]
@@ -157,7 +157,7 @@ def _check_choices(row: Mapping[str, Any]) -> None:
     # inspect_ai would take the label -1 for Z.
     if not 0 <= row["label"] < n_choices <= len(LETTERS):
         raise ValueError(
-            f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
+            f"Expected up to {len(LETTERS)} choices, one of them correct, but item {row['id']!r} has "
             f"{n_choices} and the label {row['label']}."
         )
 

@@ -61,7 +61,7 @@ def check_class_names(
             f"Expected the same classes in the same order in every batch, but got {lists}."
         )
 
-    # A table without names of its own has been read by position.
+    # A table without its own names has been read by position.
     for names in distinct_names:
         for name in group:
             column = batches[0].columns[name]

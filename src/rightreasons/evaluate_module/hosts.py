@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 _USUAL_INPUTS = ("predictions", "references")
-"""Inputs for which `evaluate.combine` has parameters of its own."""
+"""Inputs for which `evaluate.combine` has its own parameters."""
 
 
 @functools.cache

@@ -124,7 +124,7 @@ class KernelModule:
         self.add_batch(**columns)
 
     def parse_input(self, name: str, values: Any) -> Any:
-        """Parse an input by its declared types. A module may override it for an input of its own.
+        """Parse an input by its declared types. A module may override it for its own input.
 
         Args:
             name: Name of the input.
@@ -172,7 +172,7 @@ class KernelModule:
         check_options(options, self.option_names(), f"{self.name}.compute")
         completed = {**self.options, **options}
         parameters = inspect.signature(self._compute).parameters
-        # Modules have flags of their own; all other options are checked by the kernel.
+        # Modules have their own flags; all other options are checked by the kernel.
         for name, value in completed.items():
             if isinstance(parameters[name].default, bool):
                 completed[name] = check_bool(value, name)

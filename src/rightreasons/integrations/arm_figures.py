@@ -65,7 +65,7 @@ def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -
     is_unread = [by_name[ORIGINAL].position < 0 for by_name in answers.values()]
     figures = {"unread": float(np.mean(is_unread))}
     estimates = _estimate_probes(arms, resampling) | _estimate_sways(arms, resampling)
-    # A metric of a harness is a number, so that each end has a name of its own.
+    # A metric of a harness is a number, so that each end has its own name.
     for name, estimate in estimates.items():
         ends: tuple[float | None, ...] = (None, None, None)
         if estimate is not None:

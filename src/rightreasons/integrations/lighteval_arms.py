@@ -2,7 +2,7 @@
 
 `rightreasons data export DATA --to lighteval` writes the rows and a file for `--custom-tasks`, which
 calls `make_task`. A document of lighteval has one request for each choice, so that each arm of an
-item is a document of its own. lighteval shows the accuracy on the items themselves, and resamples
+item is a separate document. lighteval shows the accuracy on the items themselves, and resamples
 documents one by one; `rightreasons audit details_*.parquet` joins the arms of each item.
 """
 

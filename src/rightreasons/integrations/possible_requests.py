@@ -85,7 +85,7 @@ class ExploringEngine:
         rows = []
         for request in requests:
             keys = make_value_keys(NEXT_WORDS, request)
-            # Each continuation is a request of its own to a harness.
+            # Each continuation is a separate request to a harness.
             for key, text in zip(keys, request.continuations, strict=True):
                 self.requests[key] = PossibleRequest(request.prompt, text)
             row = np.zeros(len(keys))

@@ -34,7 +34,7 @@ MAX_REASON_CHARACTERS = 200
 
 MAX_SPARSE_FIELDS = 32
 MIN_FILLED_SHARE = 0.25
-"""Objects of more fields, fewer of which are filled, have keys of their own: they become JSON."""
+"""Objects of more fields, fewer of which are filled, have their own keys: they become JSON."""
 
 _UNFIT_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -281,7 +281,7 @@ def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
 
 
 def _has_sparse_fields(column: pa.Array) -> bool:
-    """Return whether objects have keys of their own, most of which Arrow would fill with nulls."""
+    """Return whether objects have their own keys, most of which Arrow would fill with nulls."""
     if not pa.types.is_struct(column.type) or column.type.num_fields <= MAX_SPARSE_FIELDS:
         return False
     n_cells: int = len(column) * column.type.num_fields

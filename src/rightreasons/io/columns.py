@@ -1,7 +1,7 @@
 """Columns of tables: which of them an option or a heading names, their cells, and what expressions make of them.
 
 A name may be that of a column, of a field in the objects of one (`question.stem`), or an expression of jinja over the
-columns of a row. `find_column` finds one; `add_nested_columns` adds fields and expressions as columns of their own.
+columns of a row. `find_column` finds one; `add_nested_columns` adds fields and expressions as separate columns.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def make_heading_key(name: str) -> str:
         >>> make_heading_key("True Label"), make_heading_key("Résumé")
         ('true_label', 'resume')
     """
-    # Accents are signs of their own in this form.
+    # Accents are separate characters in this form.
     signs = unicodedata.normalize("NFD", fold_name(name).replace(" ", "_"))
     letters = itertools.filterfalse(unicodedata.combining, signs)
     return "".join(letters)

@@ -140,7 +140,7 @@ EXPORTED = frozenset(("id", "number", "arm", "asked", "prompt", "choices", "opti
 """Fields of a document, or of the metadata of a sample, from `rightreasons data export --reasons`."""
 
 UNUSED_EXPORTED = frozenset(("id", "number", "task", "text", "text_pair", "turns"))
-"""Fields of such a document that are columns of their own, or none."""
+"""Fields of such a document that are separate columns, or none."""
 
 
 def are_exported(documents: Iterable[Any]) -> bool:

@@ -382,7 +382,7 @@ class _TextRoleFinder:
         column = headings[0]
         classes = [name for name in self._list_classes() if name != column]
         content = self.contents.get(column)
-        # Every other row has a label of its own: answers to write, or references.
+        # Every other row has its own label: answers to write, or references.
         if content is not None and content.has_texts and 2 * content.n_values > content.n_rows:
             alternative = f"; {_quote_names(classes)} may hold them" if classes else ""
             self.doubts.append(

@@ -299,7 +299,7 @@ def check_repeated_rows(table: RowTable) -> RowDoubt | None:
         return None
     if table.text_codes is None and not are_copies(table.data):
         return None
-    # Items of an audit have ids of their own, so that the copies were counted before.
+    # Items of an audit have their own ids, so that the copies were counted before.
     copied_row = table.roles.copied_row
     is_copy = find_copies(table.data, (copied_row,) if copied_row else None)
     n_copies = int(is_copy.sum())
@@ -322,7 +322,7 @@ def check_repeated_texts(table: RowTable) -> RowDoubt | None:
     n_texts = count_codes(table.text_codes)
     if 2 * n_texts > len(table):
         return None
-    # Arms, ids, copies and a text for all rows have checks of their own.
+    # Arms, ids, copies and a text for all rows have their own checks.
     for check in (check_long_format, check_repeated_ids, check_repeated_rows, check_constant_text):
         if check(table) is not None:
             return None
@@ -679,7 +679,7 @@ def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool
 
 
 def _get_unit(table: RowTable) -> tuple[str, Codes]:
-    """Return what repeats if rows are no items of their own: the id, or else the text."""
+    """Return what repeats if rows are not separate items: the id, or else the text."""
     # Ids are what a person calls items; texts stand in for them.
     if table.roles.id:
         return f"by {table.roles.id!r}", table.encode(table.roles.id)

@@ -254,7 +254,7 @@ def _is_precise(data: datasets.Dataset, name: str) -> bool:
 def find_repeats(
     data: datasets.Dataset, id_names: Sequence[str], text_names: Sequence[str]
 ) -> dict[str, pa.Array]:
-    """Return what the rows of one unit share, if rows are no units of their own.
+    """Return what the rows of one unit share, if rows are not separate units.
 
     Args:
         data: The rows.
@@ -262,7 +262,7 @@ def find_repeats(
         text_names: Columns of texts: rows without texts may be equal by accident.
 
     Returns:
-        `REPEATED_ID` or `COPIED_ROW` -> (N,) texts; nothing if every row is an item of its own.
+        `REPEATED_ID` or `COPIED_ROW` -> (N,) texts; nothing if every row is a separate item.
     """
     name = find_usual_column(data.column_names, id_names)
     if name is not None:

@@ -940,7 +940,7 @@ def choice_form(
     """Find the format of a data set: the columns that the user named, and otherwise a known format.
 
     Returns:
-        The data set, with the nested columns of the format as columns of their own, and the format.
+        The data set, with the nested columns of the format as separate columns, and the format.
     """
     nested = get_nested_features(data.features)
     present = {*data.column_names, *nested}

@@ -246,7 +246,7 @@ def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> An
                 base, revision=revision, trust_remote_code=False
             )
         except (OSError, ValueError, KeyError) as error:
-            # A model with code of its own has a sentence that says so.
+            # A model with its own code has a sentence that says so.
             raise own_code(error, name) or ValueError(
                 f"Expected {name} to be a multiple-choice model or a language model, but its "
                 f"configuration cannot be read ({get_first_line(error)})."
@@ -254,12 +254,12 @@ def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> An
 
 
 def _find_kind(architecture: str, config: Any, *, is_headless: bool) -> str | None:
-    """Return the kind of an architecture; None if it is no kind of its own.
+    """Return the kind of an architecture; None if it is not a separate kind.
 
     Args:
         architecture: Name of the class.
         config: Configuration of the model.
-        is_headless: Whether no adapter puts a head of its own on the model.
+        is_headless: Whether no adapter puts its own head on the model.
     """
     if architecture.endswith("ForMultipleChoice"):
         return "choice"

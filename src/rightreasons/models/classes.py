@@ -205,7 +205,7 @@ def predict(
         scores = classifier.predict(
             texts, text_pairs=text_pairs, ids=ids, labels=labels, **_drop_batching(options)
         )
-        # Replaced only if needed: a scorer may return a kind of scores of its own.
+        # Replaced only if needed: a scorer may return another kind of scores.
         if failures:
             scores = dataclasses.replace(scores, failures={**failures, **scores.failures})
         return scores

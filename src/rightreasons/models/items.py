@@ -152,7 +152,7 @@ class Items:
                 f"Expected a scorer of choices, but {classifier.name} is a classifier: use "
                 "`predict`."
             )
-        # Items may differ in their number of choices, so that each pair is a sequence of its own.
+        # Items may differ in their number of choices, so that each pair is a separate sequence.
         prompts: list[str] = []
         choices: list[str] = []
         names: list[str] = []

@@ -263,7 +263,7 @@ def open_weights(
         ValueError: If it cannot be opened as one, or its weights are not those that its
             configuration describes.
     """
-    # A base is opened with a configuration of its own.
+    # A base is opened with its own configuration.
     adapter = None
     if not options:
         adapter = find_adapter(name, settings.get("revision"))
@@ -395,7 +395,7 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
     adapter = None if options else find_adapter(name, revision)
     if adapter is not None:
         source, source_revision = adapter.tokenizer
-    # An adapter may have a tokenizer of its own, with further words.
+    # An adapter may have its own tokenizer, with further words.
     expected = f"Expected a tokenizer next to the model {name}, but"
     with quiet():
         try:
@@ -598,12 +598,12 @@ def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
 
 
 def own_code(error: Exception, name: str) -> ValueError | None:
-    """Return the error of a model that needs Python code of its own; None for others."""
+    """Return the error of a model that needs its own Python code; None for others."""
     if not any(words in str(error) for words in _CODE_ERRORS):
         return None
     return ValueError(
         "Expected weights alone, and an architecture that transformers has, but "
-        f"{name} needs Python code or objects of its own, which are never run: save it as "
+        f"{name} needs its own Python code or objects, which are never run: save it as "
         "safetensors."
     )
 

@@ -190,7 +190,7 @@ class LocalEngine:
                 **options,
             )
         except Exception as error:
-            # Templates are programs of others, and fail in ways of their own.
+            # Templates are programs of others, and fail in their own ways.
             roles = ", ".join(turn["role"] for turn in prompt)
             raise ValueError(
                 f"Expected a chat template that takes the turns {roles}, but that of {self.name} "

@@ -77,7 +77,7 @@ class Likelihoods:
 
     values: Ragged
     lengths: Ragged
-    # Results are frozen, so that each needs a mapping of its own.
+    # Results are frozen, so that each needs its own mapping.
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     truncated: int = 0
     way: str = ""

@@ -97,7 +97,7 @@ class Store(Records):
                 arrays[f"{name}.offsets"] = column.offsets
             else:
                 arrays[f"{name}.rows"] = column
-        # Chunks share no item, so each has a name of its own, whichever process writes it.
+        # Chunks share no item, so each has its own name, whichever process writes it.
         self.write_arrays(f"{kind}-{int(chunk.positions.min()):09d}.npz", arrays)
 
     def read(self, kind: str = "chunk") -> Columns:

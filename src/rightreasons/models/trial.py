@@ -3,7 +3,7 @@
 A model is asked a few short items, and an item as long as the data's longest, one by one and in each
 way of batching. The fastest way that gives the numbers of one by one is taken. Nothing is known of
 architectures: what a new one does with padding, windows and states shows in its numbers.
-`classifier_way` is the trial of models with a head; language models have trials of their own, which
+`classifier_way` is the trial of models with a head; language models have their own trials, which
 also use `find_fastest_way` and `TRIALS`.
 """
 
@@ -185,7 +185,7 @@ def find_fastest_way(
             try:
                 difference = _measure_difference(ask_by_way[way](), expected)
             except Exception as error:
-                # A model may refuse padding in a way of its own: that is no error.
+                # A model may refuse padding in its own way: that is no error.
                 reasons.append(f"{way} fails ({get_first_line(error)})")
                 continue
             if difference <= allowed:
@@ -242,7 +242,7 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
         if parameter.is_floating_point():
             dtype = parameter.dtype
             break
-    # Layers of 4 bits compute in a type of their own.
+    # Layers of 4 bits compute in their own type.
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
     computed = getattr(settings, "bnb_4bit_compute_dtype", dtype)
     if computed.itemsize < dtype.itemsize:
@@ -481,7 +481,7 @@ def length_bound(model: Any, tokenizer: Any) -> int:
     """
     n_positions = position_bound(model) or 0
     if n_positions:
-        # Prompt tuning puts tokens of its own before each text.
+        # Prompt tuning puts its own tokens before each text.
         settings = getattr(model, "active_peft_config", None)
         n_positions -= getattr(settings, "num_virtual_tokens", None) or 0
     n_tokens = int(getattr(tokenizer, "model_max_length", None) or 0)

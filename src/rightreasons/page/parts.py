@@ -378,7 +378,7 @@ class ItemFigure(Result):
     key: str
     name: str
     better: str
-    # Items have a file of their own, as there may be a million.
+    # Items have their own file, as there may be a million.
     ids: tuple[str, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
     values: tuple[float, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
     low: float = 0.0

@@ -177,7 +177,7 @@ def _fold(text: str) -> str:
 
 
 def _write_interval(value: Headline | Estimate, unit: str = "fraction") -> str:
-    """Write a figure with its interval; a headline has a unit of its own."""
+    """Write a figure with its interval; a headline has its own unit."""
     if isinstance(value, Headline):
         return format_estimate(value.estimate, value.unit)
     return format_estimate(value, unit)

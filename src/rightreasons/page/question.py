@@ -480,7 +480,7 @@ class Question:
         lead = self._find_lead(m)
         if lead is not None:
             finding = lead.write_finding(m, say, figures, parts)
-        # Without the entry, a section has no limits of its own.
+        # Without the entry, a section has no limits.
         limits: tuple[str, ...] = ()
         if self.prose.names("limits"):
             limits = say.items("limits")

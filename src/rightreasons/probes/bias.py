@@ -29,7 +29,7 @@ Codes: TypeAlias = "NDArray[np.intp] | None"
 
 DEFINITION = (
     "Prior bias: the population variance of the confidences over the choices of an item that has "
-    "no right choice, averaged over items (Shen & Kejriwal)."
+    "no correct choice, averaged over items (Shen & Kejriwal)."
 )
 
 _ROUNDING_TOLERANCE = 1e-12

@@ -105,10 +105,10 @@ class ProbeTables:
         return None
 
     def _number_units(self, groups: Sequence[Any]) -> NDArray[np.intp] | None:
-        """Return the numbers of named clusters; None if each item is a cluster of its own."""
+        """Return the numbers of named clusters; None if each item is a separate cluster."""
         names = []
         for group, item_id in zip(groups, self.column(ORIGINAL, "id"), strict=True):
-            # An item without a group is a cluster of its own, under a name that no group has.
+            # An item without a group is a separate cluster, under a name that no group has.
             names.append(f"group {group}" if group else f"item {item_id}")
         codes = number_clusters(names, len(self))
         if codes is None or codes.max() + 1 == len(self):
@@ -509,7 +509,7 @@ def ask_in_orders(
             "Expected at least two items with one number of choices to turn, but got "
             f"{len(choices)} with {', '.join(map(str, sizes))}."
         )
-    # Ids are unique in a request, so that each order has names of its own.
+    # Ids are unique in a request, so that each order has its own names.
     arms_by_item = []
     for item_id, prompt, row in zip(ids, prompts, choices, strict=True):
         item = {"id": item_id, "prompt": prompt, "choices": row}

@@ -51,7 +51,7 @@ NAMES = {
     ORIGINAL: "Unchanged",
     "no_question": "No question",
     "wrong_question": "Wrong question",
-    "no_right_answer": "No right answer",
+    "no_right_answer": "No correct answer",
 }
 """Names of the tables for readers."""
 

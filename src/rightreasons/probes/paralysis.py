@@ -1,4 +1,4 @@
-"""Choice paralysis: does confidence in the correct choice drop when wrong choices are added?
+"""Choice paralysis: does confidence in the correct choice drop when incorrect choices are added?
 
 `choice_paralysis` compares the scores of items before and after, and separates the dilution by the
 softmax from a change of the scores themselves.
@@ -22,8 +22,8 @@ from rightreasons.core.validation import as_ragged, check_labels, check_ragged, 
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
 
 DEFINITION = (
-    "Choice paralysis: confidence in the right choice before minus after wrong choices were added, averaged over items "
-    "(Shen & Kejriwal); positive where confidence drops."
+    "Choice paralysis: confidence in the correct choice before minus after incorrect choices were added, averaged "
+    "over items (Shen & Kejriwal); positive if confidence drops."
 )
 
 
@@ -102,7 +102,7 @@ def choice_paralysis(
     clusters: object = None,
     resampling: Resampling | None = None,
 ) -> ChoiceParalysis:
-    r"""Measure what wrong choices that are added to an item do to the confidence in the correct one.
+    r"""Measure what incorrect choices that are added to an item do to the confidence in the correct one.
 
         CP_i = c_i - c'_i = (c_i - r_i) + (r_i - c'_i),   r_i = c'_i / sum of c' over the item's own choices
 
@@ -278,7 +278,7 @@ def _check_positions(
     for number, row in enumerate(rows):
         n_choices = int(perturbed.lengths[number])
         values = row.tolist()
-        # Each own choice has a position of its own, and the correct one that of its label.
+        # Each own choice has its own position, and the correct one that of its label.
         n_distinct = len(set(values) & set(range(n_choices)))
         fits = len(values) == original.lengths[number] == n_distinct
         if not fits or values[labels[number]] != perturbed_labels[number]:

@@ -177,14 +177,14 @@ def _measure_agreement(
     # Items of one cluster and one stratum, which are not compared with one another.
     _, group = np.unique(units * len(distinct_strata) + stratum, return_inverse=True)
 
-    # A missing answer is a choice of its own, 0, so that it never agrees with another.
+    # A missing answer is a separate choice, 0, so that it never agrees with another.
     choice_with = with_question + 1
     choice_without = without_question + 1
     chance_with = _share_among_others(choice_with, choice_without, stratum, group)
     chance_without = _share_among_others(choice_without, choice_with, stratum, group)
     has_others = np.isfinite(chance_with)
     if not has_others.any():
-        reason = "No two items have the same number of choices and place of the right one."
+        reason = "No two items have the same number of choices and position of the correct one."
         return 1.0, Estimate(None, method=reason)
     stays = (with_question == without_question).astype(np.float64)[has_others]
     chance_with = chance_with[has_others]

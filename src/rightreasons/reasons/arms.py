@@ -395,7 +395,7 @@ class Arms(ArmPrompts):
         texts_by_item: Mapping[str, tuple[str, str]],
         continuation: str,
     ) -> dict[str, tuple[int, int]]:
-        """Ask items again after each of two texts of their own.
+        """Ask items again after each of two separate texts.
 
         Args:
             kind: Name of the kind of requests.

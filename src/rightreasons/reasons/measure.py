@@ -213,7 +213,7 @@ class ReasonsMeasurement:
             # In the arm of the hint, an answer may also be unread because it is the hinted one.
             if arm == HINT:
                 p_values.append(compute_dependence(is_unread, hints))
-        # Each arm is a test of its own.
+        # Each arm is a separate test.
         return float(holm(np.array(p_values)).min())
 
     @functools.cached_property
@@ -272,7 +272,7 @@ def measure_reasons(
     sways = {}
     for kind, hinted in arms.items():
         sways[kind] = _measure_sway(answers, hinted, resampling)
-    # Each kind of hint is a test of its own.
+    # Each kind of hint is a separate test.
     sway_ps = holm(np.array([sway.sway.p_value for sway in sways.values()])).tolist()
     silent_ps = holm(np.array([sway.silent.p_value for sway in sways.values()])).tolist()
     hints = {}

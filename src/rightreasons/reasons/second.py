@@ -73,8 +73,8 @@ class TextReader:
         return texts
 
     def _make_request(self, name: str, prompt: str) -> Request:
-        """Return a prompt as a conversation of its own, or as text for a model without turns."""
-        # Each text has a conversation of its own, so that no reply depends on another text.
+        """Return a prompt as a separate conversation, or as text for a model without turns."""
+        # Each text has its own conversation, so that no reply depends on another text.
         if self.engine.has_template:
             return Request(name, ({"role": "user", "content": prompt},), (PLANNED_REPLY,))
         return Request(name, prompt, (PLANNED_REPLY,))

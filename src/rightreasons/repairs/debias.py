@@ -266,7 +266,7 @@ def divide_items(
     units = tables.units
     if units is None:
         units = np.arange(len(ids))
-    # The rows of each cluster; an independent item is a cluster of its own.
+    # The rows of each cluster; an independent item is a separate cluster.
     rows_by_unit: dict[int, list[int]] = {}
     for row, unit in enumerate(units.tolist()):
         rows_by_unit.setdefault(unit, []).append(row)

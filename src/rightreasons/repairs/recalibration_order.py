@@ -54,6 +54,6 @@ def explain_order(report: str | os.PathLike[str]) -> str:
         return (
             f"{share} are decided by {subject}: unless that is a reason, repair the model first, "
             "and recalibrate it on texts without it. On texts like these, a shortcut hides how "
-            "wrong the confidence is elsewhere."
+            "far off the confidence is elsewhere."
         )
     return ""

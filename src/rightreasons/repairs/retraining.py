@@ -143,7 +143,7 @@ def run_fine_tune(command: str, file: Path, names: Mapping[str, str]) -> str:
     """
     words = parse_command(command)
     folder = file.parent / MODEL_FOLDER
-    # A process of its own: training takes the memory and the random state of another.
+    # A separate process: training takes the memory and the random state of another.
     line = [sys.executable, "-m", "rightreasons", *words[:2], str(file), *words[2:]]
     for common, flag in COLUMN_FLAGS.items():
         if common in names:

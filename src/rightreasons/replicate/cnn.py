@@ -331,7 +331,7 @@ def _select_vectors(words: Sequence[str], vectors: WordVectors) -> tuple[list[st
     candidates = dict.fromkeys((*vectors[0][:N_FREQUENT_WORDS], *words))
     selected = []
     for word in candidates:
-        # The special words have vectors of their own.
+        # The special words have their own vectors.
         if word in row_by_word and word not in SPECIAL_WORDS:
             selected.append(word)
     rows = [row_by_word[word] for word in selected]

@@ -101,7 +101,7 @@ def measure_gaussians(work: Work) -> dict[str, Any]:
             "correlation": correlation,
             "close": round(100 * float(np.isin(hardest, closest).mean()), 6),
         }
-        # Both classes saturate at a slope of their own, so that their far points have two scales.
+        # Both classes saturate at their own slope, so that their far points have two scales.
         for label in range(2):
             is_of_class = plane.labels == label
             figures[f"class_{label}"] = _correlate_with_margin(

@@ -112,8 +112,8 @@ class AnswerFigures(Result):
         # The bound says how much the unread answers could change.
         if self.n_unread:
             sentences.append(
-                f"{self.n_unread:,} cannot be read ({self.describe_unread()}) and count as wrong; "
-                f"if all were right it would be {percent(self.high)}."
+                f"{self.n_unread:,} cannot be read ({self.describe_unread()}) and count as incorrect; "
+                f"if all were correct, it would be {percent(self.high)}."
             )
             if self.is_unread_by_answer:
                 sentences.append(f"{self.describe_dependence()}.")

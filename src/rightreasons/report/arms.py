@@ -45,7 +45,7 @@ def audit_arms(
     tell: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> list[Arm]:
-    """Audit the rows of each value of a column, each into a folder of its own.
+    """Audit the rows of each value of a column, each into its own folder.
 
     Args:
         model: As in `audit`.
@@ -74,7 +74,7 @@ def audit_arms(
     names = [safe_name(str(value)) for value in values]
     if len(set(names)) < len(names):
         raise OptionError(
-            f"Expected values of {by!r} that name folders of their own, but got {values}.",
+            f"Expected values of {by!r} that name their own folders, but got {values}.",
             option="by",
         )
     folder = check_folder(out, own=names)

@@ -109,7 +109,7 @@ def _describe_prompt(
 def _divide_answer_tables(
     context: AuditContext, answers: AnswerFigures | None
 ) -> tuple[list[Table], list[Table]]:
-    """Return the tables about the answers: those of the provenance, and those with a place of their own."""
+    """Return the tables about the answers: those of the provenance, and those with a separate place."""
     if answers is None:
         return [], []
     # A log of drawn answers shows most by its answers.
@@ -121,7 +121,7 @@ def _divide_answer_tables(
 def _list_missing(context: AuditContext) -> list[Table]:
     """Return the tables of excluded items and of failed requests."""
     tables = []
-    # Each split excludes items of its own.
+    # Each split excludes its own items.
     excluded = []
     for split in context.splits:
         for item_id, reason in split.left_out:

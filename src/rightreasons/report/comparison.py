@@ -162,7 +162,7 @@ def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
 def list_count_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield the counts of each split."""
     for split in m.splits:
-        # The ids without a partner are sentences of their own.
+        # The ids without a partner are separate sentences.
         yield dataclasses.astuple(split)[:-2]
 
 

@@ -52,7 +52,7 @@ class LabelAudits(Result):
     """The audits of several labels, and the means of their figures.
 
     Attributes:
-        out: The folder: a page, labels.json, and the report of each label in a folder of its own.
+        out: The folder: a page, labels.json, and the report of each label in its own folder.
         figures: Label -> path -> figure.
         verdicts: Label -> question -> label of its verdict.
         failed: Label -> why there is no audit of it.
@@ -111,7 +111,7 @@ def audit_labels(
 ) -> LabelAudits:
     """Audit each label of a multi-label classifier, or of stored scores of several labels per item.
 
-    Each label is a question of its own with the classes "not LABEL" and "LABEL", which
+    Each label is a separate question with the classes "not LABEL" and "LABEL", which
     `rightreasons.audit` answers: a model reads the items once per label. A label that cannot be
     audited, such as one that no item has, does not stop the others.
 

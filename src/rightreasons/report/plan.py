@@ -124,7 +124,7 @@ def _draw_answer(request: Request, rng: np.random.Generator) -> str:
     """Return a random answer with reasons, or a probability if a request has no options."""
     if not request.continuations:
         return "0.5"
-    # Each reply has reasons of its own, as later requests about reasons quote them.
+    # Each reply has its own reasons, as later requests about reasons quote them.
     reasons = " ".join(f"Reason {letter} of {request.name!r}." for letter in "abcd")
     option = str(rng.choice(request.continuations)).strip()
     return f"{reasons}\nANSWER: {option}"

@@ -98,7 +98,7 @@ def _describe_batching(context: AuditContext) -> str | None:
         return None
     batching = context.scores().way
     prompted = context.prompted
-    # The remainder is about unreadable answers, which have figures of their own.
+    # The remainder is about unreadable answers, which have their own figures.
     if prompted is not None and prompted.rendering.scoring == "generated":
         batching = batching.partition("; ")[0]
     return batching or None

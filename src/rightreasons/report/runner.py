@@ -355,7 +355,7 @@ class _Report:
 
     def make_record(self) -> dict[str, Any]:
         """Return the content of audit.json, checked, without digests of files."""
-        # Predictions and figures are files of their own, whose digests are added by `write`.
+        # Predictions and figures are separate files, whose digests are added by `write`.
         record = make_record(
             self.context,
             self.outcomes,

@@ -436,7 +436,7 @@ def _intern(texts: list[Any], tokenizer: str | Tokenizer) -> InternedTexts:
         return intern_texts(texts)
     if tokenizer == "none":
         return intern_token_lists(texts)
-    # A tokenizer of transformers can be called too, but returns ids of its own then.
+    # A tokenizer of transformers can be called too, but returns its own ids then.
     split: Any = getattr(tokenizer, "tokenize", tokenizer)
     return intern_token_lists(map(split, texts))
 

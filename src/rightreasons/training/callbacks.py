@@ -237,7 +237,7 @@ class DataMapCallback(AttachedCallback):
         if step == self._last_step:
             return
         self._last_step = step
-        # These figures belong to no evaluation, so that they make a log of their own.
+        # These figures belong to no evaluation, so that they make a separate log.
         trainer = self.trainer
         trainer.log(self.tracker.on_epoch(trainer.model, trainer.processing_class))
 

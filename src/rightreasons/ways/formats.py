@@ -100,7 +100,7 @@ class Way(Result):
         template += instruction(
             self.style, scoring=scoring or prompted.rendering.scoring, form=form, chat=chat
         )
-        # In a chat the answer is a turn of its own, without words before it.
+        # In a chat the answer is a separate turn, without words before it.
         _, prefix = SEPARATORS[self.separators]
         prompt = prompted.prompt.replace(
             template=template,

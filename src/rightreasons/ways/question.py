@@ -42,7 +42,7 @@ def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
 
     def judge(scorer: Prompted, scores: Scores) -> Mapping[str, tuple[str, str]]:
-        # Each format is a model of its own to the other questions, with answers of its own.
+        # Each format is a separate model to the other questions, with its own answers.
         asked = dataclasses.replace(
             context,
             source=scorer,

@@ -473,7 +473,7 @@ def _find_labels(functionality: Functionality, case: Case, start: int) -> list[A
     expectation = functionality.expectation
     value = expectation.get("value")
     if expectation["name"] == "not_equal":
-        # Only "not negative" is a label of its own, with soft targets.
+        # Only "not negative" is a separate label, with soft targets.
         label = "not negative" if value == 0 else None
         return [label] * n_examples
     if value is not None:

@@ -182,7 +182,7 @@ def train_on_behavior(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Phase:
-    """One phase of a training, with an optimizer of its own.
+    """One phase of a training, with its own optimizer.
 
     Attributes:
         model: The model, with frozen parameters if only its head is trained.

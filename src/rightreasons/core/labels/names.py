@@ -114,7 +114,7 @@ class NameIndex:
 
     @classmethod
     def find(cls, names: Collection[str], classes: Sequence[str]) -> NameIndex | None:
-        """Return an index in which each name is a class of its own; None if there is none.
+        """Return an index in which each name is a separate class; None if there is none.
 
         Names are compared as they are written, otherwise by their folded form.
 

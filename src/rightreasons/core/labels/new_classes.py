@@ -84,7 +84,7 @@ def _check_numbers(values: LabelValues) -> None:
         if not label.is_invalid:
             continue
         remedy = values.remedy
-        # A fraction is a score or a grade, which has no classes of its own.
+        # A fraction is a score or a grade, which has no classes.
         if "." in label.text:
             remedy = "a regression has no classes, but an expression makes some"
         raise ValueError(

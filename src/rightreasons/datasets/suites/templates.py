@@ -110,7 +110,7 @@ def fill(
         (choice,) = [choice for choice in choices if across in choice.slots]
         if len(choice.slots) > 1:
             raise ValueError(
-                f"Expected `across` to name a slot with a lexicon of its own, but got {across!r}."
+                f"Expected `across` to name a slot with its own lexicon, but got {across!r}."
             )
         versions = [{across: entry} for entry in choice.entries]
         choices = [choice for choice in choices if across not in choice.slots]

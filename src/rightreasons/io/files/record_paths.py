@@ -135,7 +135,7 @@ def _find_wrapped_key(record: dict[str, Any]) -> str:
     for key, value in record.items():
         if isinstance(value, dict):
             keys.append(key)
-        # Texts and other values are content of their own.
+        # Texts and other values are separate content.
         elif not isinstance(value, int) and value not in ([], None):
             return ""
     return keys[0] if len(keys) == 1 else ""

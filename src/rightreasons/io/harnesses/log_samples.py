@@ -183,7 +183,7 @@ def _find_displayed_order(sample: LoggedSample) -> list[int] | None:
     """Return the choice behind each displayed letter; None if the letters name other texts."""
     choices = sample.choices
     letters = sample.letters
-    # The choices are displayed in their order, unless the log has letters of its own.
+    # The choices are displayed in their order, unless the log has its own letters.
     if not isinstance(letters, Mapping):
         return list(range(len(choices)))
     order = []

@@ -261,7 +261,7 @@ class _Kernel:
         baseline = self.baseline.make_embeddings(
             self.embedding_input, inputs, is_special & self.options.keep_special
         )
-        # If the rows of a pass affect one another, each has a pass of its own.
+        # If the rows of a pass affect one another, each has its own pass.
         max_tokens = 1 if self.items.way.name == ONE_BY_ONE else self.max_tokens
         return Path(
             self.embedding_input,

@@ -230,7 +230,7 @@ class LanguageModelReader:
 
     def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
         """Return the log-likelihood of each choice of a sequence, or its mean per token."""
-        # Prompt tuning puts tokens of its own before those that are asked.
+        # Prompt tuning puts its own tokens before those that are asked.
         rows = logits[0, -reading.inputs["input_ids"].shape[1] :]
         log_p = rows[n_prompt - 1 :].double().log_softmax(dim=-1)
         scores = []

@@ -128,7 +128,7 @@ def fisher_information(
             classifier, requests, options, progress=progress, out=out, fail_fast=fail_fast
         )
     model = classifier_with_gradients(classifier)
-    # An empty text is a failure of its own, not an error of the call.
+    # An empty text is a separate failure, not an error of the call.
     items = Items.of(
         model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True
     )

@@ -29,7 +29,7 @@ _SPECIAL_TOKENS = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_star
 class EmbeddingInput:
     """A model that is fed embeddings in place of those that it looks up.
 
-    A model may look its words up in a layout of its own: as (length, rows), as XLNet does, or
+    A model may look its words up in its own layout: as (length, rows), as XLNet does, or
     padded to a multiple of a window, as Longformer does. An encoder-decoder looks the text up
     twice; how it shifts the text for its decoder shows in what it looks up.
 
@@ -170,7 +170,7 @@ class EmbeddingInput:
     def _begins_with_last(self) -> bool:
         """Whether the decoder begins with the last token of the text (mBART).
 
-        That of BART and T5 begins with a token of its own.
+        That of BART and T5 begins with its own token.
         """
         config = self._model.config
         special = {getattr(config, name, None) for name in _SPECIAL_TOKENS}

@@ -275,7 +275,7 @@ class MaskedLM(Bidirectional):
         """Return a number for each choice of each item of a trial, from its first few tokens."""
         short_items = []
         for item in items:
-            # Each token is a pass of its own.
+            # Each token is a separate pass.
             choices = []
             for choice in item.choices:
                 choices.append(choice[:_N_TRIED_TOKENS])

@@ -164,7 +164,7 @@ def generate_tokens(
         ValueError: If the model fails.
     """
     inputs = _pad_left(scorer, prompts)
-    # The decoder of an encoder-decoder starts anew, with a token of its own.
+    # The decoder of an encoder-decoder starts anew, with its own token.
     n_before = 1 if scorer.opening else inputs["input_ids"].shape[1]
     processors = transformers.LogitsProcessorList()
     if options.temperature > 0:

@@ -209,7 +209,7 @@ class Endpoint:
             body["prompt"] = prompt
         else:
             body["messages"] = [dict(turn) for turn in prompt]
-            # The model goes on with a turn of its own.
+            # The model goes on with its own turn.
             if prompt[-1]["role"] == "assistant":
                 body["continue_final_message"] = True
                 body["add_generation_prompt"] = False

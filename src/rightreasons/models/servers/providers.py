@@ -50,7 +50,7 @@ class Provider(Client):
             extra_headers=dict(headers) or None,
             extra_body=provider_fields or None,
         )
-        # By default, each provider has a variable of its own for the key.
+        # By default, each provider has its own variable for the key.
         key = None
         if self.options.key_variable != type(self.options)().key_variable:
             key = self._key or None

@@ -79,7 +79,7 @@ class SplitItems:
     Attributes:
         name: Name of the split.
         n_items: Number of labeled items of the split.
-        n_wrong: Number of these that the model gets wrong.
+        n_wrong: Number of these that the model answers incorrectly.
         ids: M ids in the data.
         texts: M texts, cut to `MAX_CHARACTERS`.
         labels: (M,) labels in the model's numbering.
@@ -110,7 +110,7 @@ class SplitItems:
 
     @property
     def error_rate(self) -> float:
-        """Share of the labeled items that the model gets wrong."""
+        """Share of the labeled items that the model answers incorrectly."""
         return self.n_wrong / self.n_items
 
     @property
@@ -134,7 +134,7 @@ class SplitItems:
         # The template shows them, and the script when a reader chooses another split.
         verb = "is" if self.n_wrong == 1 else "are"
         total = pluralize(self.n_items, "prediction")
-        sentences = [f"{self.n_wrong:,} of {total} on “{self.name}” {verb} wrong."]
+        sentences = [f"{self.n_wrong:,} of {total} on “{self.name}” {verb} incorrect."]
         if self.description:
             sentences.append(self.description)
         if not self.is_complete:
