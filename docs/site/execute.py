@@ -1,10 +1,9 @@
 """Runs the tutorials and writes what they print below their code: `python docs/site/execute.py [--check] [PAGE ...]`.
 
-A tutorial is a page of Markdown. In a block of `console`, each line that begins with "$ " is run by the shell, and
-the lines below it are what it printed; a block of `python` is run after those before it, and a block of `text`
-right below holds what it printed. A comment `<!-- figure: PATH -->` before an image names the file that the image
-is copied from. All pages share one folder of work, so that a later one goes on with the model of an earlier one, in
-the order of mkdocs.yml.
+A tutorial is a page of Markdown. In a block of `console`, the shell runs each line that begins with "$ ", and the
+lines below it are its output. Blocks of `python` run in one namespace, and a block of `text` right below holds the
+output. A comment `<!-- figure: PATH -->` before an image names the file from which the image is copied. All pages run
+in one folder, in the order of mkdocs.yml, because later pages use the models of earlier ones.
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from pictures import write_picture
 
 DOCS = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(
@@ -28,7 +29,7 @@ BLOCK = re.compile(
 FIGURE = re.compile(r"<!-- figure: (\S+) -->\n!\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def tutorials() -> list[Path]:
+def list_tutorials() -> list[Path]:
     """Return the first page and the tutorials, in the order of the site."""
     text = DOCS.parent.joinpath("mkdocs.yml").read_text("utf-8")
     pages = re.findall(r"(?:tutorials/[\w-]+|\bstart)\.md", text)
@@ -36,11 +37,14 @@ def tutorials() -> list[Path]:
 
 
 def run_console(block: str, folder: Path) -> str:
-    """Run the commands of a block; return the block with what they print."""
-    block = block.replace("\\\n", "\\\0")  # a command goes on after a backslash
-    commands = [
-        line[2:].replace("\0", "\n") for line in block.splitlines() if line.startswith("$ ")
-    ]
+    """Run the commands of a block; return the block with their output."""
+    # A command continues after a backslash: a zero byte holds its lines together.
+    block = block.replace("\\\n", "\\\0")
+    commands = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append(line[2:].replace("\0", "\n"))
+
     parts = []
     for command in commands:
         process = subprocess.run(  # noqa: S602
@@ -51,76 +55,98 @@ def run_console(block: str, folder: Path) -> str:
             text=True,
             check=False,
         )
-        if process.returncode > 1 or (process.returncode == 1 and not process.stdout):
+        # A gate that fails, or a grep without a match, exits with 1 and may be what the page shows.
+        has_failed = process.returncode > 1 or (process.returncode == 1 and not process.stdout)
+        if has_failed:
             raise RuntimeError(f"{command}\nends with {process.returncode}: {process.stderr}")
-        parts.append(f"$ {command}\n{trimmed(process.stdout)}")
+        parts.append(f"$ {command}\n{trim_output(process.stdout)}")
     return "```console\n" + "\n".join(parts) + "```\n"
 
 
-def run_python(block: str, names: dict[str, Any], page: Path) -> str:
-    """Run a block of Python; return the block, and what it prints below it."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(block, str(page), "exec"), names)  # noqa: S102
-    output = trimmed(printed.getvalue())
-    return f"```python\n{block}```\n" + (f"\n```text\n{output}```\n" if output else "")
+def run_python(block: str, namespace: dict[str, Any], page: Path) -> str:
+    """Run a block of Python; return the block, and its output below it."""
+    buffer = io.StringIO()
+    with contextlib.redirect_stdout(buffer):
+        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102
+    output = trim_output(buffer.getvalue())
+    source = f"```python\n{block}```\n"
+    if not output:
+        return source
+    return f"{source}\n```text\n{output}```\n"
 
 
-def trimmed(output: str) -> str:
-    """Return an output without blank space at its ends and at those of its lines."""
+def trim_output(output: str) -> str:
+    """Return an output without blank lines at its ends and blank space at the ends of lines."""
     lines = "\n".join(line.rstrip() for line in output.strip("\n").splitlines())
     return f"{lines}\n" if lines else ""
 
 
-def executed(page: Path, folder: Path) -> str:
-    """Run a page; return it with what its blocks print."""
-    names: dict[str, Any] = {"__name__": "__main__"}
+def run_page(page: Path, folder: Path) -> str:
+    """Run the blocks of a page; return the page with their output."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
 
-    def run(match: re.Match[str]) -> str:
-        if match.group(1) == "console":
-            return run_console(match.group(2), folder)
-        return run_python(match.group(2), names, page)
+    def run_block(match: re.Match[str]) -> str:
+        language, block = match.groups()
+        if language == "console":
+            return run_console(block, folder)
+        return run_python(block, namespace, page)
 
-    return BLOCK.sub(run, page.read_text("utf-8"))
+    return BLOCK.sub(run_block, page.read_text("utf-8"))
+
+
+def write_page(page: Path, text: str, folder: Path) -> None:
+    """Write a page, and the figures that its blocks have drawn."""
+    page.write_text(text, "utf-8")
+    for source, target in FIGURE.findall(text):
+        path = page.parent / target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_picture(folder / source, path)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command."""
+    parser = argparse.ArgumentParser(description="Run the tutorials and write what they print.")
+    parser.add_argument("pages", nargs="*", type=Path, help="pages; by default all of mkdocs.yml")
+    help_text = "write nothing, and fail if a page prints something else"
+    parser.add_argument("--check", action="store_true", help=help_text)
+    help_text = "folder in which the pages run; by default a temporary one"
+    parser.add_argument("--work", type=Path, help=help_text)
+    return parser.parse_args()
+
+
+def run_pages(pages: Sequence[Path], folder: Path, *, is_check: bool) -> list[str]:
+    """Run pages in a folder; write them, or only return the names of those that have changed."""
+    changed = []
+    for page in pages:
+        print(f"running {page.name}", flush=True)
+        text = run_page(page, folder)
+        if not is_check:
+            write_page(page, text, folder)
+        elif text != page.read_text("utf-8"):
+            changed.append(page.name)
+    return changed
 
 
 def main() -> int:
-    """Run the tutorials that are named, or all; return 1 if `--check` finds another output."""
-    parser = argparse.ArgumentParser(description="Run the tutorials and write what they print.")
-    parser.add_argument("pages", nargs="*", type=Path, help="pages; by default all of mkdocs.yml")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing, and fail where a page prints otherwise"
-    )
-    parser.add_argument(
-        "--work", type=Path, help="folder of work, kept; by default a temporary one"
-    )
-    chosen = parser.parse_args()
+    """Run the tutorials that the command names, or all; return 1 if `--check` finds a change."""
+    arguments = parse_arguments()
+    pages = [page.resolve() for page in arguments.pages] or list_tutorials()
+    # The commands of a page run the package next to this interpreter, at a width that fits the site.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ.update(COLUMNS="100", TQDM_DISABLE="1")
-    differing = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = chosen.work or Path(scratch)
+        folder = arguments.work or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        before = Path.cwd()
-        pages = [page.resolve() for page in chosen.pages] or tutorials()
+        # Blocks of Python read and write files next to those of the commands.
+        start = Path.cwd()
         os.chdir(folder)
         try:
-            for page in pages:
-                print(f"running {page.name}", flush=True)
-                text = executed(page, folder)
-                if chosen.check:
-                    differing += [page.name] * (text != page.read_text("utf-8"))
-                else:
-                    page.write_text(text, "utf-8")
-                    for source, target in FIGURE.findall(text):
-                        place = page.parent / target
-                        place.parent.mkdir(parents=True, exist_ok=True)
-                        shutil.copyfile(folder / source, place)
+            changed = run_pages(pages, Path.cwd(), is_check=arguments.check)
         finally:
-            os.chdir(before)
-    if differing:
-        print(f"printed otherwise: {', '.join(differing)}")
-    return bool(differing)
+            os.chdir(start)
+    if changed:
+        print(f"different output: {', '.join(changed)}")
+    return int(bool(changed))
 
 
 if __name__ == "__main__":

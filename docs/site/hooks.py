@@ -42,38 +42,46 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links that leave docs/ lead to the repository, and take images from there."""
+    """Let links that leave docs/ lead to the repository, and copy images from there."""
     folder = posixpath.dirname(page.file.src_uri)
 
-    def outside(match: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join("docs", folder, match.group(2)))
+    def redirect_link(match: re.Match[str]) -> str:
+        prefix, link, suffix = match.groups()
+        target = posixpath.normpath(posixpath.join("docs", folder, link))
         if target.startswith("docs/") or target == "docs":
             return match.group(0)
         if not (ROOT / target).exists():
-            raise ValueError(
-                f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file."
-            )
-        if match.group(1).startswith("!"):
-            place = f"images/{Path(target).name}"
-            if files.get_file_from_path(place) is None:
-                files.append(File.generated(config, place, abs_src_path=str(ROOT / target)))
-            return f"{match.group(1)}{posixpath.relpath(place, folder or '.')}{match.group(3)}"
+            raise ValueError(f"Expected the link {link} of {page.file.src_uri} to lead to a file.")
+        if prefix.startswith("!"):
+            path = f"images/{Path(target).name}"
+            # Several pages may show one image.
+            if files.get_file_from_path(path) is None:
+                files.append(File.generated(config, path, abs_src_path=str(ROOT / target)))
+            return f"{prefix}{posixpath.relpath(path, folder or '.')}{suffix}"
+        # GitHub has one address for folders and another for files.
         kind = "tree" if (ROOT / target).is_dir() else "blob"
-        return f"{match.group(1)}{config.extra['repository']}/{kind}/main/{target}{match.group(3)}"
+        return f"{prefix}{config.extra['repository']}/{kind}/main/{target}{suffix}"
 
-    return LINK.sub(outside, markdown)
+    return LINK.sub(redirect_link, markdown)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write formulas as MathML, which browsers show without a script, and keep the options of commands in one piece."""
+    """Write formulas as MathML, which browsers show without a script, and keep options in one piece."""
+    # A browser would break a line at the hyphens of `--not-reasons`.
+    content = COMMANDS.sub(lambda match: HYPHENATED.sub(_keep_in_one_line, match.group()), content)
+    return FORMULA.sub(_convert_formula, content)
 
-    def whole(match: re.Match[str]) -> str:
-        return match.group(1) or f'<span class="whole">{match.group(2)}</span>'
 
-    def formula(match: re.Match[str]) -> str:
-        display = "block" if match.group(1) == "div" else "inline"
-        written = str(convert(html.unescape(match.group(2)), display=display))
-        return f'<div class="formula">{written}</div>' if display == "block" else written
+def _keep_in_one_line(match: re.Match[str]) -> str:
+    """Return a word in an element that is not broken, and a tag as it is."""
+    tag, word = match.groups()
+    return tag or f'<span class="whole">{word}</span>'
 
-    content = COMMANDS.sub(lambda match: HYPHENATED.sub(whole, match.group()), content)
-    return FORMULA.sub(formula, content)
+
+def _convert_formula(match: re.Match[str]) -> str:
+    """Return the MathML of a formula in TeX."""
+    element, formula = match.groups()
+    if element == "div":
+        mathml = convert(html.unescape(formula), display="block")
+        return f'<div class="formula">{mathml}</div>'
+    return str(convert(html.unescape(formula), display="inline"))

@@ -16,7 +16,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
+from pictures import write_picture
 
 from rightreasons.core.validation import softmax
 from rightreasons.page.plots import PALETTE
@@ -74,8 +74,7 @@ def main() -> None:
     """Write the picture."""
     drawing = io.BytesIO()
     draw_gaussians(train_on_gaussians(0)).savefig(drawing, dpi=110, metadata={"Software": None})
-    # 64 colors are enough for the picture, and a third of the bytes.
-    Image.open(drawing).convert("RGB").quantize(64).save(FILE, optimize=True)
+    write_picture(drawing, FILE)
 
 
 if __name__ == "__main__":

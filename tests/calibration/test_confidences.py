@@ -163,7 +163,7 @@ class TestConfidenceBesideLabels:
         confidence = np.maximum(positive, 1 - positive)
         for kind, match in (
             ("top_label", "none is below 0.5"),
-            ("confidence", "beside class labels"),
+            ("confidence", "next to class labels"),
         ):
             with pytest.warns(ConfidenceVersusLabelWarning, match=match):
                 assert calibration_error(confidence, labels, kind=kind).warning is not None

@@ -147,7 +147,7 @@ def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):
     ("label", "n", "sentence"),
     [
         (-1, 2, "item 'a' has 2 and the label -1"),
-        (0, 27, "Expected up to 26 choices, one of them right"),
+        (0, 27, "Expected up to 26 choices, one of them correct"),
     ],
 )
 def test_a_letter_for_the_right_choice(tmp_path, label, n, sentence):
