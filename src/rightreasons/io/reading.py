@@ -313,7 +313,7 @@ def _download(address: str) -> Iterator[Path]:
                     if not block:
                         break
                     target.write(block)
-        # Each protocol has errors of its own.
+        # Each protocol has its own errors.
         except Exception as error:
             raise ValueError(
                 f"Expected a file at {address}, but it cannot be read: {short_reason(error)}."

@@ -118,7 +118,7 @@ def unpack_file(path: Path, max_bytes: int | None = None, source_name: str = "")
     with tempfile.TemporaryDirectory() as folder:
         try:
             file = _unpack_into(folder, path, max_bytes)
-        # Each kind of compression has errors of its own.
+        # Each kind of compression has its own errors.
         except _DAMAGE_ERRORS:
             raise ValueError(
                 f"Expected a file compressed as {compression}, but {source_name} cannot be unpacked."

@@ -166,7 +166,7 @@ def _separate_variants(split: str, files: Sequence[str]) -> FilesBySplit:
         return {split: list(files)}
     plain_names = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]]
     if len(plain_names) == 1:
-        # Next to test.csv, test_hard.csv is a split of its own.
+        # Next to test.csv, test_hard.csv is a separate split.
         parts[split] = parts.pop(plain_names[0])
     return parts
 
