@@ -50,11 +50,12 @@ def save_model(folder: Path) -> None:
 def read_items(data_dir: Path | None, n_items: int) -> tuple[Items, list[int]]:
     """Return prompts with their choices, and the positions of the correct choices."""
     from rightreasons.datasets.builder import load_dataset
-    from rightreasons.io.tables import chosen_rows, open_multiple_choice
+    from rightreasons.io.samples import choose_rows
+    from rightreasons.io.tables import open_multiple_choice
 
     data = load_dataset("piqa", split="validation", data_dir=data_dir, known_issues=False)
     data = open_multiple_choice(data)
-    data = data.select(chosen_rows(data["id"][:], n_items))
+    data = data.select(choose_rows(data["id"][:], n_items))
     items = list(zip(data["prompt"][:], data["choices"][:], strict=True))
     return items, list(data["label"][:])
 

@@ -26,7 +26,8 @@ from blocks import write_block
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.tables import chosen_rows, open_multiple_choice
+from rightreasons.io.samples import choose_rows
+from rightreasons.io.tables import open_multiple_choice
 from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.scorers import demo_language_model
@@ -139,7 +140,7 @@ def packaged(data_dir: Path | None) -> list[Row]:
         data = open_multiple_choice(
             load_dataset(name, split=split, data_dir=data_dir, known_issues=False)
         )
-        data = data.select(chosen_rows(data["id"][:], min(count, len(data))))
+        data = data.select(choose_rows(data["id"][:], min(count, len(data))))
         rows.append(compare(scorer, title, list(data["prompt"][:]), list(data["choices"][:]), 8))
         print(rows[-1], flush=True)
     return rows

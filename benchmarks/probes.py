@@ -19,7 +19,7 @@ import torch
 
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.batching import encode, length_batches, pad
 from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.loading import load_multiple_choice
@@ -168,7 +168,7 @@ def main() -> None:
     data = load_dataset("hellaswag", split="validation", data_dir=options.data_dir)
     building(data, options.repeats)
     if not options.build_only:
-        items = data.select(chosen_rows(data["id"][:], options.items))
+        items = data.select(choose_rows(data["id"][:], options.items))
         encoder(items, options.repeats)
         causal(items, options.repeats)
 

@@ -22,7 +22,7 @@ from typing import Any
 from report import write_report
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
@@ -93,7 +93,7 @@ class Asked:
         self.name, self.set = name, SETS[name]
         data = load_dataset(name, data_dir=data_dir, known_issues=False)
         whole = data[self.set.split]
-        rows = chosen_rows(whole["id"][:], n_items, seed=SEED)
+        rows = choose_rows(whole["id"][:], n_items, seed=SEED)
         self.items = whole.select(rows)
         lenders = data[self.set.examples]
         ids = set(self.items["id"])

@@ -8,6 +8,7 @@ import datasets
 import pyarrow as pa
 import pytest
 
+from rightreasons.io.columns import add_nested_columns
 from rightreasons.io.label_columns import NamedLabels
 from rightreasons.io.opened_columns import _get_plain_column
 from rightreasons.io.tables import open_dataset
@@ -302,3 +303,11 @@ def test_numbers_of_named_labels_begin_at_0_and_none_is_minus_1():
 def test_a_missing_number_stays_none():
     assert list(_get_plain_column(pa.chunked_array([[0.5, None]]))) == [0.5, None]
     assert _get_plain_column(pa.chunked_array([[0.5, 0.25]])).tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("expression", ["{{ lost }}", "{{ [text, lost] }}", "{{ {'a': [lost]} }}"])
+def test_an_expression_of_a_missing_column_is_refused(expression):
+    rows = datasets.Dataset.from_dict({"text": ["Fine."]})
+
+    with pytest.raises(ValueError, match="'lost' is undefined"):
+        add_nested_columns(rows, [expression])

@@ -6,14 +6,8 @@ import datasets
 import pytest
 
 from rightreasons.io.resolve import resolve
-from rightreasons.io.tables import (
-    choose_split,
-    chosen_rows,
-    labeled_items,
-    open_dataset,
-    open_multiple_choice,
-    open_splits,
-)
+from rightreasons.io.samples import choose_rows, choose_split, select_labeled_items
+from rightreasons.io.tables import open_dataset, open_multiple_choice, open_splits
 
 datasets.disable_progress_bars()
 
@@ -201,7 +195,7 @@ def test_a_limit_goes_by_seed_and_id_alone():
     assert set(open_dataset(data, limit=40, seed=1)["id"]) != set(few["id"])
     assert len(open_dataset(data, limit=10_000)) == n
     # The same items as the audit's, and as those of a set of another task.
-    assert few["id"][:] == [f"i{row}" for row in chosen_rows(rows["id"], 40)]
+    assert few["id"][:] == [f"i{row}" for row in choose_rows(rows["id"], 40)]
     items = {"id": rows["id"], "prompt": ["x"] * n, "choices": [["a", "b"]] * n, "label": [0] * n}
     assert (
         open_multiple_choice(datasets.Dataset.from_dict(items), limit=40)["id"][:] == few["id"][:]
@@ -266,20 +260,20 @@ def test_a_column_that_names_the_split_of_every_row():
 def test_the_split_that_is_chosen():
     some, none = table(-1, 1), table(-1, -1)
     splits = {"extra": some, "train": some, "test": none, "validation": some}
-    assert choose_split(splits, where="x") == "validation"
-    assert choose_split(splits, "extra", where="x") == "extra"
-    assert choose_split({"train": some, "test": none}, where="x") == "test"
-    assert choose_split({"train": some, "test": none}, where="x", others=True) == "train"
-    assert choose_split(splits, where="x", preferred=("test", "train")) == "train"
-    assert choose_split({"train": none}, where="x") == "train"
+    assert choose_split(splits, source_name="x") == "validation"
+    assert choose_split(splits, "extra", source_name="x") == "extra"
+    assert choose_split({"train": some, "test": none}, source_name="x") == "test"
+    assert choose_split({"train": some, "test": none}, source_name="x", takes_any=True) == "train"
+    assert choose_split(splits, source_name="x", preferred=("test", "train")) == "train"
+    assert choose_split({"train": none}, source_name="x") == "train"
     with pytest.raises(ValueError, match="x .*test, validation.*"):
-        choose_split({"a": some, "b": some}, where="x")
+        choose_split({"a": some, "b": some}, source_name="x")
     with pytest.raises(ValueError, match="split of x.*Did you mean 'extra'"):
-        choose_split(splits, "extr", where="x")
-    assert labeled_items(some)["text"][:] == ["t1"]
+        choose_split(splits, "extr", source_name="x")
+    assert select_labeled_items(some)["text"][:] == ["t1"]
     first = table(-1, 0)  # the first class is a label
-    assert labeled_items(first)["text"][:] == ["t1"]
-    assert choose_split({"test": none, "validation": first}, where="x") == "validation"
+    assert select_labeled_items(first)["text"][:] == ["t1"]
+    assert choose_split({"test": none, "validation": first}, source_name="x") == "validation"
 
 
 @pytest.mark.parametrize(

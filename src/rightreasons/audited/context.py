@@ -119,13 +119,13 @@ class AuditContext:
 
         Splits that contain forms of the same items keep the same ones.
         """
-        from rightreasons.io.tables import chosen_rows
+        from rightreasons.io.samples import choose_rows
 
         rows = np.arange(len(split))
         if split.labeled.any():
             rows = np.flatnonzero(split.labeled)
         names = split.pair_ids or split.ids
-        positions = chosen_rows([names[row] for row in rows], limit, seed=self.seed)
+        positions = choose_rows([names[row] for row in rows], limit, seed=self.seed)
         return split.take(rows[positions])
 
     # --- Options

@@ -313,9 +313,9 @@ def choose_splits(
         ValueError: If there is no split of a name.
     """
     if split is None:
-        from rightreasons.io.tables import choose_split
+        from rightreasons.io.samples import choose_split
 
-        primary = choose_split(available, where=data_name)
+        primary = choose_split(available, source_name=data_name)
         return [primary, *(name for name in available if name.startswith(f"{primary}_"))]
 
     names = split
@@ -331,7 +331,7 @@ def choose_splits(
 def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -> datasets.Dataset:
     """Return the rows within the limit of an audit: whole sets or pairs, by the seed and the ids."""
     from rightreasons.io.columns import check_column_name
-    from rightreasons.io.tables import chosen_rows
+    from rightreasons.io.samples import choose_rows
 
     groups_column = _resolve_groups_column(data, settings.groups_column)
     if groups_column is not None:
@@ -345,7 +345,7 @@ def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -
     groups = None
     if groups_column is not None:
         groups = data[groups_column][:]
-    rows = chosen_rows(data["id"][:], settings.limit, seed=settings.seed, groups=groups)
+    rows = choose_rows(data["id"][:], settings.limit, seed=settings.seed, groups=groups)
     return data.select(rows)
 
 

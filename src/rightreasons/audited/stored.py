@@ -260,21 +260,22 @@ def _find_predictions(
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     """Return whether a file contains the choices of its items."""
-    from rightreasons.io.tables import known_form
+    from rightreasons.io.choices.forms import find_known_form
 
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True
     if settings.task == "classification":
         return False
     # Known datasets have their own names of the columns.
-    return "choices" in columns or known_form(columns, settings.label_column) is not None
+    return "choices" in columns or find_known_form(columns, settings.label_column) is not None
 
 
 def _open_items(
     predictions: Predictions, dataset: Any, settings: AuditOptions, path: str, data_name: str
 ) -> _Items:
     """Open the dataset of predictions, and match its items with them."""
-    from rightreasons.io.tables import choose_split, open_task_items
+    from rightreasons.io.samples import choose_split
+    from rightreasons.io.tables import open_task_items
 
     if predictions.kind == "confidence":
         raise ValueError(
@@ -288,7 +289,7 @@ def _open_items(
     if task is None and isinstance(predictions.predictions, list):
         task = "multiple_choice"
     opened_task, splits = open_task_items(dataset, settings, task)
-    split = choose_split(splits, settings.split, where=data_name)
+    split = choose_split(splits, settings.split, source_name=data_name)
     return _Items(
         task="classification" if opened_task == "classification" else "multiple_choice",
         split=split,

@@ -58,12 +58,12 @@ def open_items(
     Returns:
         The items, and the names of their classes; None for multiple choice.
     """
-    from rightreasons.io.tables import choose_split
+    from rightreasons.io.samples import choose_split
     from rightreasons.models.prompts import Item
 
     data_name = str(dataset)
     task, splits = open_task_data(dataset, settings, label_words, require_labels=False)
-    split = choose_split(splits, settings.split, where=data_name)
+    split = choose_split(splits, settings.split, source_name=data_name)
     rows = limit_rows(splits[split], settings, data_name)
     # A prompt for choices needs no classes.
     class_names = None

@@ -59,12 +59,13 @@ def open_items(
     Returns:
         The items that have a label, and the name of the split.
     """
-    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
+    from rightreasons.io.samples import TEST_SPLITS, choose_split, select_labeled_items
+    from rightreasons.io.tables import open_splits
 
     splits = open_splits(dataset, **source.source("multiple_choice"), **options)
     preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
-    name = choose_split(splits, split, where=dataset, preferred=preferred, others=True)
-    items = labeled_items(splits[name])
+    name = choose_split(splits, split, source_name=dataset, preferred=preferred, takes_any=True)
+    items = select_labeled_items(splits[name])
     if len(items) == 0:
         raise OptionError(
             f"Expected items with a label in {dataset}, but none of split {name!r} has one.",
@@ -400,7 +401,8 @@ def split(
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
-    from rightreasons.io.tables import choose_split, labeled_items, open_splits
+    from rightreasons.io.samples import choose_split, select_labeled_items
+    from rightreasons.io.tables import open_splits
     from rightreasons.models.scorers import demo_encoder
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
@@ -408,19 +410,21 @@ def split(
     opened = open_splits(
         dataset, **source.source("multiple_choice"), limit=drawn.limit, seed=options.seed
     )
-    labeled = {name: items for name, part in opened.items() if len(items := labeled_items(part))}
+    labeled = {
+        name: items for name, part in opened.items() if len(items := select_labeled_items(part))
+    }
     if not labeled:
         raise OptionError(
             f"Expected items with a label in {dataset}, but there are none.", option="label_column"
         )
     where = f"{dataset} with labels"
-    test_name = choose_split(labeled, drawn.test_split, where=where, others=True)
+    test_name = choose_split(labeled, drawn.test_split, source_name=where, takes_any=True)
     train_name = drawn.train_split or "train"
     if train_name == test_name:
         raise ValueError(
             f"Expected another split to train on than the one to part, but both are {test_name!r}."
         )
-    train = labeled[choose_split(labeled, train_name, where=where)]
+    train = labeled[choose_split(labeled, train_name, source_name=where)]
     result = premise_oblivious_split(
         demo_encoder() if model is None else model,
         labeled[test_name],
@@ -638,10 +642,10 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     from rightreasons.datasets.builder import available_datasets, get_builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.logs import LINKS
-    from rightreasons.io.tables import choose_split
+    from rightreasons.io.samples import choose_split
 
     kind, splits = open_task_data(dataset, settings, require_labels=True)
-    first = choose_split(splits, settings.split, where=dataset)
+    first = choose_split(splits, settings.split, source_name=dataset)
     made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
     tasks: dict[str, list[dict[str, Any]]] = {}
     for split in (first, *made):

@@ -296,7 +296,7 @@ def _describe_model_match(resolution: Resolution, model: str | None) -> list[str
 
 def _describe_passes(resolution: Resolution, question: str) -> str:
     """Return about how many passes a question takes of a model that has gradients, at its defaults."""
-    from rightreasons.io.tables import TEST_SPLITS
+    from rightreasons.io.samples import TEST_SPLITS
     from rightreasons.report.questions import QUESTIONS
 
     # An audit takes the first test split, or else any.

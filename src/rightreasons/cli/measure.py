@@ -184,7 +184,8 @@ def find_task(dataset: str, source: ItemOptions) -> str:
 
 def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[str, Any]) -> None:
     """Print the words that give the labels of texts away, in each split with labels or in one."""
-    from rightreasons.io.tables import choose_split, labeled_items, open_splits
+    from rightreasons.io.samples import choose_split, select_labeled_items
+    from rightreasons.io.tables import open_splits
     from rightreasons.shortcuts.word_cues import measure_word_cues
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
@@ -194,12 +195,12 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
     # By default all splits, as nobody knows yet which of them has a fault.
     names = list(splits)
     if split is not None:
-        names = [choose_split(splits, split, where=dataset, preferred=(), others=True)]
+        names = [choose_split(splits, split, source_name=dataset, preferred=(), takes_any=True)]
 
     results = {}
     # A split may have its own cues, such as hashtags that another one lacks.
     for name in names:
-        items = labeled_items(splits[name])
+        items = select_labeled_items(splits[name])
         # The test split of a competition may have no labels.
         if len(set(items["label"][:])) < 2:
             continue

@@ -14,7 +14,7 @@ from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.difficulty.measure import DifficultyMeasurement, measure_difficulty
 from rightreasons.difficulty.options import MAX_CHOICE_ITEMS, DifficultyOptions
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 
 
@@ -27,7 +27,7 @@ def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSpli
         limit = min(limit, MAX_CHOICE_ITEMS)
     if limit >= len(split):
         return split
-    rows = chosen_rows(split.ids, limit, seed=context.seed)
+    rows = choose_rows(split.ids, limit, seed=context.seed)
     return split.take(np.sort(np.array(rows)))
 
 

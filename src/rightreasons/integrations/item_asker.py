@@ -36,7 +36,7 @@ from rightreasons.datasets.perturbing.arms import (
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.integrations.possible_requests import ExploringEngine, PossibleRequest
 from rightreasons.io.options import AuditOptions
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, make_items
 from rightreasons.models.protocol import Engine
@@ -147,7 +147,7 @@ class ItemAsker:
         if options is None:
             return frozenset()
         ids = list(self._numbers)
-        rows = chosen_rows(ids, options.items, seed=self.seed)
+        rows = choose_rows(ids, options.items, seed=self.seed)
         return frozenset(ids[row] for row in rows)
 
     def ask(self, engine: Engine, row: Row) -> tuple[int, dict[str, Any]]:

@@ -356,8 +356,8 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
                 location = f" in row {row}"
                 cell_by_name = dict(zip(names, cells, strict=True))
                 value = compute(**{"row": cell_by_name, **cell_by_name})
-                is_undefined = type(value).__name__.endswith("Undefined")
-                values.append(str(value) if is_undefined else value)
+                _check_defined(value)
+                values.append(value)
         return values
     except (
         TemplateError,
@@ -372,6 +372,21 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
             f"Expected an expression over the columns {format_list(data.column_names)}, but "
             f"{expression!r} fails{location}: {short_reason(error)}."
         ) from None
+
+
+def _check_defined(value: Any) -> None:
+    """Raise jinja's error for a name that no column has, also within a list or an object."""
+    from jinja2 import Undefined
+
+    if isinstance(value, Undefined):
+        # The text of an undefined name is the error.
+        str(value)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            _check_defined(member)
+    elif isinstance(value, dict):
+        for member in value.values():
+            _check_defined(member)
 
 
 def _list_read_columns(expression: str, data: datasets.Dataset) -> list[str]:

@@ -370,7 +370,7 @@ def describe_content(cells: Sequence[Any]) -> Content:
     if not values:
         return Content(0, 0, "empty")
     # Some files write every value as a list of one.
-    in_lists = all(isinstance(value, list) and len(value) == 1 for value in values)
+    in_lists = all(map(_is_wrapped, values))
     if in_lists:
         values = list(map(_unwrap, values))
     n_values = len(set(map(make_key, values)))
@@ -437,7 +437,8 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
         rows = list(values)
     else:
         return None
-    if len(set(map(len, rows))) != 1 or len(rows[0]) < 2:
+    widths = set(map(len, rows))
+    if len(widths) != 1 or max(widths) < 2:
         return None
     # Texts among them are no shares.
     if not all(map(_are_numbers, rows)):
@@ -457,9 +458,13 @@ def parse_value(cell: Any) -> Any:
     return parse_cell(cell)
 
 
+def _is_wrapped(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 1
+
+
 def _unwrap(value: Any) -> Any:
     """Return the value in lists of one."""
-    while isinstance(value, list) and len(value) == 1:
+    while _is_wrapped(value):
         (value,) = value
     return value
 

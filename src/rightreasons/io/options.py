@@ -1,4 +1,4 @@
-"""Where data is, what its columns mean where their names leave it open, and what else can be set about an audit.
+"""Options on where data is, on what its columns mean, and on an audit as a whole.
 
 The options of a single question are in its folder.
 """
@@ -18,6 +18,7 @@ LOG_FILTER_HELP = (
     "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
 )
 
+# Options about items of every task, and of one task alone.
 _EVERY_TASK = ("config", "label_column", "first_label", "data_dir", "known_issues")
 _TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
 _CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
@@ -75,6 +76,7 @@ class SourceOptions(DataOptions):
             text = arguments.pop("text_column")
             arguments["text_column"] = None
             arguments["prompt_column"] = parse_names(self.prompt_column) or text
+        # Nothing would heed an option of the other task.
         for name in excluded:
             if arguments[name] is not None:
                 raise ValueError(f"Expected no `{name}` for {task}, but got {arguments[name]!r}.")
@@ -166,6 +168,7 @@ NO_FORM = FileForm()
 class TableOptions(DataOptions, FileForm):
     """How a data set is opened, whatever its task."""
 
+    # Which rows are items.
     split: str | None = option(None, "Split; by default all of them.")
     id_column: str | None = option(None, "Column of the ids.")
     revision: str | None = option(None, "Revision on the hub.")
@@ -182,8 +185,9 @@ class TextOptions(TableOptions):
     label_names: tuple[str, ...] | None = option(
         None, "Names of the classes, or new names as old=new."
     )
+    # Rows without a text are refused unless one of these says otherwise.
     drop_empty: bool = option(False, "Drop rows with an empty text.")
-    keep_empty: bool = option(False, "Keep them.")
+    keep_empty: bool = option(False, "Keep rows with an empty text.")
 
 
 class ChoiceOptions(TableOptions):
@@ -234,6 +238,7 @@ RESAMPLED = ("n_resamples", "confidence_level", "seed")
 class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     """What is audited, and how."""
 
+    # Items.
     split: str | None = option(
         None,
         "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev.",
@@ -252,6 +257,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
         None,
         "Names of the labels in the order of their numbers, comma-separated, or new ones: false=NO,true=YES.",
     )
+    # Groups of items.
     groups_column: str | None = option(
         None,
         "Column of the contrast set or pair of an item; by default pair_id or source_id.",
@@ -259,6 +265,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     by: str | None = option(
         None, "Column whose values are audited one by one, such as that of the system or seed."
     )
+    # The model.
     revision: str | None = option(None, "Revision of the model on the hub.")
     device: str | None = option(
         None,
@@ -274,9 +281,11 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     batch_size: int | None = option(
         None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1
     )
+    # Statistics.
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
+    # What is done if items cost money, or fail.
     plan: bool = option(
         False,
         "Say what each question would send to a language model and its price, and send nothing.",
@@ -287,6 +296,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     )
 
     def _check(self) -> None:
+        # numpy is loaded only if options are checked.
         from rightreasons.core.validation import check_fraction
 
         super()._check()
@@ -306,6 +316,7 @@ class StoredOptions(ScoreOptions):
     predictions: str | None = option(
         None, "File of predictions, or log of a harness, to audit instead of a model."
     )
+    # Items and answers in two files.
     items: str | None = option(
         None, "File of the items and gold labels to which `answers` belong, by their ids."
     )
@@ -315,6 +326,7 @@ class StoredOptions(ScoreOptions):
     join: str | None = option(
         None, "Columns of the ids of items and answers, as in id=custom_id; by default found."
     )
+    # Answers that rules cannot read.
     judge: str | None = option(
         None,
         "Model, a folder or a server's address, that reads which choice the unread answers of a log gave.",

@@ -22,6 +22,13 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_logits
 from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
+from rightreasons.io.choices.forms import (
+    ChoiceForm,
+    find_choice_form,
+    find_known_form,
+    propose_choice_form,
+)
+from rightreasons.io.choices.right_choices import parse_whole_number
 from rightreasons.io.columns import (
     Columns,
     add_nested_columns,
@@ -55,7 +62,6 @@ from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_col
 from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
 from rightreasons.io.scores.results import Predictions
-from rightreasons.io.tables import choice_form, known_form, whole_number
 
 MAX_ITEMS = 3
 """Number of items that are shown."""
@@ -141,7 +147,7 @@ def _resolve(description: Description) -> Resolution:
     columns = get_columns(add_nested_columns(next(iter(parts.values())), names), table_name)
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
-        parts = tables.parts_of(opened)
+        parts = tables.divide_splits(opened)
     # A table without splits is one of its own.
     if "" in parts:
         default_split = getattr(opened, "split", None) or tables.ONLY_SPLIT
@@ -212,7 +218,7 @@ def _find_kind(
         return str(given["task"])
     if given.keys() & {"prompt_column", "choices_column"}:
         return "multiple_choice"
-    form = known_form(next(iter(parts.values())), given.get("label_column"))
+    form = find_known_form(next(iter(parts.values())), given.get("label_column"))
     is_text = form is None or "text_column" in given
     item_kind = "classification" if is_text else "multiple_choice"
     if given.get("kind") == "items":
@@ -228,7 +234,7 @@ def _find_kind(
     has_named_texts = bool(given.keys() & {"text_column", "text_pair_column"})
     if form is not None or has_named_texts:
         return item_kind
-    proposal = tables.propose_choice_form(next(iter(parts.values())))
+    proposal = propose_choice_form(next(iter(parts.values())))
     return item_kind if proposal is None else "multiple_choice"
 
 
@@ -242,7 +248,7 @@ def _has_answers_alone(columns: Columns) -> bool:
 
 
 def _has_predictions(
-    columns: Columns, table_name: str, options: PredictionOptions, form: tables.ChoiceForm | None
+    columns: Columns, table_name: str, options: PredictionOptions, form: ChoiceForm | None
 ) -> bool:
     """Return whether a table has scores, a confidence, or graded answers."""
     try:
@@ -401,7 +407,7 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
     options = description.complete(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     items = next(iter(opened.values()))
-    table, form = choice_form(next(iter(parts.values())), options, table_name)
+    table, form = find_choice_form(next(iter(parts.values())), options, table_name)
     columns = {"prompt": form.prompt, "choices": form.choices}
     if form.label is None:
         doubt = "No column is taken for the right choices; `label_column` names it."
@@ -427,7 +433,7 @@ def _describe_choice_rule(value: str, label: int) -> str:
     """Return how a right choice is written: by its number, its letter or its text."""
     if label < 0:
         return "no label"
-    number = whole_number(value)
+    number = parse_whole_number(value)
     if number is not None:
         return f"by number, counted from {number - label}"
     return "by letter" if len(value.strip("() .")) == 1 else "by text"

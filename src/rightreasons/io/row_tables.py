@@ -20,8 +20,8 @@ from rightreasons.io.headings import ID_HEADINGS, TEXT_HEADINGS, find_usual_colu
 from rightreasons.io.logs import UNREAD
 from rightreasons.io.prediction_roles import USUAL
 from rightreasons.io.row_checks import Outcomes, RowRoles, RowTable
+from rightreasons.io.samples import TEST_SPLITS
 from rightreasons.io.scores.results import Predictions
-from rightreasons.io.tables import TEST_SPLITS
 
 TEXT_ROLES = ("text", "text pair", "prompt", "choices")
 """What `look` calls the columns that make up the input of a model."""

@@ -17,7 +17,7 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.decisions import MARGINS
 from rightreasons.core.estimates import Estimate, FigureText
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.judges import open_judge
 from rightreasons.models.prompts import make_items
 from rightreasons.models.replies.gates import MAX_DEPENDENCE_P
@@ -83,7 +83,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
     split = context.primary
-    rows = chosen_rows(list(split.ids), options.items, seed=context.seed)
+    rows = choose_rows(list(split.ids), options.items, seed=context.seed)
     sample = split.take(np.array(rows))
     items = make_items(sample.ids, sample.labels.tolist(), **sample.fields)
     # Items of a group, such as those of a passage, are resampled together.

@@ -13,7 +13,7 @@ import numpy as np
 
 from rightreasons.core.intervals import Interval
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.replicate.cnn import build_cnn, glove_vectors
 from rightreasons.replicate.small_encoder import make_small_encoder
@@ -120,7 +120,7 @@ class Work:
         # None is the scale of the paper: all items.
         if n_items is None or len(data) <= n_items:
             return data
-        return data.select(chosen_rows(data["id"][:], n_items, seed=0))
+        return data.select(choose_rows(data["id"][:], n_items, seed=0))
 
 
 def average_runs(values: Iterable[float], *, scale: float = 1.0) -> dict[str, float]:

@@ -25,7 +25,7 @@ from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.json_files import read_json
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import digest_value
-from rightreasons.io.tables import chosen_rows
+from rightreasons.io.samples import choose_rows
 from rightreasons.models.runs.progress import bars_about
 from rightreasons.shortcuts.judging import (
     Judge,
@@ -509,7 +509,7 @@ def _select_half(context: AuditContext) -> NDArray[np.int64]:
     if split.clusters is not None:
         groups = split.clusters[labeled].tolist()
     ids = [split.ids[row] for row in labeled.tolist()]
-    rows = chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)
+    rows = choose_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)
     return np.asarray(labeled[rows])
 
 

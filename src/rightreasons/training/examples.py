@@ -21,7 +21,8 @@ from rightreasons.core.labels.ids import LabelColumn
 from rightreasons.core.store import digest_arrays, format_json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.label_columns import read_labels
-from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
+from rightreasons.io.samples import choose_rows, limit_items, select_labeled_items
+from rightreasons.io.tables import open_task_items
 from rightreasons.models.batching import encode
 from rightreasons.models.fingerprints import fingerprint_texts
 from rightreasons.models.windows import answer_characters, answer_tokens, encode_windows
@@ -371,7 +372,7 @@ def open_training_data(
     # A test split of a leaderboard has no labels.
     splits = {}
     for name, items in opened.items():
-        labeled = labeled_items(items)
+        labeled = select_labeled_items(items)
         if len(labeled):
             splits[name] = labeled
     if not splits:
@@ -387,9 +388,9 @@ def open_training_data(
         train, validation = _hold_out(train, options.held_out, source)
         validation_name = HELD_OUT
     if validation is not None:
-        validation = limited(validation, options.limit, 0)
+        validation = limit_items(validation, options.limit, 0)
     return TrainingData(
-        task, limited(train, options.limit, 0), validation, train_name, validation_name
+        task, limit_items(train, options.limit, 0), validation, train_name, validation_name
     )
 
 
@@ -480,7 +481,7 @@ def _hold_out(
             groups = list(map(str, train[column][:]))
             break
     n_held_out = max(1, round(share * len(train)))
-    rows = chosen_rows(train["id"][:], n_held_out, groups=groups)
+    rows = choose_rows(train["id"][:], n_held_out, groups=groups)
     remaining = np.setdiff1d(np.arange(len(train)), rows)
     if not len(remaining):
         raise OptionError(

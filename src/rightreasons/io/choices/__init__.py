@@ -1,0 +1,1 @@
+"""Items of multiple choice: the columns of their formats, their choices, and the right ones."""

@@ -1,0 +1,271 @@
+"""The right choice of every item, by its mark, its number, its letter or its text.
+
+`read_right_choices` reads a column in the one way that all of its values can be read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import datasets
+
+from rightreasons.core.labels.names import fold_name
+from rightreasons.core.labels.numbers import describe_ambiguous_offset, find_first_number
+from rightreasons.core.sentences import format_list, format_value
+from rightreasons.io import columns, label_columns
+from rightreasons.io.choices.cells import Choices
+from rightreasons.io.choices.forms import ChoiceForm
+
+NO_LABEL = -1
+"""Label of an item without a right choice."""
+
+MAX_VALUE_CHARACTERS = 40
+"""Length of a value in errors."""
+
+# -1 and a hyphen mark an item without a right choice, unless a choice has that name.
+_MISSING_MARKS = ("-1", "-1.0", "-")
+_WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0+)?\s*")
+
+Positions = list[int | None]
+"""For each labeled item the position of the right choice; None if a value names no choice."""
+
+
+def read_right_choices(
+    data: datasets.Dataset, items: Sequence[Choices], form: ChoiceForm, source_name: str
+) -> list[int]:
+    """Return the index of the right choice of every item, -1 for none.
+
+    Args:
+        data: The table.
+        items: The choices of every row.
+        form: The columns, whose `label` is the one to read.
+        source_name: What the table is called in errors.
+
+    Raises:
+        ValueError: If values can be read in no way, or in two ways that differ.
+    """
+    values = label_columns.get_labels(data, str(form.label), source_name)
+    if not isinstance(values, label_columns.NamedLabels):
+        return _read_values(values, items, form, source_name)
+    # The names in a ClassLabel are read like texts.
+    named_form = dataclasses.replace(form, numbers=frozenset(list_numbers(data, form)))
+    try:
+        return _read_values(values, items, named_form, source_name)
+    except ValueError:
+        # If names are those of no choices, its numbers are those of the choices.
+        if {len(choices.texts) for choices in items} != {len(values.names)}:
+            raise
+        return _fill_missing(values.numbers)
+
+
+def list_numbers(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
+    """Return the whole numbers in the column of right choices, or among the names of its ClassLabel."""
+    if form.label is None:
+        return set()
+    feature = data.features[form.label]
+    if isinstance(feature, datasets.ClassLabel):
+        return _parse_numbers(feature.names)
+    return _parse_numbers(columns.get_values(data, form.label))
+
+
+def parse_whole_number(value: Any) -> int | None:
+    """Return the whole number from 0 that a value is or writes; None for another value.
+
+    Example:
+        >>> parse_whole_number("2.0"), parse_whole_number(1.0)
+        (2, 1)
+        >>> parse_whole_number("-1"), parse_whole_number("B")
+        (None, None)
+    """
+    number = _simplify(value)
+    if isinstance(number, str):
+        match = _WHOLE_NUMBER.fullmatch(number)
+        if match is None:
+            return None
+        return int(match[1])
+    # True is 1 in Python, but no number of a choice.
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    if number < 0:
+        return None
+    return number
+
+
+def _parse_numbers(values: Sequence[Any]) -> set[int]:
+    # Lists are no numbers, and cannot be in a set.
+    numbers = set(map(parse_whole_number, values))
+    # None stands for values that are no numbers.
+    return {number for number in numbers if number is not None}
+
+
+def _simplify(value: Any) -> Any:
+    """Return a whole float as a whole number, which a column with missing values makes it."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _fill_missing(positions: Iterable[int | None]) -> list[int]:
+    return [NO_LABEL if position is None else position for position in positions]
+
+
+# ------------------------------------------------------------------------------- readings
+
+
+def _read_values(
+    values: columns.Column, items: Sequence[Choices], form: ChoiceForm, source_name: str
+) -> list[int]:
+    """Return the index of the right choice of every item in the one way that reads all values."""
+    rows = []
+    labeled_values = []
+    for row, value in enumerate(values):
+        if not _is_missing(value, items[row]):
+            rows.append(row)
+            labeled_values.append(value)
+    numbers = _parse_numbers(labeled_values) | (form.numbers or set())
+    n_choices = max(len(choices.texts) for choices in items)
+    first_number = _find_first_number(form, numbers, n_choices)
+    positions_by_way: dict[str, Positions] = {way: [] for way in _WAYS}
+    for row, value in zip(rows, labeled_values, strict=True):
+        for way, find_position in _WAYS.items():
+            position = find_position(value, items[row], first_number or 0)
+            positions_by_way[way].append(position)
+
+    column_name = f"the column {form.label!r} of {source_name}"
+    complete = {}
+    for way, positions in positions_by_way.items():
+        if None not in positions:
+            complete[way] = positions
+    if not complete:
+        raise _make_unread_error(rows, labeled_values, positions_by_way, column_name)
+    if form.is_numbered and "number" in complete:
+        complete = {"number": complete["number"]}
+    way = next(iter(complete))
+    if way == "number" and first_number is None and rows:
+        doubt = describe_ambiguous_offset(numbers, n_choices, "first_label says it")
+        raise ValueError(
+            f"Expected numbers of choices in {column_name}, but they are "
+            f"{format_list(sorted(numbers))}{doubt}."
+        )
+    # A mark is the choice's own name, whatever else it may be read as.
+    if way != "mark":
+        _check_one_meaning(rows, labeled_values, complete, column_name)
+    position_by_row = dict(zip(rows, complete[way], strict=True))
+    return _fill_missing(map(position_by_row.get, range(len(values))))
+
+
+def _is_missing(value: Any, choices: Choices) -> bool:
+    """Return whether a value marks an item without a right choice."""
+    if isinstance(value, str):
+        text = value.strip()
+        is_mark = text in _MISSING_MARKS and text not in (*choices.texts, *choices.marks)
+        return not text or is_mark
+    # NaN is not itself.
+    return value is None or value == -1 or value != value
+
+
+def _find_first_number(form: ChoiceForm, numbers: set[int], n_choices: int) -> int | None:
+    """Return the number of the first choice; None if that is in doubt."""
+    if form.numbers is None or form.is_numbered:
+        return form.first_label
+    # A number of no choice is refused where it is read.
+    if max(numbers, default=0) > n_choices:
+        return 0
+    return find_first_number(numbers, n_choices, None)
+
+
+def _make_unread_error(
+    rows: Sequence[int],
+    values: Sequence[Any],
+    positions_by_way: Mapping[str, Positions],
+    column_name: str,
+) -> ValueError:
+    """Return the error for values of which some are numbers, and others letters or texts, or none of these."""
+    reason = "they are mixed"
+    for row, value, *positions in zip(rows, values, *positions_by_way.values(), strict=True):
+        if set(positions) == {None}:
+            reason = f"row {row} holds {format_value(value, MAX_VALUE_CHARACTERS)}"
+            break
+    return ValueError(
+        f"Expected the number, the letter or the text of a choice in each row of {column_name}, "
+        f"but {reason}; first_label= says whether numbers count from 0 or from 1."
+    )
+
+
+def _check_one_meaning(
+    rows: Sequence[int],
+    values: Sequence[Any],
+    positions_by_way: Mapping[str, Positions],
+    column_name: str,
+) -> None:
+    """Check that all ways that read a column name the same choices."""
+    way, *other_ways = positions_by_way
+    for other_way in other_ways:
+        pairs = zip(positions_by_way[way], positions_by_way[other_way], strict=True)
+        for index, (position, other_position) in enumerate(pairs):
+            if position != other_position:
+                raise ValueError(
+                    f"Expected one meaning for {column_name}, but row {rows[index]} holds "
+                    f"{values[index]!r}, which is choice {position} by {way} and choice "
+                    f"{other_position} by {other_way}; with first_label it is a number."
+                )
+
+
+# ------------------------------------------------------------------------------- ways
+
+
+def _find_by_mark(value: Any, choices: Choices, first_number: int) -> int | None:
+    """Return the position of the choice with a mark, such as "A" or "1"."""
+    return _find_name(str(_simplify(value)), choices.marks)
+
+
+def _find_by_number(value: Any, choices: Choices, first_number: int) -> int | None:
+    """Return the position of the choice with a number."""
+    number = parse_whole_number(value)
+    if number is None:
+        return None
+    position = number - first_number
+    if not 0 <= position < len(choices.texts):
+        return None
+    return position
+
+
+def _find_by_letter(value: Any, choices: Choices, first_number: int) -> int | None:
+    """Return the position of the choice with a letter, perhaps in brackets: "(B)"."""
+    n_choices = len(choices.texts)
+    letters = list(string.ascii_uppercase[:n_choices])
+    return _find_name(str(value).strip("() ."), letters)
+
+
+def _find_by_text(value: Any, choices: Choices, first_number: int) -> int | None:
+    """Return the position of the choice with a text."""
+    if not isinstance(value, str):
+        return None
+    return _find_name(value.strip(), choices.texts)
+
+
+_WAYS: Mapping[str, Callable[[Any, Choices, int], int | None]] = {
+    "mark": _find_by_mark,
+    "number": _find_by_number,
+    "letter": _find_by_letter,
+    "text": _find_by_text,
+}
+"""Ways to name a choice -> the function that finds its position, the way to prefer first."""
+
+
+def _find_name(name: str, names: Sequence[str]) -> int | None:
+    """Return the position of a name, whatever its letter case, spaces and hyphens.
+
+    These are not looked at if two names differ in nothing else.
+    """
+    if name in names:
+        return names.index(name)
+    keys = [fold_name(candidate) for candidate in names]
+    key = fold_name(name)
+    if keys.count(key) != 1:
+        return None
+    return keys.index(key)
