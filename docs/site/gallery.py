@@ -239,7 +239,7 @@ def run(commands: Sequence[str]) -> None:
 
 
 def format_row(name: str) -> str:
-    """Return the row of a report in the table of the page: verdicts with their figures, and the commands."""
+    """Return the row of a report in the table of the page: verdicts with their figures."""
     sys.path.append(str(GALLERY.parents[1] / "spaces" / "leaderboard"))
     from audit_rows import leaderboard
 
@@ -248,8 +248,7 @@ def format_row(name: str) -> str:
         if cell.figure is not None:
             figure = format_estimate(cell.figure.estimate, cell.figure.unit)
             findings.append(f"{cell.verdict}: {cell.figure.name} {figure}")
-    commands = [f"`{command}`" for command in BENCHMARK_COMMANDS[name]]
-    return f"| {name} | {'<br>'.join(findings)} | {'<br>'.join(commands)} |"
+    return f"| {name} | {'<br>'.join(findings)} |"
 
 
 def parse_arguments() -> argparse.Namespace:
