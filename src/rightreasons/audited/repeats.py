@@ -105,7 +105,7 @@ def _explain_dependence(context: AuditContext, changed: Sequence[str], n_items: 
     return (
         f"Expected scores of {context.source.name} that depend on the item alone, but those of "
         f"{len(changed)} of {pluralize(n_items, 'item')}, such as {changed[0]}, are others among "
-        "other items: score each text by itself, and give stored answers a new `fingerprint` when "
+        "other items: score each text individually, and give stored answers a new `fingerprint` when "
         "the model changes; `rightreasons.testing.check_scorer` tests a scorer."
     )
 

@@ -41,7 +41,7 @@ def replicate(
         typer.Option("--report", help="Run nothing; write the tables again from results.json."),
     ] = False,
 ) -> None:
-    """Repeat the experiments of a paper, and write our tables beside the printed ones."""
+    """Repeat the experiments of a paper, and write our tables next to the printed ones."""
     # Steps train models, and import torch; the help of the command does not.
     from rightreasons.core.validation import check_one_of
     from rightreasons.replicate import replicate as run_recipe

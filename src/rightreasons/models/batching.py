@@ -625,5 +625,5 @@ def check_fast(tokenizer: Any) -> None:
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             "Expected a fast tokenizer, which knows the places of its tokens, but "
-            f"{type(tokenizer).__name__} is a slow one: save a tokenizer.json beside the model."
+            f"{type(tokenizer).__name__} is a slow one: save a tokenizer.json next to the model."
         )

@@ -241,8 +241,8 @@ class Examples:
                 examples.append(self.items[index])
         if len(examples) < count:
             raise ValueError(
-                f"Expected {count} few-shot examples beside each item, but the training split has "
-                f"{len(examples)} labeled items beside {item.id!r}."
+                f"Expected {count} few-shot examples for each item, but the training split has "
+                f"{len(examples)} labeled items besides {item.id!r}."
             )
         return examples
 

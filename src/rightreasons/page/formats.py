@@ -16,7 +16,7 @@ TONES = ("bad", "warn", "neutral", "good")
 """Tones of a verdict, the worst first."""
 
 NONE = "–"
-"""What stands for a figure that is undefined or missing."""
+"""Mark of a figure that is undefined or missing."""
 
 
 def badness(tone: str, size: float | None) -> tuple[int, float]:

@@ -18,7 +18,7 @@ from rightreasons.report.row_doubts import AuditedRows
 from rightreasons.report.unread import list_failed_requests
 
 WORDS = sentences("audit", items_file=get_items_path)
-"""What the page states beside the answers."""
+"""Statements of the page in addition to the answers."""
 
 LEFT_OUT = (
     Column("split", "Split", "text"),

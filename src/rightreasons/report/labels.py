@@ -36,7 +36,7 @@ from rightreasons.report.request import resolve_inputs, select_options
 from rightreasons.report.runner import AuditResult, audit
 
 ALL = "all"
-"""Target that stands for every label."""
+"""Target that represents every label."""
 
 LABELS_FILE = "labels.json"
 

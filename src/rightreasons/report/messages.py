@@ -81,7 +81,7 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
 
 
 def describe_questions(context: AuditContext, sections: Sequence[Question]) -> list[str]:
-    """Return which questions are asked about how many items."""
+    """Return the questions, with their numbers of items."""
     # Stored predictions are not asked for.
     if context.stored is not None or not sections:
         return []

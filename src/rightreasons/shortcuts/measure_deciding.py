@@ -74,7 +74,7 @@ NO_RECORD = FeatureRecord()
 """The record of no earlier audit."""
 
 N_REPEATED = 50
-"""Number of unchanged items that the model is asked about twice, to see whether it answers alike."""
+"""Number of unchanged items that the model reads twice, to see whether its predictions are equal."""
 
 TEST_MARGINS: Mapping[str, Margin] = {
     "words": MARGINS["decides"],
@@ -164,7 +164,7 @@ class FeatureEffect(Result):
 
     @property
     def is_decisive(self) -> bool:
-        """Whether the feature surely decides more than its margin allows."""
+        """Whether the feature decides significantly more than its margin allows."""
         return self.decision.level in ("large", "some")
 
     @property
@@ -795,7 +795,7 @@ class _TestSuite:
         return np.where(outcome.treated >= 0, outcome.treated, self.experiment.predictions[rows])
 
     def _count_unstable(self) -> int:
-        """Return how many unchanged items, asked about again, get another label."""
+        """Return how many unchanged items get another label when they are read again."""
         rows = self.experiment.learning_rows[:N_REPEATED]
         # The unchanged items were asked about again to learn the model's own list.
         n_unstable = 0

@@ -485,7 +485,7 @@ def _hold_out(
     remaining = np.setdiff1d(np.arange(len(train)), rows)
     if not len(remaining):
         raise OptionError(
-            f"Expected items of {source} to train on beside those held out, but it has "
+            f"Expected items of {source} to train on besides those held out, but it has "
             f"{len(train)} in one group; held_out=0 holds none out.",
             option="held_out",
         )

@@ -36,7 +36,7 @@ LARGE = ("some", "large")
 
 
 def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
-    """Ask the items in every format, and measure how far the accuracies lie apart."""
+    """Ask the items in every format, and measure how far apart the accuracies are."""
     prompted = context.prompted
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")

@@ -441,7 +441,7 @@ class _Trial:
             words = f"Two equal requests have the answers {answer!r} and {repeated!r}."
         if "temperature" in self.endpoint.refused:
             is_equal = False
-            words = "The server takes no temperature: its answers are drawn at random."
+            words = "The server takes no temperature: its answers are sampled."
         self._add_finding("greedy answers", is_equal, words)
 
     def try_drawn_answers(self) -> None:

@@ -1,4 +1,4 @@
-"""Results that the hub shows beside a model, for the data sets that it lists as benchmarks."""
+"""Results that the hub shows next to a model, for the data sets that it lists as benchmarks."""
 
 from __future__ import annotations
 
