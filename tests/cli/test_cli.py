@@ -103,6 +103,21 @@ def test_help_is_quick_and_loads_nothing_heavy():
         assert f"\n  {command} " in done.stdout
 
 
+def test_what_is_audited_is_printed_before_anything_slow_is_imported(tmp_path):
+    code = (
+        "import sys\n"
+        "from rightreasons.cli import ask, main\n"
+        "def stop(line):\n"
+        "    slow = {'torch', 'transformers', 'datasets', 'pandas', 'scipy'} & set(sys.modules)\n"
+        "    raise SystemExit(f'{line} {sorted(slow)}')\n"
+        "ask.tell = stop\n"
+        "main(['audit', 'my-model', 'my-data'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert "Auditing my-model on my-data … []" in done.stderr + done.stdout
+
+
 def test_every_command_has_help(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
@@ -449,4 +464,5 @@ def test_the_module_runs(tmp_path):
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.strip().startswith("Error: Expected the model as a folder or a hub id")
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith("Error: Expected the model as a folder or a hub id")

@@ -139,9 +139,9 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(
         Items,
         "inputs",
-        lambda *it: read.append([it[0].first[item] for item in it[1]]) or plain(*it),
+        lambda *it: read.append([it[0].texts[item] for item in it[1]]) or plain(*it),
     )
-    monkeypatch.setattr("rightreasons.models.batching.later", broken)
+    monkeypatch.setattr("rightreasons.models.batching.read_later", broken)
     options = (
         "--questions",
         "calibration,difficulty",

@@ -3,11 +3,13 @@
 import json
 import pickle
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+import rightreasons
 from command_line import run
 from rightreasons.models import as_scorer
 from rightreasons.models.unreadable import describe_file, describe_folder
@@ -123,6 +125,45 @@ def test_a_function_of_a_file_is_audited(module, tmp_path, capsys, options):
     assert done.code == 0, done.err
     audit = json.loads((tmp_path / "report" / "audit.json").read_text())
     assert audit["model"]["label_names"] == list(NAMES)
+
+
+def test_a_function_without_names_has_the_classes_of_the_data(module, tmp_path, capsys):
+    words = ["--n-resamples", "20", "--out", tmp_path / "report"]
+
+    done = run(capsys, "calibration", f"{module}:predict", tmp_path / "data.csv", *words)
+
+    assert done.code == 0, done.err
+    assert "classes by number: 0 is negative, 1 is positive" in done.err
+    audit = json.loads((tmp_path / "report" / "audit.json").read_text())
+    assert audit["model"]["label_names"] == list(NAMES)
+
+
+def test_a_function_whose_numbers_have_another_order_is_doubted(tmp_path):
+    texts = [f"{'good' if i % 2 else 'dull'} film {i}" for i in range(60)]
+    data = datasets.Dataset.from_dict({"text": texts, "label": [i % 2 for i in range(60)]})
+    data = data.cast_column("label", datasets.ClassLabel(names=list(NAMES)))
+    said = []
+
+    rightreasons.audit(
+        lambda texts: [[probability(text), 1 - probability(text)] for text in texts],
+        data,
+        questions=["calibration"],
+        n_resamples=10,
+        out=tmp_path / "report",
+        progress=False,
+        tell=said.append,
+    )
+
+    assert any("in the other order" in line and "--label-names" in line for line in said)
+
+
+def test_a_function_of_one_text_is_not_taken_for_one_of_two():
+    scorer = as_scorer(lambda text: [0.75, 0.25], label_names=NAMES)
+    with pytest.raises(TypeError, match="for text in texts"):
+        scorer.predict([f"film {i}" for i in range(5)], progress=False)
+
+    scorer = as_scorer(lambda texts: [[0.75, 0.25] for text in texts], label_names=NAMES)
+    assert scorer.predict(["film", "book"], progress=False).predicted.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

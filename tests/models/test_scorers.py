@@ -102,8 +102,9 @@ def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendere
         "progress": False,
     }
     with pytest.raises(ValueError, match="`label_names`, the classes"):
-        rightreasons.audit(Rule(), rows, **how)
-    for names in (["no", "yes"], "no,yes"):
+        as_scorer(Rule())
+    # Without names, the classes are those of the data in its order.
+    for names in (None, ["no", "yes"], "no,yes"):
         assert (
             rightreasons.audit(Rule(), rows, label_names=names, **how)[
                 "calibration.accuracy"
@@ -345,6 +346,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
             "scores of b, a",
         ),
         (lambda texts: ["positive"] * len(texts), "names of classes"),
+        (lambda texts: None, "it returns None"),
         (
             lambda texts: [{"label": "neutral", "score": 0.7}] * len(texts),
             "scores of neutral",
@@ -360,7 +362,7 @@ def test_a_function_of_one_text_is_told_how_it_is_asked():
     def rate(text):
         return [0.25, 0.75] if "good" in text.split() else [0.75, 0.25]
 
-    with pytest.raises(ValueError, match="function\\(text\\) for text in texts"):
+    with pytest.raises(ValueError, match="for text in texts"):
         as_scorer(rate, label_names=NAMES).predict(["a good film"], progress=False)
 
     scorer = as_scorer(lambda texts: [rate(text) for text in texts], label_names=NAMES)

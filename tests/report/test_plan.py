@@ -78,8 +78,8 @@ def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
     plan = next(line for line in lines if "questions" in line)
     assert plan == "2 questions (calibration, difficulty) about 40 items of test."
     bars = capfd.readouterr().err
-    assert ("predictions, test: logits:" in bars) == watched
-    assert ("2/2 difficulty: Fisher information:" in bars) == watched
+    assert ("predictions, test: logits, 40 items:" in bars) == watched
+    assert ("2/2 difficulty: Fisher information, 20 items:" in bars) == watched
 
 
 def test_a_price_is_shown_where_prices_are_given():

@@ -20,7 +20,8 @@ from rightreasons.audited.task_data import (
 )
 from rightreasons.core.errors import OptionError
 from rightreasons.core.extras import require_package
-from rightreasons.core.options import parse_names
+from rightreasons.core.labels.names import BY_NUMBER
+from rightreasons.core.options import format_names, parse_names
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.named_objects import is_object_name
@@ -89,6 +90,7 @@ def open_inputs(
     # The model comes first: one that cannot be used is refused before any data is read.
     scorer: Scorer | None = None
     engine: Engine | None = None
+    data: Mapping[str, datasets.Dataset] | None = None
     if isinstance(model, (str, os.PathLike)) and not is_object_name(model):
         kind = _find_kind(model, settings.revision, settings.task)
         if not kind:
@@ -102,7 +104,7 @@ def open_inputs(
         if kind in PROMPTED_KINDS:
             engine = _open_engine(model, settings, asking)
     else:
-        scorer = _make_scorer(model, settings, scores)
+        scorer, data = _open_object(model, dataset, settings, scores, require_labels=require_labels)
         unused = [*asking.prompt.get_changes(), *asking.server.get_changes()]
         unused += _list_set_options(settings, HEAD_OPTIONS)
         _check_no_option(unused, getattr(scorer, "name", scorer))
@@ -118,7 +120,37 @@ def open_inputs(
     task = settings.task or ("multiple_choice" if is_chooser else "classification")
     if scorer is None:
         scorer = _load_head(model, task, settings)
-    return _open_data(dataset, task, settings, require_labels=require_labels), scorer
+    if data is None:
+        data = _open_data(dataset, task, settings, require_labels=require_labels)
+    return data, scorer
+
+
+def _open_object(
+    model: Any, dataset: Any, settings: AuditOptions, scores: str | None, *, require_labels: bool
+) -> tuple[Scorer, Mapping[str, datasets.Dataset] | None]:
+    """Return the scorer of a loaded model, a function, or an object of a Python file.
+
+    A function without `label_names` has the classes of the data, in its order.
+
+    Returns:
+        The scorer, and the splits of the data; None if they were not needed.
+    """
+    try:
+        return _make_scorer(model, settings, scores), None
+    except OptionError as error:
+        if "label_names" not in error.option or settings.label_names is not None:
+            raise
+        data = _open_data(dataset, "classification", settings, require_labels=require_labels)
+        try:
+            names = get_class_names(data.values(), "the data")
+        except OptionError:
+            raise error from None
+    scorer = _make_scorer(model, settings.replace(label_names=format_names(names)), scores)
+    if hasattr(scorer, "label_match"):
+        # Only the order says which class is which: the audit checks whether another fits better.
+        pairs = ", ".join(f"{number} is {name}" for number, name in enumerate(names))
+        scorer.label_match = f"{BY_NUMBER}: {pairs}"
+    return scorer, data
 
 
 def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scorer:

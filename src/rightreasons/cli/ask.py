@@ -162,13 +162,15 @@ def run_audit(
         options: Question -> its options.
         open_page: Whether the report is opened in a browser.
     """
+    settings = dict[str, Any]()
+    for group in declared.values():
+        settings |= group.get_changes()
+    tell_subject(arguments, settings)
+    # These imports take seconds on a busy machine, after something is printed.
     from rightreasons.report.arms import audit_arms
     from rightreasons.report.labels import audit_labels
     from rightreasons.report.runner import audit
 
-    settings = dict[str, Any]()
-    for group in declared.values():
-        settings |= group.get_changes()
     model, dataset = arguments
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
     settings["raise_errors"] = wants_traceback.get()
@@ -184,6 +186,20 @@ def run_audit(
             return
         result = audit(model, dataset, **settings)
     show_audit(result, open_page=open_page)
+
+
+def tell_subject(arguments: tuple[str | None, str | None], settings: Mapping[str, Any]) -> None:
+    """Print which model is audited, before anything slow is imported or opened.
+
+    Stored predictions are read within a second or two.
+
+    Args:
+        arguments: The model and the data, or the file of predictions, as they were typed.
+        settings: The settings of the audit, by name.
+    """
+    model, dataset = arguments
+    if model is not None and dataset is not None and settings.get("predictions") is None:
+        tell(f"Auditing {model} on {dataset} …")
 
 
 def is_about_labels(dataset: str | None, settings: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError
 
 
@@ -45,6 +46,8 @@ def parse_answers(answers: Any, label_names: Sequence[str], scores: str) -> NDAr
         array([[0.25, 0.75]])
     """
     answers = _collect(answers)
+    if not isinstance(answers, Iterable):
+        raise TypeError(f"it returns {describe_kind(answers)}")
     if hasattr(answers, "columns"):
         return _parse_frame(answers, label_names)
     if isinstance(answers, np.ndarray):
@@ -87,7 +90,7 @@ def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _parse_rows(
-    answers: Sequence[Any], label_names: Sequence[str], scores: str
+    answers: Iterable[Any], label_names: Sequence[str], scores: str
 ) -> NDArray[np.float64]:
     """Return a list of answers, one per text, as a table."""
     rows = []

@@ -57,6 +57,8 @@ class FunctionScorer:
     Attributes:
         fingerprint: Digest of the given name or of the object; without either, a new one for each
             scorer.
+        label_match: How its classes were matched with the labels of the data; "" if its classes
+            have names of their own.
     """
 
     abilities: frozenset[Ability] = frozenset()
@@ -81,6 +83,7 @@ class FunctionScorer:
                 option="label_names",
             )
         self.name = name
+        self.label_match = ""
         self._function = function
         self._scores = check_one_of(scores, SCORE_KINDS, "scores")
         # Before the first call, which may change the object.
@@ -210,6 +213,7 @@ class FunctionScorer:
             reason = get_first_line(error).rstrip(".:")
             raise ValueError(f"Expected {expected}, but {reason}.") from error
 
+        _check_count(len(texts), len(table), self.name)
         n_classes = len(self.label_names)
         if table.ndim == 1 and n_classes == 2 and self._scores == "logits":
             # The softmax of the logits 0 and z is the sigmoid of z.
@@ -230,6 +234,20 @@ def is_foreign(source: Source) -> bool:
     if isinstance(source, FunctionScorer):
         return True
     return not type(source).__module__.startswith("rightreasons.")
+
+
+def _check_count(n_texts: int, n_answers: int, name: str) -> None:
+    """Check that there is an answer for each text.
+
+    Raises:
+        TypeError: If not. No text is to blame, so that the function is not called with fewer: the
+            two numbers of a function of one text would be taken for the answers to two texts.
+    """
+    if n_answers != n_texts:
+        raise TypeError(
+            f"Expected an answer of {name} for each of {n_texts} texts, but got {n_answers}: ask a "
+            "function of one text as lambda texts: [function(text) for text in texts]."
+        )
 
 
 def _takes_single_text(function: Callable[..., Any], text: str) -> bool:

@@ -68,8 +68,8 @@ def as_scorer(
             by class name, as pipelines do. A language model gets a `Prompt`.
         tokenizer: The tokenizer of a loaded model. If None, that of the folder or download from
             which the model was loaded.
-        label_names: K names of the classes, in the order of the scores. A function needs them; an
-            estimator has its own in `classes_`. With them a language model is a scorer of classes,
+        label_names: K names of the classes, in the order of the scores. A function needs them, but
+            in an audit, where they are those of the data; an estimator has its own in `classes_`. With them a language model is a scorer of classes,
             without them of choices.
         name: Name in reports. If None, the model's own.
         fingerprint: Name of what the answers depend on, such as a version, under which they are
@@ -186,7 +186,8 @@ def _of_function(
         name = name.replace("<lambda>", "function")
         if label_names is None:
             raise OptionError(
-                "Expected `label_names`, the classes of a function, but got None.",
+                "Expected `label_names`, the classes of a function in the order of its scores, but "
+                "got None.",
                 option="label_names",
             )
     else:

@@ -17,7 +17,7 @@ from rightreasons.core.errors import format_error, is_fatal_disk_error
 from rightreasons.core.options import QuestionOptions
 from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
-from rightreasons.models.runs.progress import bars_about
+from rightreasons.models.runs.progress import bars_about, begin_step
 from rightreasons.report.answers import AnswerFigures, measure_answers
 from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
@@ -166,6 +166,7 @@ def _answer_question(
     question: AuditQuestion, context: AuditContext, bar_name: str, raise_errors: bool
 ) -> Outcome:
     """Answer one question; an error becomes an outcome that states it."""
+    begin_step(question.name)
     try:
         with bars_about(bar_name):
             result = question.section.run(context, question.options)

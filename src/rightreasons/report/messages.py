@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rightreasons.audited.context import AuditContext
@@ -93,6 +93,24 @@ def describe_questions(context: AuditContext, sections: Sequence[Question]) -> l
     for comparison in context.comparisons:
         line += f", and {comparison.name}"
     return [f"{line}."]
+
+
+def describe_requests(n_requests_by_step: Mapping[str, int]) -> list[str]:
+    """Return how many requests an audit makes in all; no line if they were not counted.
+
+    Example:
+        >>> describe_requests({"the items": 150, "probes": 151})
+        ['Requests in all: about 301 (the items 150, probes 151).']
+    """
+    if not n_requests_by_step:
+        return []
+    steps = []
+    for step, count in n_requests_by_step.items():
+        steps.append(f"{step} {count:,}")
+    listing = ", ".join(steps)
+    # Later requests may depend on earlier answers, so that nothing is promised.
+    total = sum(n_requests_by_step.values())
+    return [f"Requests in all: about {total:,} ({listing})."]
 
 
 def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> list[str]:

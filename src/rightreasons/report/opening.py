@@ -39,12 +39,12 @@ def open_context(
         ValueError: If the model or the data cannot be used, or do not belong together.
     """
     source: Scorer | StoredModel
-    label_match = ""
     if request.predictions is None:
         source, data, split_names = _open_model(request, folder, data_name)
     else:
         source, data, split_names = _open_predictions(request, data_name)
-        label_match = source.label_match
+    # A scorer whose classes have names of their own is matched with the labels below.
+    label_match = getattr(source, "label_match", "")
 
     roles: dict[str, Role] = dict.fromkeys(split_names, "comparison")
     roles[split_names[0]] = "primary"

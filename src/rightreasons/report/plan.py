@@ -42,6 +42,12 @@ HEADINGS = ("", "requests", "prompt tokens, about", "generated tokens, at most",
 COSTS = ("requests", "prompt_tokens", "answer_tokens", "price")
 """Counts of a plan in --json."""
 
+ITEMS = "the items"
+"""Name of the step of an audit that reads the items as they are, before any question."""
+
+MAX_PLANNED_ITEMS = 5000
+"""Items up to which an audit counts its requests beforehand, which takes about a millisecond each."""
+
 N_RESAMPLES_OF_PLAN = 2
 """Number of bootstrap resamples for figures that are discarded."""
 
@@ -177,6 +183,60 @@ def plan_audit(
     prompted = context.prompted
     if prompted is None:
         return Plan([NO_REQUESTS], {})
+    rows = _count_costs(context, prompted, sections, options, skip_reasons)
+    skipped = []
+    for name, reason in skip_reasons.items():
+        if reason:
+            skipped.append(f"Not asked: {name}. {reason}")
+    total = sum((cost for _, cost in rows), Usage())
+    return _price_plan([*rows, ("together", total)], prompted.engine, skipped)
+
+
+def count_requests(
+    context: AuditContext,
+    sections: Mapping[str, Question],
+    options: Mapping[str, Options],
+    skip_reasons: Mapping[str, str],
+) -> dict[str, int]:
+    """Return how many requests each step of an audit of a local language model makes, about.
+
+    Args:
+        context: The audit, not scored.
+        sections: Name -> question.
+        options: Question -> its options.
+        skip_reasons: Question -> why it does not apply; "" if it does.
+
+    Returns:
+        Step -> number of requests, in the order in which they are made; {} for models of other
+        kinds, for servers, whose plan has to send some prompts, and for more than
+        `MAX_PLANNED_ITEMS` items.
+    """
+    prompted = context.prompted
+    if prompted is None or hasattr(prompted.engine, "plan_requests"):
+        return {}
+    if sum(map(len, context.splits)) > MAX_PLANNED_ITEMS:
+        return {}
+    reasons = dict(skip_reasons)
+    for name, question_options in options.items():
+        # A second model is tried when it is opened, which the question itself does once.
+        if getattr(question_options, "judge", None) is not None:
+            reasons[name] = "It has a judge."
+    try:
+        rows = _count_costs(context, prompted, sections, options, reasons)
+    except ValueError:
+        # The audit itself will say what is wrong.
+        return {}
+    return {name: cost.requests for name, cost in rows if cost.requests}
+
+
+def _count_costs(
+    context: AuditContext,
+    prompted: Prompted,
+    sections: Mapping[str, Question],
+    options: Mapping[str, Options],
+    skip_reasons: Mapping[str, str],
+) -> list[tuple[str, Usage]]:
+    """Return the cost of the items and of each question that applies, by running it without a model."""
     planned, engine = _replace_engine(prompted)
     # Some questions query a second model, such as a judge.
     second_engines: list[CountingEngine] = []
@@ -186,7 +246,6 @@ def plan_audit(
         return second_engines[-1]
 
     rows: list[tuple[str, Usage]] = []
-    skipped = []
     with _discard_results() as folder:
         planned_context = dataclasses.replace(
             context,
@@ -198,10 +257,9 @@ def plan_audit(
         )
         scored = score_audit(planned_context, [section.reads for section in sections.values()])
         if scored.answers:
-            rows.append(("the items", engine.cost))
+            rows.append((ITEMS, engine.cost))
         for name, section in sections.items():
             if skip_reasons[name]:
-                skipped.append(f"Not asked: {name}. {skip_reasons[name]}")
                 continue
             # The engine keeps what it counted before, so that equal requests are free.
             engine.cost = Usage()
@@ -211,8 +269,7 @@ def plan_audit(
             for second_engine in second_engines:
                 rows.append((f"{name}, the second model, at most", second_engine.cost))
             second_engines.clear()
-    total = sum((cost for _, cost in rows), Usage())
-    return _price_plan([*rows, ("together", total)], prompted.engine, skipped)
+    return rows
 
 
 def _replace_engine(model: Prompted) -> tuple[Prompted, CountingEngine]:

@@ -13,9 +13,12 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.audited.recorded_logs import open_recorded_log
 from rightreasons.audited.scoring import score_audit
 from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.options import QuestionOptions
+from rightreasons.core.signals import is_progress_visible
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
 from rightreasons.models.runs.processes import processes
+from rightreasons.models.runs.progress import begin_step, show_total
 from rightreasons.report.answering import (
     AuditQuestion,
     answer_questions,
@@ -32,12 +35,13 @@ from rightreasons.report.messages import (
     describe_answers,
     describe_labels,
     describe_missing_classes,
+    describe_requests,
     describe_run,
     ignore_message,
 )
 from rightreasons.report.opening import get_sources, open_context
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.plan import plan_audit
+from rightreasons.report.plan import ITEMS, count_requests, plan_audit
 from rightreasons.report.questions import list_default_questions, load_sections
 from rightreasons.report.record import make_record
 from rightreasons.report.render import PAGE
@@ -48,6 +52,8 @@ from rightreasons.report.schema import check_audit
 
 if TYPE_CHECKING:
     import datasets
+
+    from rightreasons.page.question import Question
 
 Say = Callable[[str], object]
 
@@ -266,10 +272,18 @@ def audit(
     if request.general.plan:
         return _plan(context, selected, say)
 
-    scored, rows = _score(context, selected, say)
-    outcomes, answers = answer_questions(
-        context, scored, selected, rows=rows, raise_errors=raise_errors
-    )
+    n_requests_by_step: dict[str, int] = {}
+    # Without anybody to read the total, it is not computed.
+    is_watched = progress and is_progress_visible() and processes().count == 1
+    if tell is not None or is_watched:
+        n_requests_by_step = count_requests(context, *_map_questions(selected))
+    _say_all(describe_requests(n_requests_by_step), say)
+    with show_total(n_requests_by_step):
+        begin_step(ITEMS)
+        scored, rows = _score(context, selected, say)
+        outcomes, answers = answer_questions(
+            context, scored, selected, rows=rows, raise_errors=raise_errors
+        )
     # If every question failed, an error is raised here, before an older report is replaced.
     requested = select_requested(outcomes, selected)
     _say_all(describe_answers(scored, answers), say)
@@ -291,14 +305,19 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 def _plan(context: AuditContext, questions: Sequence[AuditQuestion], say: Say) -> AuditResult:
     """Return what an audit would cost, without running it."""
     # A plan asks a stand-in for the model, which counts its requests.
-    plan = plan_audit(
-        context,
-        {question.name: question.section for question in questions},
-        {question.name: question.options for question in questions},
-        {question.name: question.skip_reason for question in questions},
-    )
+    plan = plan_audit(context, *_map_questions(questions))
     _say_all(plan.lines, say)
     return AuditResult(context.out, {"plan": plan.costs}, (), written=False)
+
+
+def _map_questions(
+    questions: Sequence[AuditQuestion],
+) -> tuple[dict[str, Question], dict[str, QuestionOptions], dict[str, str]]:
+    """Return the sections, the options and the reasons to skip, by the name of the question."""
+    sections = {question.name: question.section for question in questions}
+    options = {question.name: question.options for question in questions}
+    skip_reasons = {question.name: question.skip_reason for question in questions}
+    return sections, options, skip_reasons
 
 
 def _score(

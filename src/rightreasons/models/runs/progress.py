@@ -1,11 +1,15 @@
-"""Progress bars on stderr, and what they are about: `progress_bar` and `bars_about`."""
+"""Progress bars on stderr, and what they are about: `progress_bar` and `bars_about`.
+
+`show_total` adds what is left of the whole work to the bars of its steps.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
 import dataclasses
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,83 @@ Advance = Callable[[NDArray[np.int64]], object]
 """Advances a bar by some items."""
 
 _SUBJECTS: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("subjects", default=())
+
+
+class RequestTotal:
+    """Requests of work in several steps: how many are answered, and how long the others will take.
+
+    Args:
+        n_requests_by_step: Step -> number of its requests, in the order in which they are asked.
+
+    Example:
+        >>> total = RequestTotal({"the items": 100, "probes": 200})
+        >>> total.begin("probes")
+        >>> total.advance(50, seconds=5.0)
+        >>> total.describe()
+        '150/300 requests in all, 00:15 left'
+    """
+
+    def __init__(self, n_requests_by_step: Mapping[str, int]) -> None:
+        self._n_requests = dict(n_requests_by_step)
+        self._n_planned = sum(self._n_requests.values())
+        self._step = ""
+        self._n_answered_of_step = 0
+        self._n_answered = 0
+        self._seconds = 0.0
+
+    def begin(self, step: str) -> None:
+        """Begin a step; those before it are finished, whether asked now or answered from a store."""
+        self._step = step
+        self._n_answered_of_step = 0
+
+    def advance(self, n_requests: int, *, seconds: float) -> None:
+        """Count answered requests, and the time that they took."""
+        self._n_answered_of_step += n_requests
+        self._n_answered += n_requests
+        self._seconds += seconds
+
+    def describe(self) -> str:
+        """Return how much is done, and the time left; "" for a step without planned requests."""
+        n_requests = self._n_requests.get(self._step, 0)
+        if not n_requests:
+            return ""
+        n_finished = 0
+        for step, count in self._n_requests.items():
+            if step == self._step:
+                break
+            n_finished += count
+        # A step may ask more than was planned, but no more than all is done.
+        n_finished += min(self._n_answered_of_step, n_requests)
+        line = f"{n_finished:,}/{self._n_planned:,} requests in all"
+        if not self._n_answered:
+            return line
+        # Answers from a store took no time, and say nothing about the speed.
+        seconds_left = (self._n_planned - n_finished) * self._seconds / self._n_answered
+        return f"{line}, {tqdm.format_interval(seconds_left)} left"
+
+
+_TOTAL: contextvars.ContextVar[RequestTotal | None] = contextvars.ContextVar("total", default=None)
+
+
+@contextlib.contextmanager
+def show_total(n_requests_by_step: Mapping[str, int]) -> Iterator[None]:
+    """Show at the end of each bar that is opened inside how much of all steps is done.
+
+    Args:
+        n_requests_by_step: Step -> number of its requests, in the order in which they are asked.
+    """
+    token = _TOTAL.set(RequestTotal(n_requests_by_step))
+    try:
+        yield
+    finally:
+        _TOTAL.reset(token)
+
+
+def begin_step(name: str) -> None:
+    """Begin a step of the work whose total is shown; without `show_total`, do nothing."""
+    total = _TOTAL.get()
+    if total is not None:
+        total.begin(name)
 
 
 @contextlib.contextmanager
@@ -94,10 +175,29 @@ def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) ->
     lengths = text.lengths
     if lengths is None:
         with progress_bar(len(items), text.description, shown=is_shown) as bar:
-            yield lambda batch: bar.update(len(batch))
+            yield _count_batches(bar, np.ones(int(items.max(initial=-1)) + 1, dtype=np.int64))
         return
-    tokens = lengths
     description = f"{text.description}, {pluralize(len(items), 'item')}"
-    n_tokens = int(tokens[items].sum())
+    n_tokens = int(lengths[items].sum())
     with progress_bar(n_tokens, description, shown=is_shown, unit="token") as bar:
-        yield lambda batch: bar.update(int(tokens[batch].sum()))
+        yield _count_batches(bar, lengths)
+
+
+def _count_batches(bar: Any, units: NDArray[np.int64]) -> Advance:
+    """Return what advances a bar by the units of each item of a batch, and the total by its items."""
+    total = _TOTAL.get()
+    if total is None:
+        return lambda batch: bar.update(int(units[batch].sum()))
+    latest = time.perf_counter()
+    # The time of a batch includes its preparation, as the next ones will take it too.
+
+    def advance(batch: NDArray[np.int64]) -> None:
+        nonlocal latest
+        now = time.perf_counter()
+        total.advance(len(batch), seconds=now - latest)
+        latest = now
+        # The update below draws both.
+        bar.set_postfix_str(total.describe(), refresh=False)
+        bar.update(int(units[batch].sum()))
+
+    return advance
