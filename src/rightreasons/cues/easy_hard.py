@@ -121,8 +121,8 @@ class _Answers:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Randomization:
-    """Settings of the randomization test.
+class Randomization:
+    """Settings of `permute_easy`.
 
     Attributes:
         n_permutations: Number of shuffles of each test.
@@ -202,14 +202,14 @@ def easy_hard_gap(
     # One generator for all draws, in this order: the tests of the runs, the joint test, the
     # bootstrap.
     rng = np.random.default_rng([resampling.seed, 1])
-    randomization = _Randomization(rounds, rng)
+    randomization = Randomization(rounds, rng)
     runs = []
     for hits in answers.correct.T:
         p_value = _test_gap(hits, 1, answers, randomization)
         runs.append(_compute_run(hits, 1, flags, p_value))
     if unit == "prediction":
         easy_predictions = np.repeat(flags, answers.n_runs)
-        p_value = _permute_easy(answers.correct.ravel(), 1, easy_predictions, randomization)
+        p_value = permute_easy(answers.correct.ravel(), 1, easy_predictions, randomization)
     else:
         p_value = _test_gap(answers.hits, answers.n_runs, answers, randomization)
     pooled = _compute_run(answers.hits, answers.n_runs, flags, p_value)
@@ -305,19 +305,19 @@ def _test_gap(
     hits: Counts,
     max_hits: int,
     answers: _Answers,
-    randomization: _Randomization,
+    randomization: Randomization,
 ) -> float:
     """Return the p-value of the gap: by Student's t if there are clusters, or by randomization."""
     if answers.units is not None:
         return _test_clusters(hits, answers.easy, answers.units)
-    return _permute_easy(hits, max_hits, answers.easy, randomization)
+    return permute_easy(hits, max_hits, answers.easy, randomization)
 
 
-def _permute_easy(
+def permute_easy(
     values: Counts,
     max_value: int,
     easy: Flags,
-    randomization: _Randomization,
+    randomization: Randomization,
 ) -> float:
     """Test whether the means of Easy and Hard items differ, by shuffling Easy over the items.
 

@@ -17,7 +17,7 @@ from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import MAX_DRAWS, check_count, check_labels, check_same_length
-from rightreasons.cues.easy_hard import parse_easy
+from rightreasons.cues.easy_hard import Randomization, parse_easy, permute_easy
 from rightreasons.cues.labels import parse_runs
 
 Flags = NDArray[np.bool_]
@@ -167,6 +167,7 @@ def compare_gaps(
     if has_runs:
         p_value = min(1.0, 2 * float(scipy.stats.t.sf(abs(difference) / deviation, n_degrees)))
     method = METHOD if has_runs else f"{METHOD}; without the variation between runs"
+    randomization = Randomization(rounds, np.random.default_rng([resampling.seed, 2]))
     # The variance over items is the same in both cases; the runs add their own.
     half_width = float(scipy.stats.t.isf((1 - resampling.level) / 2, n_degrees)) * deviation
     return GapComparison(
@@ -174,13 +175,7 @@ def compare_gaps(
         original=float(original_gaps.mean()),
         balanced=float(balanced_gaps.mean()),
         p_value=p_value,
-        item_p_value=_permute_easy(
-            original_hits,
-            balanced_hits,
-            flags,
-            n_permutations=rounds,
-            rng=np.random.default_rng([resampling.seed, 2]),
-        ),
+        item_p_value=_test_items(original_hits, balanced_hits, flags, randomization),
         interval=Interval(
             low=max(-2.0, difference - half_width),
             high=min(2.0, difference + half_width),
@@ -214,6 +209,7 @@ def _compute_item_variance(shares: Floats, easy: Flags) -> float:
 def _compute_run_variances(gaps: Floats) -> list[_Variance]:
     """Return the variance of a mean gap over runs; nothing for a single run."""
     n_runs = len(gaps)
+    # A single run shows no variation.
     if n_runs == 1:
         return []
     return [_Variance(float(gaps.var(ddof=1)) / n_runs, n_runs - 1)]
@@ -226,34 +222,17 @@ def _combine_variances(components: list[_Variance]) -> tuple[float, float]:
     return float(np.sqrt(variance)), variance**2 / spread
 
 
-def _permute_easy(
+def _test_items(
     original_hits: Integers,
     balanced_hits: Integers,
     easy: Flags,
-    *,
-    n_permutations: int,
-    rng: np.random.Generator,
+    randomization: Randomization,
 ) -> float:
     """Return the p-value of the difference over all assignments of Easy to items, by sampling."""
-    # Shares of hits as whole numbers, so that permutations that tie with the observed one are
-    # found exactly.
+    # Differences of shares of hits as whole numbers, which tie exactly.
     n_original = original_hits.shape[1]
     n_balanced = balanced_hits.shape[1]
     values = n_balanced * original_hits.sum(axis=1) - n_original * balanced_hits.sum(axis=1)
+    # A shift of all values changes no difference of means, and makes them numbers from 0.
     largest = n_original * n_balanced
-
-    # Shuffling draws the Easy items without replacement: the number of them with each value is
-    # multivariate hypergeometric, and nothing needs to be shuffled.
-    counts = np.bincount(values + largest, minlength=2 * largest + 1)
-    n_items = len(values)
-    n_easy = int(easy.sum())
-    easy_counts = rng.multivariate_hypergeometric(
-        counts, n_easy, size=n_permutations, method="marginals"
-    )
-    easy_sums = easy_counts @ np.arange(-largest, largest + 1)
-
-    # The difference grows with |N easy_sum - n_easy total|, as for a single gap.
-    total = int(values.sum())
-    observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
-    n_extreme = int(np.count_nonzero(np.abs(n_items * easy_sums - n_easy * total) >= observed))
-    return (1 + n_extreme) / (n_permutations + 1)
+    return permute_easy(values + largest, 2 * largest, easy, randomization)

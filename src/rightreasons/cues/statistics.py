@@ -300,18 +300,21 @@ def _estimate_effective_size(entries: _CueEntries) -> float:
     n_items = len(entries.hits)
     rate = entries.hits.sum() / n_items
     sizes = np.bincount(entries.units)
-    # As if all items of a group were one.
+    # The number if all items of a group were one; it is at most the number of items.
     minimum = n_items**2 / float((sizes**2).sum())
     if not 0 < rate < 1:
         # Items without variance do not show how far groups agree.
-        return max(minimum, min(n_items, minimum))
+        return minimum
 
+    n_groups = len(sizes)
     deviations = np.bincount(entries.units, entries.hits) - rate * sizes
-    spread = float((deviations**2).sum()) * len(sizes)
-    if spread == 0:
-        return max(minimum, n_items)
-    independent = rate * (1 - rate) * n_items**2 * (len(sizes) - 1) / spread
-    return float(max(minimum, min(n_items, independent)))
+    squares = float((deviations**2).sum())
+    if squares == 0:
+        return n_items
+    # The ratio of the variance of independent items to that between groups.
+    variance = rate * (1 - rate) * n_items**2
+    independent = variance * (n_groups - 1) / (n_groups * squares)
+    return float(np.clip(independent, minimum, n_items))
 
 
 def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:

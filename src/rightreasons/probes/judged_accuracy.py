@@ -231,18 +231,42 @@ def _estimate_rogan_gladen(
     interval = _make_adjusted_interval(
         float(verdicts.mean()),
         len(verdicts),
-        (sensitivity, n_correct),
-        (specificity, n_incorrect),
+        _JudgeRate(sensitivity, n_correct),
+        _JudgeRate(specificity, n_incorrect),
         resampling.level,
     )
     return make_estimate(float(np.clip(value, 0.0, 1.0)), interval)
 
 
+@dataclasses.dataclass(frozen=True)
+class _JudgeRate:
+    """The sensitivity or the specificity of a judge.
+
+    Attributes:
+        value: Share of answers that the judge calls what they are.
+        n_answers: Number of these answers.
+    """
+
+    value: float
+    n_answers: int
+
+    def add_two(self) -> _JudgeRate:
+        """Return the rate with one more success and one more failure."""
+        n_answers = self.n_answers + 2
+        n_successes = self.value * self.n_answers + 1
+        return _JudgeRate(n_successes / n_answers, n_answers)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the rate over samples of answers."""
+        return self.value * (1 - self.value) / self.n_answers
+
+
 def _make_adjusted_interval(
     share: float,
     n_items: int,
-    sensitivity: tuple[float, int],
-    specificity: tuple[float, int],
+    sensitivity: _JudgeRate,
+    specificity: _JudgeRate,
     level: float,
 ) -> Interval:
     """Return the interval of Lang and Reiczigel (2014): rates with added counts, and a shifted center.
@@ -250,33 +274,32 @@ def _make_adjusted_interval(
     Args:
         share: Share of answers that the judge calls correct.
         n_items: Number of answers.
-        sensitivity: Sensitivity, and the number of answers that it is a share of.
-        specificity: Specificity, and the number of answers that it is a share of.
+        sensitivity: Sensitivity of the judge, among correct answers.
+        specificity: Specificity of the judge, among incorrect answers.
         level: Confidence level.
     """
     # As for Agresti and Coull's interval of the share itself.
     z = float(ndtri((1 + level) / 2))
     n_adjusted = n_items + z**2
-    p = (n_items * share + z**2 / 2) / n_adjusted
-    # One success and one failure are added to each error rate.
-    n_plus = sensitivity[1] + 2
-    plus = (sensitivity[0] * sensitivity[1] + 1) / n_plus
-    n_minus = specificity[1] + 2
-    minus = (specificity[0] * specificity[1] + 1) / n_minus
-    informedness = plus + minus - 1
+    adjusted_share = (n_items * share + z**2 / 2) / n_adjusted
+    adjusted_sensitivity = sensitivity.add_two()
+    adjusted_specificity = specificity.add_two()
+    informedness = adjusted_sensitivity.value + adjusted_specificity.value - 1
+    # A judge that may be at chance leaves every accuracy possible.
     if informedness <= 0:
         return Interval(0.0, 1.0, level, "Lang and Reiczigel")
-    # The error rates differ from the truth, too, which moves the center and widens the interval.
-    center = (p + minus - 1) / informedness
-    plus_variance = plus * (1 - plus) / n_plus
-    minus_variance = minus * (1 - minus) / n_minus
-    shift = 2 * z**2 * (center * plus_variance - (1 - center) * minus_variance)
-    variance = (
-        p * (1 - p) / n_adjusted + center**2 * plus_variance + (1 - center) ** 2 * minus_variance
-    )
+
+    # The rates of the judge are estimates, too, which moves the center and widens the interval.
+    center = (adjusted_share + adjusted_specificity.value - 1) / informedness
+    share_variance = adjusted_share * (1 - adjusted_share) / n_adjusted
+    sensitivity_variance = center**2 * adjusted_sensitivity.variance
+    specificity_variance = (1 - center) ** 2 * adjusted_specificity.variance
+    variance = share_variance + sensitivity_variance + specificity_variance
+    shift = center * adjusted_sensitivity.variance - (1 - center) * adjusted_specificity.variance
+    center += 2 * z**2 * shift
     half_width = z * float(np.sqrt(variance)) / informedness
-    low = float(np.clip(center + shift - half_width, 0.0, 1.0))
-    high = float(np.clip(center + shift + half_width, 0.0, 1.0))
+    low = float(np.clip(center - half_width, 0.0, 1.0))
+    high = float(np.clip(center + half_width, 0.0, 1.0))
     return Interval(low, high, level, "Lang and Reiczigel")
 
 

@@ -170,6 +170,66 @@ def _measure_agreement(
     resampling: Resampling,
 ) -> tuple[float, Estimate]:
     """Return the agreement by chance, and κ with its interval, or without one if it is undefined."""
+    items = _compare_with_others(with_question, without_question, strata, units)
+    n_items = len(items.stays)
+    if n_items == 0:
+        reason = "No two items have the same number of choices and position of the correct one."
+        return 1.0, Estimate(None, method=reason)
+    chance = float(items.chance_with.mean())
+    # κ divides by the distance of the chance from 1.
+    if chance > 1 - 1e-9:
+        return 1.0, Estimate(None, method="All answers stay by chance.")
+    kappa = (float(items.stays.mean()) - chance) / (1 - chance)
+
+    # The variance between clusters, with the correction for a few of them.
+    n_units = len(np.unique(items.unit))
+    influence = _compute_influence(items, kappa)
+    squares = float((np.bincount(items.unit, influence) ** 2).sum())
+    n_degrees = max(n_units - 1, 1)
+    variance = n_units / n_degrees * squares
+    # Without a changed answer the influences are all 0, but the next item may change.
+    variance += (CHANGED_PSEUDO_ITEMS * n_items / n_units) ** 2
+    deviation = np.sqrt(variance) / (n_items * (1 - chance))
+    quantile = special.stdtrit(n_degrees, 0.5 + resampling.level / 2)
+    half_width = float(quantile * deviation)
+    # The missing answers may all have stayed.
+    missing = float((without_question < 0).mean()) / (1 - chance)
+    return chance, Estimate(
+        value=kappa,
+        low=max(-1.0, kappa - half_width),
+        high=min(1.0, kappa + half_width + missing),
+        level=resampling.level,
+        method="Student's t of the linearized kappa",
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ComparedItems:
+    """Items whose stratum has other items.
+
+    Attributes:
+        stays: (N,) 1 if the answer stays without the question, otherwise 0.
+        chance_with: (N,) share of other items that have the item's answer without their question.
+        chance_without: (N,) share of other items whose answer is that of the item without its
+            question.
+        stratum: (N,) number of the stratum of each item.
+        unit: (N,) number of the cluster of each item.
+    """
+
+    stays: Floats
+    chance_with: Floats
+    chance_without: Floats
+    stratum: NDArray[np.intp]
+    unit: NDArray[np.intp]
+
+
+def _compare_with_others(
+    with_question: NDArray[np.int64],
+    without_question: NDArray[np.int64],
+    strata: NDArray[np.int64],
+    units: Any,
+) -> _ComparedItems:
+    """Compare the two answers of each item, and each of them with those of other items."""
     if units is None:
         units = np.arange(len(with_question))
     distinct_strata, stratum = np.unique(strata, return_inverse=True)
@@ -182,46 +242,31 @@ def _measure_agreement(
     choice_without = without_question + 1
     chance_with = _share_among_others(choice_with, choice_without, stratum, group)
     chance_without = _share_among_others(choice_without, choice_with, stratum, group)
+    stays = (with_question == without_question).astype(np.float64)
+    # An item that is alone in its stratum has no chance to compare with.
     has_others = np.isfinite(chance_with)
-    if not has_others.any():
-        reason = "No two items have the same number of choices and position of the correct one."
-        return 1.0, Estimate(None, method=reason)
-    stays = (with_question == without_question).astype(np.float64)[has_others]
-    chance_with = chance_with[has_others]
-    chance_without = chance_without[has_others]
-    stratum = stratum[has_others]
-    unit = unit[has_others]
-
-    n_items = len(stays)
-    chance = float(chance_with.mean())
-    if chance > 1 - 1e-9:
-        return 1.0, Estimate(None, method="All answers stay by chance.")
-    kappa = (float(stays.mean()) - chance) / (1 - chance)
-
-    # Each item changes the mean agreement by its own answer, and the chance of its stratum by both
-    # of its answers: the influence of an item on κ, to first order.
-    n_by_stratum = np.maximum(np.bincount(stratum), 1)
-    stratum_chance = (np.bincount(stratum, chance_with) / n_by_stratum)[stratum]
-    chance_error = chance_with + chance_without - stratum_chance - chance
-    influence = stays - stays.mean() - (1 - kappa) * chance_error
-    n_units = len(np.unique(unit))
-    squares = float((np.bincount(unit, influence) ** 2).sum())
-    variance = n_units / max(n_units - 1, 1) * squares
-    # Without a changed answer the influences are all 0, but the next item may change.
-    variance += (CHANGED_PSEUDO_ITEMS * n_items / n_units) ** 2
-    deviation = np.sqrt(variance) / (n_items * (1 - chance))
-    quantile = special.stdtrit(max(n_units - 1, 1), 0.5 + resampling.level / 2)
-    half_width = float(quantile * deviation)
-    # The missing answers may all have stayed.
-    missing = float((without_question < 0).mean()) / (1 - chance)
-    interval_method = "Student's t of the linearized kappa"
-    return chance, Estimate(
-        kappa,
-        max(-1.0, kappa - half_width),
-        min(1.0, kappa + half_width + missing),
-        resampling.level,
-        interval_method,
+    return _ComparedItems(
+        stays=stays[has_others],
+        chance_with=chance_with[has_others],
+        chance_without=chance_without[has_others],
+        stratum=stratum[has_others],
+        unit=unit[has_others],
     )
+
+
+def _compute_influence(items: _ComparedItems, kappa: float) -> Floats:
+    """Return (N,) how much each item changes κ, to first order.
+
+    An item changes the mean agreement by its own answer, and the chance of its stratum by both of
+    its answers.
+    """
+    # A stratum without compared items has no mean, which nothing reads.
+    n_by_stratum = np.maximum(np.bincount(items.stratum), 1)
+    mean_by_stratum = np.bincount(items.stratum, items.chance_with) / n_by_stratum
+    stratum_chance = mean_by_stratum[items.stratum]
+    chance = float(items.chance_with.mean())
+    chance_error = items.chance_with + items.chance_without - stratum_chance - chance
+    return np.asarray(items.stays - items.stays.mean() - (1 - kappa) * chance_error)
 
 
 def _share_among_others(
