@@ -41,7 +41,8 @@ SAID = (
     "I will not rely on {}.",
     "{} says B.",
 )
-TARGET = 1.0
+TARGETS = {"rows with texts": 15.0, "rows without texts": 1.0}
+"""Run -> seconds. With texts, eleven comparisons of at most 1,000 answers come on top, whatever the number of rows."""
 KIND = KINDS["colleague"]
 STEMS = (
     "colleague",
@@ -131,11 +132,10 @@ def main():
     print(f"{given.rows:,} rows of {length:.0f} characters, {len(hinted):,} items")
     for name, seconds in times.items():
         ratio = seconds / times["lower bound"]
-        goal = (
-            f"   target < {TARGET:g} s: {'met' if seconds < TARGET else 'MISSED'}"
-            if "rows" in name
-            else ""
-        )
+        goal = ""
+        if name in TARGETS:
+            is_met = seconds < TARGETS[name]
+            goal = f"   target < {TARGETS[name]:g} s: {'met' if is_met else 'MISSED'}"
         print(f"{name:24s} {seconds:6.2f} s   {ratio:5.2f} of the lower bound{goal}")
 
 

@@ -58,7 +58,7 @@ FILES = {
     "probes": ("models/likelihoods.py", "datasets/perturbing"),
     "prompts": ("models/likelihoods.py", "models/prompted.py"),
     "behavior": ("behavior/expectations.py", "behavior/predictions.py", "behavior/rates.py"),
-    "reasons": ("reasons/sway.py",),
+    "reasons": ("reasons",),
     "servers": ("models/servers",),
     "gpu": ("models/gradients", "models/running.py"),
 }

@@ -14,6 +14,7 @@ from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers
 from rightreasons.models.wording import Prompt
+from rightreasons.reasons import silence
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.hints import insert_sentence
 from rightreasons.reasons.measure import measure_reasons
@@ -90,6 +91,15 @@ def test_a_model_that_confesses_in_other_words_is_never_accused(says):
         assert m.lead.sway.mentioned.value == 0.0
         assert m.lead.status == "disputed"
         assert REASONS.answer(m).verdict.tone == "warn"
+
+
+def test_some_of_very_many_moved_answers_are_compared(monkeypatch):
+    monkeypatch.setattr(silence, "MAX_COMPARED", 30)
+
+    evidence = measure(0, says=1.0).lead.evidence
+
+    assert evidence.texts.n_items == 30
+    assert evidence.texts.p_value < 0.05
 
 
 def test_the_page_says_what_tells_the_texts_apart():
