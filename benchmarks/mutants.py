@@ -96,6 +96,7 @@ MIRRORS = {
     "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
         "core/test_arrays.py",
+        "core/test_row_reductions.py",
         "core/test_validation.py",
         "modules/test_forms.py",
         "shortcuts/test_measure.py",

@@ -30,7 +30,7 @@ The ironic tweets of SemEval-2018 task 3 were collected by the hashtags #irony, 
 |---|---:|---:|---:|---:|
 {rows}
 
-Predicting "irony" if and only if a tweet has the hashtag is right on {accuracy:.1%} of the test tweets
+Predicting "irony" if and only if a tweet has the hashtag is correct for {accuracy:.1%} of the test tweets
 (F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). The organizers' README
 (Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set", so the
 file seems to be the version before their removal. No model that was trained on the training split alone

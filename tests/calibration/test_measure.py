@@ -8,7 +8,13 @@ from scipy.special import log_softmax, softmax
 
 from rightreasons.calibration.figures import FIGURES, STATISTICS
 from rightreasons.calibration.judged import JudgedItems
-from rightreasons.calibration.measure import measure_calibration, measure_classes, measure_figures
+from rightreasons.calibration.measure import (
+    MIN_WORSE_GAP,
+    find_worst_split,
+    measure_calibration,
+    measure_classes,
+    measure_figures,
+)
 from rightreasons.calibration.paired import (
     COMPARED_FIGURES,
     count_paired_outcomes,
@@ -340,3 +346,41 @@ def test_many_classes_share_their_resamples(items, monkeypatch):
     # 450 resamples of three classes are 150 of each.
     assert len(methods) == 1
     assert "150 resamples" in methods.pop()
+
+
+def make_gap(value, low, high):
+    return {"confidence_gap": Estimate(value, low, high)}
+
+
+@pytest.mark.parametrize(
+    ("gap", "worst"),
+    [
+        # The interval must be farther from 0 than 0.05, and than 0.08, the far end of the primary.
+        (make_gap(0.2, 0.08, 0.3), None),
+        (make_gap(0.2, 0.0801, 0.3), "other"),
+        (make_gap(-0.2, -0.3, -0.0801), "other"),
+        (make_gap(-0.2, -0.3, -0.08), None),
+        # An interval that contains 0 shows no gap.
+        (make_gap(0.2, -0.5, 0.9), None),
+        ({"confidence_gap": Estimate(0.9)}, None),
+    ],
+)
+def test_a_split_is_worse_if_its_whole_gap_is_beyond_that_of_the_primary(gap, worst):
+    compared = {"test": make_gap(-0.03, -0.08, 0.02), "other": gap}
+    assert find_worst_split("test", compared) == worst
+
+
+def test_a_split_is_worse_only_beyond_the_smallest_gap():
+    primary = make_gap(0.0, -0.01, 0.01)
+    at_limit = make_gap(0.2, MIN_WORSE_GAP, 0.3)
+    assert find_worst_split("test", {"test": primary, "other": at_limit}) is None
+
+
+def test_the_worst_split_has_the_largest_gap_and_the_first_of_equal_gaps():
+    compared = {
+        "test": make_gap(0.0, -0.01, 0.01),
+        "a": make_gap(0.2, 0.1, 0.3),
+        "b": make_gap(-0.4, -0.5, -0.3),
+        "c": make_gap(0.4, 0.3, 0.5),
+    }
+    assert find_worst_split("test", compared) == "b"
