@@ -1,27 +1,33 @@
 """What is missed of acknowledgments: `python -m benchmarks.acknowledgments --write`.
 
 Counts the sentences of two benches without a word that is looked for, and draws models that acknowledge
-a hint in their sentences. Minutes. `--write` renews the tables of README.md next to it, and the miss rates
-that a report shows, which are those of the blind bench.
+a hint in their sentences, whose answers scripted judges read. Minutes; an interrupted run goes on from
+`--folder`. `--judge MODEL` measures a model as a judge instead. `--write` renews the tables of
+README.md, and the miss rates that a report shows, which are those of the blind bench.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 
 import yaml
 from benchmarks.acknowledgments.bench import (
     SHARES,
     Bench,
+    Run,
     Sentence,
     count_misses,
     find_named,
     read_blind_bench,
     read_framed_bench,
-    simulate_run,
 )
+from benchmarks.acknowledgments.local_judge import measure_model
+from benchmarks.acknowledgments.rule import draw_models, is_missed, measure_judges
 from benchmarks.blocks import write_block
+
+from rightreasons.reasons.silence import SilenceEvidence
 
 ROOT = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("README.md")
@@ -80,24 +86,23 @@ def measure_words(bench: Bench) -> tuple[str, dict[str, dict[str, float]]]:
     return "\n".join(lines), misses
 
 
-def measure_runs(bench: Bench) -> str:
+def measure_runs(models: list[tuple[Run, SilenceEvidence]]) -> str:
     """Return a table of the models that are unnoticed, by share of acknowledging answers."""
-    languages = list(dict.fromkeys(sentence.language for sentence in bench.acknowledgments))
-    # Half of the models reason in English.
-    drawn_languages = [*languages, *["en"] * len(languages)]
     lines = [
         "| answers that acknowledge the hint | models | the words alone accuse | the test of texts misses | both |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
-    for share in (*SHARES, 0.0):
-        outcomes = []
-        for kind in list_kinds(bench):
-            for seed, language in enumerate(drawn_languages):
-                outcomes.append(simulate_run(bench, kind, language, share, seed))
-        n_runs = len(outcomes)
-        n_accused = sum(is_accused for is_accused, _ in outcomes)
-        n_missed = sum(is_missed for _, is_missed in outcomes)
-        n_both = sum(is_accused and is_missed for is_accused, is_missed in outcomes)
+    for share in SHARES:
+        n_runs = 0
+        n_accused = 0
+        n_missed = 0
+        n_both = 0
+        for run, evidence in models:
+            if run.share == share:
+                n_runs += 1
+                n_accused += run.is_accused
+                n_missed += is_missed(evidence)
+                n_both += run.is_accused and is_missed(evidence)
         counts = [
             f"{count / n_runs:.0%}".replace("%", " %") for count in (n_accused, n_missed, n_both)
         ]
@@ -114,8 +119,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the tables and the miss rates")
     parser.add_argument("--words", action="store_true", help="only count sentences")
+    parser.add_argument("--folder", type=Path, help="folder that keeps the comparisons of texts")
+    parser.add_argument("--judge", help="only ask this model about sentences of the blind bench")
     arguments = parser.parse_args()
 
+    if arguments.judge:
+        blind = read_blind_bench()
+        table = measure_model(arguments.judge, blind, list_kinds(blind))
+        print(table)
+        if arguments.write:
+            write_block(PAGE, "a small judge", table)
+        return
+    folder = arguments.folder or Path(tempfile.mkdtemp())
     for suffix, bench in {"": read_blind_bench(), ", in frames": read_framed_bench()}.items():
         words, misses = measure_words(bench)
         print(words)
@@ -126,10 +141,14 @@ def main() -> None:
             MISSES.write_text(HEADER + yaml.safe_dump(misses, sort_keys=False), "utf-8")
         if arguments.words:
             continue
-        runs = measure_runs(bench)
+        models = draw_models(bench, list_kinds(bench), folder / f"bench{suffix}")
+        runs = measure_runs(models)
+        judges = measure_judges(models)
         print(runs)
+        print(judges)
         if arguments.write:
             write_block(PAGE, f"missed by words and texts{suffix}", runs)
+            write_block(PAGE, f"accused{suffix}", judges)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,20 @@ def test_figures_are_equal_inside_the_harness_by_its_log_and_by_a_direct_audit(m
     assert by_log["probes"].result.verdict.label == direct["probes"].result.verdict.label
 
 
+def test_a_task_has_the_metrics_of_its_arms_with_standard_errors(tmp_path):
+    (declared,) = write_probed_tasks({"days.jsonl": make_items()}, tmp_path / "task")
+
+    metrics, _ = ask(make_model(SINGLE_MODELS[0]), declared, tmp_path)
+
+    # Choices that are scored one by one have no order.
+    assert "order_consistency" not in metrics
+    for metric in SHARED:
+        value, low, high = (metrics[f"{metric}{end}"] for end in ("", "_low", "_high"))
+        assert low <= value <= high
+        # A normal interval of 95 % is 2 * 1.95996 standard errors wide.
+        assert metrics[f"{metric}_stderr"] == pytest.approx((high - low) / 3.91993, rel=1e-4)
+
+
 JOINT_TASK = """
 task: listed
 class: !function utils.Probed
@@ -128,6 +142,8 @@ def test_listed_choices_are_also_asked_in_other_orders(tmp_path):
         progress=False,
     )
 
+    # No choices are added, and each answer is known without the question.
+    assert not any(name.startswith(("choice_paralysis", "prior_bias")) for name in metrics)
     # Always the first choice: another one in each order, and the same without the question.
     assert metrics["order_consistency"] == 0.0
     assert metrics["kept_without_question"] == 1.0

@@ -51,7 +51,7 @@ def make_model():
 
 
 def ask(folder, n_items, questions, capsys, **options):
-    """Ask items inside the harness, by an exported task; return them and the samples."""
+    """Ask items inside the harness, by an exported task; return them, the samples and the metrics."""
     items = make_items(n_items)
     path = folder / "days.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
@@ -61,14 +61,14 @@ def ask(folder, n_items, questions, capsys, **options):
     )
     assert done.code == 0, done.err
     task = out / "rightreasons_days_questioned.yaml"
-    _, samples = ask_lm_eval(make_model(), task, folder, **options)
-    return items, samples
+    metrics, samples = ask_lm_eval(make_model(), task, folder, **options)
+    return items, samples, metrics
 
 
 @pytest.mark.parametrize("is_chat", [True, False])
 def test_a_log_answers_questions_as_a_direct_audit_does(is_chat, tmp_path, capsys):
     asked = "probes,reasons,ways" if is_chat else "probes,ways"
-    items, log = ask(tmp_path, 20 if is_chat else 10, asked, capsys, apply_chat_template=is_chat)
+    items, log, _ = ask(tmp_path, 20 if is_chat else 10, asked, capsys, apply_chat_template=is_chat)
 
     by_log = audit(log, out=tmp_path / "log", progress=False)
     engine = ScriptedEngine(is_scored=True, has_template=is_chat, is_single_pass=True)
@@ -86,3 +86,11 @@ def test_a_log_answers_questions_as_a_direct_audit_does(is_chat, tmp_path, capsy
     for name in asked.split(","):
         assert by_log[name].result.verdict.label == direct[name].result.verdict.label
         assert f"{name}." in " ".join(by_log.figures)
+
+
+def test_a_task_has_no_metrics_of_arms_that_it_does_not_ask(tmp_path, capsys):
+    # The questions are asked by the prompts of an audit, so that its log has their figures.
+    _, _, metrics = ask(tmp_path, 6, "probes", capsys)
+    assert {name.split(",")[0] for name in metrics} >= {"acc", "acc_norm"}
+    assert not any(value != value for value in metrics.values())
+    assert not any(name.startswith("kept_") for name in metrics)

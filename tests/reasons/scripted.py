@@ -13,6 +13,7 @@ import numpy as np
 from fake_server import FakeServer
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import Answers
+from rightreasons.reasons.judge import read_planted
 from rightreasons.reasons.prompts import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
@@ -162,13 +163,24 @@ def items(n, k=4, labeled=True):
     ]
 
 
+PLANTED = [row["text"] for rows in read_planted().values() for row in rows]
+
+
+def is_planted(line):
+    """Whether a line is a planted acknowledgment, whatever its name and letter."""
+    forms = map(re.escape, PLANTED)
+    holes = (re.sub(r"\\{\w+\\}", ".+", form) for form in forms)
+    return any(re.fullmatch(form, line) for form in holes)
+
+
 def judge(asked, adds=""):
-    """Judge a text by the name of the source; `adds` is put before the quote."""
+    """Judge a text by the name of the source, or as it was planted; `adds` is put before the quote."""
     note, text = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)
     name = next(filter(None, SOURCES.search(note).groups())).capitalize()
     # Neither the metadata nor the validator is named by its name.
     role = next((word for word in ("metadata", "validator") if word in text), name)
-    lines = [line for line in re.split(r"(?<=[.])\s", text) if name in line or role in line]
+    sentences = re.split(r"(?<=[.?。])\s+", text)
+    lines = [line for line in sentences if name in line or role in line or is_planted(line)]
     quote = lines[0] if lines else ""
     judgment = {
         "mentions": bool(quote),

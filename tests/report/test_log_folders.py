@@ -62,6 +62,16 @@ def test_each_readable_log_is_in_the_table_and_the_others_are_named(tmp_path):
     assert len(found) == 11
 
 
+def test_each_provider_of_a_log_is_a_model_of_the_table(tmp_path):
+    logs.write_promptfoo(tmp_path / "logs" / "foo.json", 15, models=("org/a", "org/b"))
+
+    reports = find_reports([tmp_path / "logs"], tmp_path / "reports", n_resamples=20)
+
+    cells = models_by_tasks(reports).cells
+    assert {(cell.task, cell.model) for cell in cells} == {("law", "org/a"), ("law", "org/b")}
+    assert [cell.accuracy.value for cell in cells] == [15 / 20, 15 / 20]
+
+
 @pytest.mark.parametrize("write", [logs.write_lm_eval, logs.write_helm])
 def test_a_log_without_arms_names_the_command_that_asks_its_items_in_them(write, tmp_path, capsys):
     log = write(tmp_path / "logs", 15)

@@ -56,6 +56,22 @@ class OptionError(_OptionAwareError, ValueError):
     """
 
 
+class SeveralSourcesError(OptionError):
+    """A log with answers of several sources, such as providers, of which none is named.
+
+    Args:
+        message: What was expected and what came.
+        kind: Kind of the sources.
+        sources: Their names.
+        option: Name of the option that names one.
+    """
+
+    def __init__(self, message: str, *, kind: str, sources: Sequence[str], option: str) -> None:
+        super().__init__(message, option=option)
+        self.kind = kind
+        self.sources = tuple(sources)
+
+
 class UnreadAnswersError(OptionError):
     """Generated answers of which most cannot be read. It ends a run before further requests."""
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from rightreasons.datasets.perturbing.arms import (
     TEXT_KINDS,
     Arm,
     check_kinds,
+    get_added_count,
     list_arms,
     make_original,
 )
@@ -44,17 +46,27 @@ from rightreasons.io.logs import ARMS_KEY
 LISTED_KINDS = ("no_question", "wrong_question", "orders")
 """Kinds of arms of a task whose question lists the choices."""
 
-FIGURES = (
-    "kept_without_question",
-    "kept_with_another_question",
-    "kept_beyond_chance",
-    "right_without_question",
-    "lost_without_question",
-    "prior_bias_no_question",
-    "choice_paralysis",
-    "order_consistency",
+FIGURES_BY_KINDS = (
+    (
+        ("no_question",),
+        (
+            "kept_without_question",
+            "kept_beyond_chance",
+            "right_without_question",
+            "lost_without_question",
+        ),
+    ),
+    (("wrong_question",), ("kept_with_another_question",)),
+    ((ORDERS,), ("order_consistency",)),
+    (PROBES, ("prior_bias_no_question", "choice_paralysis")),
 )
-"""Figures of the arms, as in the report."""
+"""Kinds of arms, and the figures of the report that need them all."""
+
+STDERR = "_stderr"
+"""End of the name under which the harness shows the standard error of a metric."""
+
+LEVEL = 0.95
+"""Confidence level of the intervals."""
 
 HIGHER = ("lost_without_question", "order_consistency")
 """Figures of which a larger one is better."""
@@ -236,36 +248,46 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         record = write_arms(answers, seed=self._seed, joint=self.is_joint)
         doc[ARMS_KEY] = {**record, "n_requests": n_plain}
         metrics = dict(super().process_results(plain_doc, results[:n_plain]))
-        metrics.update(dict.fromkeys(_list_names(), answers))
+        for figure in self._list_figures():
+            # The harness has a standard error for means alone, and writes the metrics in their
+            # order, so that ours replaces its missing one.
+            for end in (*ENDS, STDERR):
+                metrics[f"{figure}{end}"] = answers
         return metrics
+
+    def _list_figures(self) -> list[str]:
+        """Return the figures that the arms of this task give."""
+        kinds = set()
+        for kind in self._kinds:
+            # Any number of added choices serves.
+            kinds.add(kind if get_added_count(kind) is None else PROBES[-1])
+        figures: list[str] = []
+        for needed_kinds, names in FIGURES_BY_KINDS:
+            if kinds.issuperset(needed_kinds):
+                figures.extend(names)
+        return figures
 
     def aggregation(self) -> dict[str, Any]:
         """Return the aggregation of each metric."""
         aggregations = dict(super().aggregation())
-        for name in _list_names():
-            aggregations[name] = _make_aggregation(name)
+        for figure in self._list_figures():
+            for end in ENDS:
+                aggregations[f"{figure}{end}"] = _make_aggregation(f"{figure}{end}")
+            aggregations[f"{figure}{STDERR}"] = _make_standard_error(figure)
         return aggregations
 
     def higher_is_better(self) -> dict[str, bool]:
         """Return whether a larger value of each metric is better."""
         better = dict(super().higher_is_better())
-        for name in _list_names():
-            better[name] = name.startswith(HIGHER)
+        for figure in self._list_figures():
+            for end in ENDS:
+                better[f"{figure}{end}"] = figure in HIGHER
         return better
 
 
 def digest_document(doc: dict[str, Any]) -> str:
     """Return the content of a document as a text, by which equal ones are recognized."""
     return json.dumps(doc, sort_keys=True, default=str)
-
-
-def _list_names() -> list[str]:
-    """Return the names of the figures and of the ends of their intervals."""
-    names = []
-    for figure in FIGURES:
-        for end in ENDS:
-            names.append(f"{figure}{end}")
-    return names
 
 
 def _make_answer(arm: Arm, scores: Sequence[float]) -> ArmAnswer:
@@ -283,6 +305,25 @@ def _make_aggregation(name: str) -> Callable[[list[list[ArmAnswer]]], float]:
     return aggregate
 
 
+def _make_standard_error(figure: str) -> Callable[[list[list[ArmAnswer]]], float | str]:
+    """Return a function from the arms of all documents to the standard error of a figure.
+
+    It is that of a normal interval as wide as the interval of the figure; "N/A", as the harness
+    writes it, if there is none.
+    """
+
+    def aggregate(items: list[list[ArmAnswer]]) -> float | str:
+        figures = _compute_once(items)
+        width = figures.get(f"{figure}_high", math.nan) - figures.get(f"{figure}_low", math.nan)
+        if math.isnan(width):
+            return "N/A"
+        z = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
+        return width / (2 * z)
+
+    aggregate.__name__ = f"{figure}{STDERR}"
+    return aggregate
+
+
 _LAST_FIGURES: dict[tuple[int, ...], dict[str, float]] = {}
 """Figures of the last documents, since each metric is aggregated by itself."""
 
@@ -292,5 +333,5 @@ def _compute_once(items: list[list[ArmAnswer]]) -> dict[str, float]:
     key = tuple(map(id, items))
     if key not in _LAST_FIGURES:
         _LAST_FIGURES.clear()
-        _LAST_FIGURES[key] = compute_arm_figures(items)
+        _LAST_FIGURES[key] = compute_arm_figures(items, LEVEL)
     return _LAST_FIGURES[key]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.errors import SeveralSourcesError, make_unknown_name_error
 from rightreasons.core.replies import Reply, extract_text
 from rightreasons.core.sentences import format_list
 
@@ -483,9 +483,11 @@ def one_source(kind: str, names: Collection[str], requested: str | None, log_nam
     """
     sources = sorted(names)
     if requested is None and len(sources) > 1:
-        raise OptionError(
+        raise SeveralSourcesError(
             f"Expected the answers of one {kind} in {log_name}, but it has those of "
             f"{format_list(sources)}; name one with `log_filter`.",
+            kind=kind,
+            sources=sources,
             option="log_filter",
         )
     if requested is not None and requested not in sources:

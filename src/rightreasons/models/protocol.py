@@ -303,6 +303,16 @@ class Scorer(Source, Protocol):
         """Score the choices of N items."""
 
 
+def scores_next_words(engine: Engine) -> bool:
+    """Return whether short replies are best read from the probabilities of the next word.
+
+    A model that thinks does not reply by its next word, and one whose answers can be constrained
+    replies exactly.
+    """
+    abilities = engine.abilities
+    return "next_words" in abilities and "constrained_text" not in abilities and not engine.thinks
+
+
 def explain_missing_ability(source: Source, ability: Ability) -> str:
     """Return why a source lacks an ability that is needed; "" if it has it.
 

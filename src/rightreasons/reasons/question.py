@@ -69,7 +69,7 @@ HINT_FIGURES = {
     ),
     "says_so": FigureText(
         "Says so: {}",
-        "Share of the answers at the hint, {}, of which a judge quotes that it mattered.",
+        "Share of the answers at the hint, {}, of which a judge says that it mattered.",
         CHEN,
         better="higher",
     ),

@@ -1,7 +1,7 @@
 """Prompts about texts: what a model is asked about reasoning that is already written.
 
 The judge and the editor of reasoning ask through `TextReader.ask`, each in a fresh conversation per
-text.
+text. `TextReader.choose` asks for one of several letters.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rightreasons.core.errors import OptionError
-from rightreasons.models.protocol import Generation, Request
+from rightreasons.models.protocol import Generation, Request, scores_next_words
 
 if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine
@@ -57,7 +59,7 @@ class TextReader:
             return []
         requests = []
         for name, prompt in zip(names, prompts, strict=True):
-            requests.append(self._make_request(name, prompt))
+            requests.append(self._make_request(name, prompt, (PLANNED_REPLY,)))
         # A model that thinks has spent its budget before the reply begins.
         limit = max(max_new_tokens, self.engine.budget)
         options = self.options.replace(temperature=0.0, max_new_tokens=limit)
@@ -72,12 +74,47 @@ class TextReader:
                 texts.append("")
         return texts
 
-    def _make_request(self, name: str, prompt: str) -> Request:
+    @property
+    def can_choose(self) -> bool:
+        """Whether the model scores letters, so that no reply is unreadable."""
+        # Servers report the likeliest tokens alone, among which a letter may be missing.
+        return "likelihoods" in self.engine.abilities and scores_next_words(self.engine)
+
+    def choose(
+        self, kind: str, names: Sequence[str], prompts: Sequence[str], letters: Sequence[str]
+    ) -> list[str]:
+        """Return the likeliest letter after each prompt; "" for a request without an answer.
+
+        Args:
+            kind: Name of the kind of requests.
+            names: N unique names of the requests.
+            prompts: N prompts.
+            letters: The letters that a prompt offers.
+        """
+        if not prompts:
+            return []
+        requests = []
+        for name, prompt in zip(names, prompts, strict=True):
+            requests.append(self._make_request(name, prompt, letters))
+        likelihoods = self.engine.next_words(requests, **self.choose_folder(kind))
+        replies = []
+        for number, name in enumerate(names):
+            if name in likelihoods.failures:
+                replies.append("")
+            else:
+                likeliest = np.argmax(likelihoods.values[number])
+                replies.append(letters[int(likeliest)])
+        return replies
+
+    def _make_request(self, name: str, prompt: str, replies: Sequence[str]) -> Request:
         """Return a prompt as a separate conversation, or as text for a model without turns."""
         # Each text has its own conversation, so that no reply depends on another text.
         if self.engine.has_template:
-            return Request(name, ({"role": "user", "content": prompt},), (PLANNED_REPLY,))
-        return Request(name, prompt, (PLANNED_REPLY,))
+            return Request(name, ({"role": "user", "content": prompt},), tuple(replies))
+        # A base model continues the text, so that the text has to begin its reply.
+        if self.can_choose:
+            return Request(name, f"{prompt}\n\nReply:", tuple(f" {reply}" for reply in replies))
+        return Request(name, prompt, tuple(replies))
 
 
 def check_second_model(engine: Engine, audited: Engine) -> None:

@@ -73,6 +73,9 @@ def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         noticed = "none"
         if hint.evidence.noticed_share is not None:
             noticed = f"{hint.evidence.noticed_share:.0%}"
+        elif texts.p_value < 1 - hint.sway.silent.estimate.level:
+            # Acknowledgments are inserted into texts that do not differ as they are.
+            noticed = "not needed"
         evidence = (texts.p_value, words, noticed, hint.evidence.judged)
         yield (hint.title, texts.n_items, *shares, *evidence)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.splits import safe_name
-from rightreasons.core.errors import get_first_line
+from rightreasons.core.errors import SeveralSourcesError, get_first_line
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
@@ -227,14 +227,12 @@ def find_reports(
             continue
         folder = Path(out) / f"{number:02d}-{safe_name(source.path.stem)}"[:80]
         try:
-            _audit_log(source.path, folder, settings)
+            reports += _audit_sources(source.path, folder, settings)
         except ValueError as error:
             # The user wants a named log in the table; a folder may contain anything.
             if source.is_named:
                 raise
             errors[source.path] = error
-        else:
-            reports.append(folder)
     _warn_of_unread_logs(errors, has_reports=bool(reports))
     return reports
 
@@ -268,6 +266,27 @@ def _list_sources(path: Path) -> list[_Source]:
             f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
         )
     return logs
+
+
+def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Path]:
+    """Audit a log, or each model in it, and return the folders of the reports.
+
+    Raises:
+        ValueError: If it cannot be read, or has no labeled items.
+    """
+    try:
+        _audit_log(log, out, settings)
+    except SeveralSourcesError as error:
+        # Filters and scorers are readings of one model, of which the user has to choose.
+        if error.kind != "provider":
+            raise
+        folders = []
+        for source in error.sources:
+            folder = out.with_name(f"{out.name}-{safe_name(source)}"[:80])
+            _audit_log(log, folder, {**settings, "log_filter": source})
+            folders.append(folder)
+        return folders
+    return [out]
 
 
 def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:

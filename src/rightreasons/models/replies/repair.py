@@ -17,7 +17,7 @@ import numpy as np
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import get_results_subfolder
-from rightreasons.models.protocol import BRIEF, Generation, Request
+from rightreasons.models.protocol import BRIEF, Generation, Request, scores_next_words
 from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.replies.options import NO_ANSWER
 
@@ -151,14 +151,12 @@ class SecondReader:
 
     def _ask(self, requests: Sequence[Request], out: Path | None) -> list[str]:
         """Return the reply to each request, held to a letter or NONE where the model can be."""
-        abilities = self.engine.abilities
-        is_scored = "next_words" in abilities and "constrained_text" not in abilities
-        if is_scored and not self.engine.thinks and _differ_at_first(requests):
+        if scores_next_words(self.engine) and _differ_at_first(requests):
             return self._choose_likeliest(requests, out)
         # A model that reasons before it replies needs room for that.
         options = Generation(
             max_new_tokens=max(BRIEF, self.engine.budget),
-            constrained="constrained_text" in abilities,
+            constrained="constrained_text" in self.engine.abilities,
         )
         answers = self.engine.generate(requests, options=options, progress=self.progress, out=out)
         texts = []
