@@ -1,8 +1,8 @@
 """Where the time of an audit goes: the share of forward and backward passes, and what the rest is.
 
-    OMP_NUM_THREADS=1 python benchmarks/audit_share.py [--write] -- audit MODEL DATA
+    OMP_NUM_THREADS=1 python benchmarks/audit_share.py [--write] [-- audit MODEL DATA]
 
-Runs a command of rightreasons in this process, from the first import on, and looks every five milliseconds of processor
+Runs a command of rightreasons (by default the audit of the gallery's encoder) in this process, from the first import on, and looks every five milliseconds of processor
 time at what is being called. The time since the last look counts for the innermost call that belongs to one of the
 parts below, or for imports while a module is imported, so a long call into a library counts in full.
 """
@@ -13,11 +13,17 @@ import argparse
 import collections
 import runpy
 import signal
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from types import FrameType
 
 from blocks import RESULTS, write_block
+
+MODEL = Path(tempfile.gettempdir()) / "rightreasons-benchmark-demo"
+"""The folder of the gallery's encoder, which is fine-tuned once."""
 
 PASSES = "forward and backward passes"
 IMPORTING = "<frozen importlib"
@@ -50,6 +56,12 @@ PARTS = (
 """Part -> the end of the file that a call is in; the first that fits an innermost call counts."""
 
 REST = "the rest"
+
+
+def fine_tune_demo() -> None:
+    """Fine-tune the gallery's encoder, or find it."""
+    recipe = ("fine-tune", "demo", "planted", "--epochs", "1", "--learning-rate", "1e-4")
+    subprocess.run([sys.executable, "-m", "rightreasons", *recipe, "--out", str(MODEL)], check=True)
 
 
 class Sampler:
@@ -103,10 +115,15 @@ def main() -> None:
     parser.add_argument(
         "--places", type=int, default=0, help="also print so many places of ours that cost most"
     )
-    parser.add_argument("command", nargs="+", help="arguments of rightreasons")
+    parser.add_argument("command", nargs="*", help="arguments of rightreasons")
     options = parser.parse_args()
     sampler = Sampler()
-    sys.argv = ["rightreasons", *options.command]
+    scratch = tempfile.TemporaryDirectory()
+    command = options.command
+    if not command:
+        fine_tune_demo()
+        command = ["audit", str(MODEL), "planted", "--out", scratch.name]
+    sys.argv = ["rightreasons", *command]
     sys.path.pop(0)
     signal.signal(signal.SIGPROF, sampler.look)
     signal.setitimer(signal.ITIMER_PROF, 0.005, 0.005)

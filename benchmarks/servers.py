@@ -194,7 +194,7 @@ def measure_busy(
         ]
 
         def ours() -> None:
-            client.known.clear()  # each round asks all of it again
+            client.answers.clear()  # each round asks all of it again
             with tempfile.TemporaryDirectory() as folder:
                 engine.generate(questions, progress=False, out=Path(folder) / "run")
 
