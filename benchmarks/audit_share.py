@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/audit_share.py [--write] [-- audit MODEL DATA]
 
-Runs a command of rightreasons (by default the audit of the gallery's encoder) in this process, from the first import on, and looks every five milliseconds of processor
+Runs a command of rightreasons (by default the audit of an encoder on planted words) in this process, from the first import on, and looks every five milliseconds of processor
 time at what is being called. The time since the last look counts for the innermost call that belongs to one of the
 parts below, or for imports while a module is imported, so a long call into a library counts in full.
 """
@@ -23,7 +23,8 @@ from types import FrameType
 from blocks import RESULTS, write_block
 
 MODEL = Path(tempfile.gettempdir()) / "rightreasons-benchmark-demo"
-"""The folder of the gallery's encoder, which is fine-tuned once."""
+"""The folder of an encoder that is fine-tuned once."""
+DATA = "planted_shortcuts"
 
 PASSES = "forward and backward passes"
 IMPORTING = "<frozen importlib"
@@ -59,8 +60,8 @@ REST = "the rest"
 
 
 def fine_tune_demo() -> None:
-    """Fine-tune the gallery's encoder, or find it."""
-    recipe = ("fine-tune", "demo", "planted", "--epochs", "1", "--learning-rate", "1e-4")
+    """Fine-tune an encoder on planted words, or find it."""
+    recipe = ("fine-tune", "demo", DATA, "--epochs", "1", "--learning-rate", "1e-4")
     subprocess.run([sys.executable, "-m", "rightreasons", *recipe, "--out", str(MODEL)], check=True)
 
 
@@ -122,7 +123,7 @@ def main() -> None:
     command = options.command
     if not command:
         fine_tune_demo()
-        command = ["audit", str(MODEL), "planted", "--out", scratch.name]
+        command = ["audit", str(MODEL), DATA, "--out", scratch.name]
     sys.argv = ["rightreasons", *command]
     sys.path.pop(0)
     signal.signal(signal.SIGPROF, sampler.look)
