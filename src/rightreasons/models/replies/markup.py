@@ -19,17 +19,17 @@ _SINGLE_QUOTES = dict.fromkeys("‘’ʼ", "'")
 _DASHES = dict.fromkeys("‐‑–—−", "-")
 _USUAL_CHARACTERS = str.maketrans(_INVISIBLE | _DOUBLE_QUOTES | _SINGLE_QUOTES | _DASHES)
 
-_TOOL_CALL = r"(?s)<(tool_call|function_call)>.*?(?:</\1>|$)"
-_STRUCK_TEXT = r"~~[^~\n]*~~|<(s|del|strike)>.*?</\1>"
-_FINAL_TOKENS = r"(?:\s|<\|[^|<>\n]*\|>|</?s>|\[/?INST\])+$"
-_LATEX_STYLE = r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"
-_LATEX_BOX = r"\\f?boxed\s*(?:\{([^{}]*)\}|(\w))"
-_LATEX_DELIMITER = r"\\[()\[\]]|\$"
-_ANSWER_TAG = r"(?is)<(?:final_)?answer>\s*(.*?)\s*(?:</(?:final_)?answer>|$)"
-_EMPHASIS = r"\*+|`+\w*\n|`+|(?<!\w)_+|_+(?!\w)"
-_LINE_MARK = r"(?m)^[ \t]*(?:(?:#+|>|-|•)[ \t]+)+"
+_TOOL_CALL = re.compile(r"(?s)<(tool_call|function_call)>.*?(?:</\1>|$)")
+_STRUCK_TEXT = re.compile(r"~~[^~\n]*~~|<(s|del|strike)>.*?</\1>")
+_FINAL_TOKENS = re.compile(r"(?:\s|<\|[^|<>\n]*\|>|</?s>|\[/?INST\])+$")
+_LATEX_STYLE = re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}")
+_LATEX_BOX = re.compile(r"\\f?boxed\s*(?:\{([^{}]*)\}|(\w))")
+_LATEX_DELIMITER = re.compile(r"\\[()\[\]]|\$")
+_ANSWER_TAG = re.compile(r"(?is)<(?:final_)?answer>\s*(.*?)\s*(?:</(?:final_)?answer>|$)")
+_EMPHASIS = re.compile(r"\*+|`+\w*\n|`+|(?<!\w)_+|_+(?!\w)")
+_LINE_MARK = re.compile(r"(?m)^[ \t]*(?:(?:#+|>|-|•)[ \t]+)+")
 # A single capital letter is an answer in brackets, not a tag.
-_TAG = r"</?(?:[a-z]|[A-Za-z]\w+)\s*/?>"
+_TAG = re.compile(r"</?(?:[a-z]|[A-Za-z]\w+)\s*/?>")
 
 _REPLACEMENTS = (
     (_TOOL_CALL, ""),
@@ -62,5 +62,5 @@ def remove_markup(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     text = text.translate(_USUAL_CHARACTERS)
     for pattern, replacement in _REPLACEMENTS:
-        text = re.sub(pattern, replacement, text)
+        text = pattern.sub(replacement, text)
     return text.strip()
