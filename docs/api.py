@@ -48,6 +48,7 @@ def describe_package(package: str) -> str:
     name = get_dotted_name(package)
     subject = (importlib.import_module(name).__doc__ or "").split("\n")[0]
     names_by_module = list_names_by_module(package)
+    # Names of the root are bold in the sections of the packages that export them, too.
     root_names = set().union(*list_names_by_module("").values())
 
     lines = [f"\n## {name}\n\n{subject}\n\n"]

@@ -1,13 +1,13 @@
-"""Writes what the modules say about their inputs into their cards: `python docs/cards.py`.
+"""Writes the inputs and options of each evaluate module into its card: `python docs/cards.py`.
 
-Inputs with their meanings, and options with their defaults. The rest of a card is written by hand; what an option or an
-entry of the result means is in the module's help alone.
+The meaning of an option or of an entry of the result is in the help of the module. The rest of a card is written by hand.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,66 +15,65 @@ import rightreasons
 from rightreasons.evaluate_module import parse_argument_help
 
 ROOT = Path(__file__).resolve().parents[1]
+INPUTS = re.compile(r"(?<=^### Inputs\n\n).*?(?=\n\n### )", re.DOTALL | re.MULTILINE)
+"""Section of a card that is written here."""
+
 _TYPES = {"float": "float", "int": "int", "uint": "int", "string": "str", "bool": "bool"}
 
 
-def cards() -> list[Path]:
+def list_cards() -> list[Path]:
     """Return the cards of all modules."""
-    return sorted(
-        path for kind in ("metrics", "measurements") for path in ROOT.glob(f"{kind}/*/README.md")
-    )
+    paths = [*ROOT.glob("metrics/*/README.md"), *ROOT.glob("measurements/*/README.md")]
+    return sorted(paths)
 
 
-def type_of(feature: Any) -> str:
+def describe_type(feature: Any) -> str:
     """Return the type of one item of an input, in words."""
+    # A sequence of `datasets` has the feature of its entries.
     if hasattr(feature, "feature"):
-        return f"list of {type_of(feature.feature)}"
+        return f"list of {describe_type(feature.feature)}"
     if isinstance(feature, dict):
         return "dict"
+    # "float64" and "float32" are one type to a user.
     kind = re.match("[a-z]+", str(getattr(feature, "dtype", "object")))
     return _TYPES.get(kind.group() if kind else "", "object")
 
 
-def input_types(module: Any, name: str) -> str:
+def describe_input_types(module: Any, name: str) -> str:
     """Return the types that an input may have: a list with one entry per item."""
+    # A module declares several forms if its inputs may have several types.
     forms = module.features if isinstance(module.features, list) else [module.features]
-    return (
-        " or ".join(
-            dict.fromkeys(f"list of {type_of(form[name])}" for form in forms if name in form)
-        )
-        or "list"
-    )
+    types: list[str] = []
+    for form in forms:
+        if name in form:
+            types.append(f"list of {describe_type(form[name])}")
+    return " or ".join(dict.fromkeys(types)) or "list"
 
 
-def inputs(module: Any) -> str:
+def describe_inputs(module: Any) -> str:
     """Return the section of a card about inputs and options."""
-    help_texts = parse_argument_help(module.inputs_description)
-    parameters = list(inspect.signature(module._compute).parameters.values())
-    lines = [
-        f"- **{each.name}** (*{input_types(module, each.name)}*): {help_texts[each.name]}"
-        for each in parameters
-        if each.kind is not each.KEYWORD_ONLY
-    ]
-    options = [
-        f"`{each.name}={each.default!r}`" for each in parameters if each.kind is each.KEYWORD_ONLY
-    ]
+    help_texts: Mapping[str, str] = parse_argument_help(module.inputs_description)
+    inputs = []
+    options = []
+    for parameter in inspect.signature(module._compute).parameters.values():
+        name = parameter.name
+        # Inputs are positional, options are keywords.
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            options.append(f"`{name}={parameter.default!r}`")
+        else:
+            types = describe_input_types(module, name)
+            inputs.append(f"- **{name}** (*{types}*): {help_texts[name]}")
     line = f"Options (see `module.inputs_description`): {', '.join(options)}."
-    return "\n".join([*lines, "", line])
+    return "\n".join([*inputs, "", line])
 
 
 def card(path: Path) -> str:
-    """Return a card with its generated parts as the module has them now."""
-    module = rightreasons.load(path.parent.name)
-    text = path.read_text("utf-8")
-    section = inputs(module)
-    return re.sub(
-        r"(?<=^### Inputs\n\n).*?(?=\n\n### )",
-        lambda _: section,
-        text,
-        flags=re.DOTALL | re.MULTILINE,
-    )
+    """Return a card with the present inputs and options of its module."""
+    section = describe_inputs(rightreasons.load(path.parent.name))
+    # A function, because the backslashes of a text would be read as groups.
+    return INPUTS.sub(lambda _: section, path.read_text("utf-8"))
 
 
 if __name__ == "__main__":
-    for path in cards():
+    for path in list_cards():
         path.write_text(card(path), "utf-8")

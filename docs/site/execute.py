@@ -85,6 +85,7 @@ def run_page(page: Path, folder: Path) -> str:
     """Run the blocks of a page; return the page with their output."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
 
+    # `re.sub` calls it from the first block to the last, so that later blocks find the names of earlier ones.
     def run_block(match: re.Match[str]) -> str:
         language, block = match.groups()
         if language == "console":
@@ -98,6 +99,7 @@ def write_page(page: Path, text: str, folder: Path) -> None:
     """Write a page, and the figures that its blocks have drawn."""
     page.write_text(text, "utf-8")
     for source, target in FIGURE.findall(text):
+        # The source is in the folder of the run, the target next to the page.
         path = page.parent / target
         path.parent.mkdir(parents=True, exist_ok=True)
         write_picture(folder / source, path)
