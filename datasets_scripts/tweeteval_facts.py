@@ -50,12 +50,10 @@ What to do: remove the {n_train_copies} copies from `train_text.txt` and `train_
 
 ## In this package
 
-The table of known issues has both. `load_dataset("tweeteval_hate")` leaves out the training copies and
-says so; `known_issues=False` reads the files as released. The hashtags of irony are noted and kept: a
-declared cue, which an audit finds without being told. For a model that only reads the hashtag,
+Known issues cover both. `load_dataset("tweeteval_hate")` leaves out the training copies (`known_issues=False` reads the
+files as released). The hashtags of irony are kept. For a model that only reads the hashtag,
 `rightreasons cues tweeteval_irony` lists "irony", "sarcasm", "#" and "not" in the test split, and
-`rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names "irony", "sarcasm",
-"not" and the mark "#".
+`rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names them.
 """
 
 
