@@ -183,7 +183,7 @@ def plan(
     if task.grid:
         selection = f", each the best of {len(task.grid)} settings"
     typer.echo(
-        f"{pluralize(len(runs), 'run')}{selection} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"{pluralize(len(runs), 'run')}{selection} in {folder}, {len(stored.list_finished_keys()):,} finished. Next: rightreasons "
         f"learn run {folder}"
     )
 
@@ -208,7 +208,7 @@ def run(
         )
     executed = run_plan(opened, open_task(opened.settings["source"]), engine=options)
     typer.echo(
-        f"{pluralize(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished."
+        f"{pluralize(executed, 'run')} executed; {len(opened.list_finished_keys()):,} of {len(opened.runs):,} are finished."
     )
 
 

@@ -22,6 +22,7 @@ from rightreasons.core.public_api import warn_of_new_name
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Integers = NDArray[np.int64]
 Positions = NDArray[np.intp]
 

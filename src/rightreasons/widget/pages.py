@@ -455,8 +455,8 @@ def download_text(
         link.click();
         setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     }}"""
-    written = button.click(write, list(inputs), text, show_progress="hidden")
-    saved = written.then(None, text, None, js=save)
+    clicked = button.click(write, list(inputs), text, show_progress="hidden")
+    saved = clicked.then(None, text, None, js=save)
     # What was saved is not kept in the page.
     saved.then(lambda: "", None, text, show_progress="hidden")
 

@@ -204,7 +204,7 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
         )
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, task, progress=False)
-    assert len(plan.done()) == 1
+    assert len(plan.list_finished_keys()) == 1
     plan = Plan.open(tmp_path / "plan")
     assert run_plan(plan, task, progress=False) == len(runs) - 1
     assert run_plan(plan, task, progress=False) == 0

@@ -72,7 +72,9 @@ def check_plan(value, folder):
             json.dumps(result, default=str), "utf-8", "replace"
         )
     plan = Plan.open(folder)
-    assert {run.key for run in plan.pending()} | plan.done() == {run.key for run in plan.runs}
+    assert {run.key for run in plan.pending()} | plan.list_finished_keys() == {
+        run.key for run in plan.runs
+    }
     plan.check_code()
     collect_scores(plan)
 

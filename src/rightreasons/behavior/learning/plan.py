@@ -530,17 +530,17 @@ class Plan:
         if code != self.code:
             raise ValueError(
                 f"Expected the code {self.code} that the plan in {self.folder} was made for, but "
-                f"got {code}: make a new plan in another folder; the {len(self.done())} finished "
+                f"got {code}: make a new plan in another folder; the {len(self.list_finished_keys())} finished "
                 "runs of this one are kept."
             )
 
-    def done(self) -> set[str]:
+    def list_finished_keys(self) -> set[str]:
         """Return the keys of the finished runs; a run whose file is damaged is unfinished."""
         return {result["key"] for result in self.results()}
 
     def pending(self) -> list[PlannedRun]:
         """Return the unfinished runs, in the plan's order."""
-        finished_keys = self.done()
+        finished_keys = self.list_finished_keys()
         return [run for run in self.runs if run.key not in finished_keys]
 
     def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:

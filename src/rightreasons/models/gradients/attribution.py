@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.arrays import Floats, Ragged
+from rightreasons.core.arrays import Floats, Ints, Ragged
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
@@ -25,7 +25,7 @@ from rightreasons.models.gradients.baselines import Baseline
 from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients
 from rightreasons.models.gradients.integration import integrate
 from rightreasons.models.gradients.options import MAX_TOKENS, AttributionOptions, Attributions
-from rightreasons.models.gradients.paths import Ints, Path
+from rightreasons.models.gradients.paths import Path
 from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer

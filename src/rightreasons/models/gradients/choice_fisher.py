@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ints, Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_value, get_results_subfolder
@@ -47,8 +47,6 @@ from rightreasons.models.running import run_model
 from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import name_failing_item
 from rightreasons.models.weights import explain_quantization
-
-Ints = NDArray[np.int64]
 
 CHOICE_DEFINITION = DEFINITION.replace(
     "word embeddings of the item", "word embeddings of the prompt"

@@ -14,9 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.arrays import Floats
+from rightreasons.core.arrays import Floats, Ints
 from rightreasons.models.gradients.options import FIRST_PLACES, AttributionOptions
-from rightreasons.models.gradients.paths import Ints, Path, project_gradients, quadrature
+from rightreasons.models.gradients.paths import (
+    Path,
+    get_explained,
+    make_factors,
+    project_gradients,
+    quadrature,
+)
 from rightreasons.models.runs.columns import Column
 
 
@@ -55,7 +61,7 @@ def _integrate_adaptively(
     ones = np.ones(len(items))
     # The pass that predicts the class is also that of the node at the input.
     gradients, value, logits = path.gradients(items, ones, ones, items, labels)
-    explained = _get_explained(logits, labels)
+    explained = get_explained(logits, labels)
     baseline_value = _score_baseline(path, explained)
     slopes = project_gradients(gradients, path.difference)
     nodes = _Nodes(items, ones, value, slopes, [gradients])
@@ -78,7 +84,7 @@ def _integrate_by_rule(
         positions, weights = positions[:-1], weights[:-1]
     else:
         logits = path.logits(items, ones)
-    explained = _get_explained(logits, labels)
+    explained = get_explained(logits, labels)
     baseline_value = _score_baseline(path, explained)
     value = path.score(logits, explained)
 
@@ -94,14 +100,6 @@ def _integrate_by_rule(
         total = inner_total if total is None else inner_total.add_(total)
     columns = _make_columns(path, total, explained, logits, value, baseline_value)
     return total, {**columns, "nodes": np.full(len(items), options.steps, np.int64)}
-
-
-def _get_explained(logits: Floats, labels: Ints | None) -> Ints:
-    """Return the explained classes: the given ones, or the predicted ones."""
-    if labels is not None:
-        return labels
-    predicted: Ints = logits.argmax(axis=1).astype(np.int64)
-    return predicted
 
 
 def _score_baseline(path: Path, explained: Ints) -> Floats:
@@ -170,8 +168,7 @@ class _Nodes:
             (n_items, *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device
         )
         owners = torch.from_numpy(self.item).to(gradients.device)
-        weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
-        return total.index_add_(0, owners, gradients * weight.view(-1, 1, 1))
+        return total.index_add_(0, owners, gradients * make_factors(weights, gradients))
 
 
 @dataclass(eq=False)

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.arrays import Floats
+from rightreasons.core.arrays import Floats, Ints
 from rightreasons.models.batching import length_batches, send_array
 from rightreasons.models.gradients.inputs import EmbeddingInput
-
-Ints = NDArray[np.int64]
 
 Pass = tuple[Ints, slice]
 """Points that share a pass of the model, and the columns of their tokens."""
@@ -125,7 +122,7 @@ class Path:
         tables = []
         for rows, columns in passes:
             _, logits = self._ask(items[rows], positions[rows], columns)
-            tables.append(logits.double().cpu().numpy())
+            tables.append(_to_numpy(logits))
         return _restore_order(passes, tables)
 
     def gradients(
@@ -155,22 +152,26 @@ class Path:
         values = np.empty(len(items))
         tables = []
         for rows, columns in passes:
-            with torch.enable_grad():
-                points, logits = self._ask(items[rows], positions[rows], columns)
-                table = logits.detach().double().cpu().numpy()
-                tables.append(table)
-                if labels is None:
-                    explained = table.argmax(axis=1)
-                else:
-                    explained = labels[rows]
-                scores = self._select_target(logits, self._to_device(explained))
-                (gradient,) = torch.autograd.grad(scores.sum(), points)
-            weight = torch.as_tensor(weights[rows], dtype=self._exact_type, device=total.device)
-            weighted = gradient.to(self._exact_type) * weight.view(-1, 1, 1)
-            targets = self._to_device(groups[rows])
-            total[:, columns].index_add_(0, targets, weighted)
-            values[rows] = scores.detach().double().cpu().numpy()
+            explained = None if labels is None else labels[rows]
+            gradient, values[rows], table = self._differentiate(
+                items[rows], positions[rows], columns, explained
+            )
+            tables.append(table)
+            weighted = gradient * make_factors(weights[rows], gradient)
+            total[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
         return total, values, _restore_order(passes, tables)
+
+    def _differentiate(
+        self, items: Ints, positions: Floats, columns: slice, labels: Ints | None
+    ) -> tuple[Tensor, Floats, Floats]:
+        """Return the gradients of the target at the points of a pass, the target, and the logits."""
+        with torch.enable_grad():
+            points, logits = self._ask(items, positions, columns)
+            table = _to_numpy(logits)
+            explained = get_explained(table, labels)
+            scores = self._select_target(logits, self._to_device(explained))
+            (gradient,) = torch.autograd.grad(scores.sum(), points)
+        return gradient.to(self._exact_type), _to_numpy(scores), table
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
@@ -202,18 +203,36 @@ class Path:
         """Return some columns of points on the paths, and the logits there."""
         rows = self._to_device(items)
         # Columns are a view; rows are copied.
-        end = self.end[:, columns][rows]
+        end = self.end[:, columns][rows].to(self._exact_type)
         difference = self.difference[:, columns][rows]
         # A point is the end minus what is left of its path, which is exact at the input.
-        remaining = torch.as_tensor(positions - 1.0, dtype=self._exact_type, device=end.device)
-        exact_points = torch.addcmul(end.to(self._exact_type), difference, remaining.view(-1, 1, 1))
+        remaining = make_factors(positions - 1.0, end)
+        exact_points = torch.addcmul(end, difference, remaining)
         # The model takes its own type.
-        points = exact_points.to(end.dtype).requires_grad_()
+        points = exact_points.to(self.end.dtype).requires_grad_()
         inputs = {}
         for name, tensor in self._inputs.items():
             inputs[name] = tensor[:, columns][rows]
         logits = self._embedding_input.logits(points, inputs)
         return points, logits
+
+
+def get_explained(logits: Floats, labels: Ints | None) -> Ints:
+    """Return the explained classes: the given ones, or the predicted ones."""
+    if labels is not None:
+        return labels
+    predicted: Ints = logits.argmax(axis=1).astype(np.int64)
+    return predicted
+
+
+def make_factors(numbers: Floats, tables: Tensor) -> Tensor:
+    """Return numbers, (r,), as factors of tables, (r, L, d): in their type, and on their device."""
+    factors = torch.as_tensor(numbers, dtype=tables.dtype, device=tables.device)
+    return factors.view(-1, 1, 1)
+
+
+def _to_numpy(tensor: Tensor) -> Floats:
+    return np.asarray(tensor.detach().double().cpu().numpy())
 
 
 def _restore_order(passes: list[Pass], tables: list[Floats]) -> Floats:

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, compute_offsets
+from rightreasons.core.arrays import Floats, Ints, Ragged, compute_offsets
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.models.items import Items
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +92,7 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 
 
 def merge_pieces(
-    items: Items, scores: NDArray[np.float64], *, unit: str, merge: str, special: bool = False
+    items: Items, scores: Floats, *, unit: str, merge: str, special: bool = False
 ) -> TokenScores:
     """Leave special tokens out, and join pieces to words.
 
@@ -173,7 +170,7 @@ class _WordTable:
         self.parts.append(part)
 
 
-def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> TokenScores:
+def _merge_to_words(items: Items, scores: Floats, merge: str) -> TokenScores:
     table, n_words_by_item = _find_words(items)
     # Items of empty texts have no words, so that there may be nothing to join.
     empty = np.empty(0, dtype=np.int64)
@@ -181,16 +178,12 @@ def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> To
     words = np.concatenate([empty, *table.words])
     spans = np.concatenate([empty.reshape(0, 2), *table.spans])
     n_words = len(table.tokens)
-    values = scores[pieces]
     if merge == "absmax":
-        # The last of a word's pieces in this order is the largest in magnitude.
-        order = np.lexsort((np.abs(values), words))
-        merged = np.zeros(n_words)
-        merged[words[order]] = values[order]
+        merged = _select_largest(scores[pieces], words, n_words)
     else:
         # Each word gets an equal share of a piece, so that no part of the sum is lost.
         n_words_by_piece = np.bincount(pieces, minlength=len(scores))
-        shares = values / n_words_by_piece[pieces]
+        shares = scores[pieces] / n_words_by_piece[pieces]
         sums = np.bincount(words, shares, minlength=n_words)
         merged = sums.astype(np.float64)
     parts = np.array(table.parts, dtype=np.int64)
@@ -201,6 +194,21 @@ def _merge_to_words(items: Items, scores: NDArray[np.float64], merge: str) -> To
         ends=spans[:, 1],
         parts=np.repeat(parts, table.n_words),
     )
+
+
+def _select_largest(values: Floats, words: Ints, n_words: int) -> Floats:
+    """Return the value of the largest magnitude of each word; 0 for a word without values.
+
+    Args:
+        values: (k,) values of pieces.
+        words: (k,) word of each.
+        n_words: Number of words.
+    """
+    order = np.lexsort((np.abs(values), words))
+    largest = np.zeros(n_words)
+    # Of several assignments to one word the last counts, which is the largest.
+    largest[words[order]] = values[order]
+    return largest
 
 
 def _find_words(items: Items) -> tuple[_WordTable, Ints]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ints, Ragged
 
 Column: TypeAlias = "NDArray[Any] | Ragged"
 
@@ -25,7 +25,7 @@ class Columns:
             left out.
     """
 
-    positions: NDArray[np.int64]
+    positions: Ints
     columns: Mapping[str, Column]
     failures: Mapping[int, str] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Columns:
             failures[position] = str(reason)
         return replace(self, failures=failures)
 
-    def find_complete(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.bool_], dict[int, str]]:
+    def find_complete(self, owners: Ints) -> tuple[NDArray[np.bool_], dict[int, str]]:
         """Find the items that have all of their rows, if an item has several.
 
         Args:
@@ -74,7 +74,7 @@ class Columns:
             raise ValueError(next(iter(reasons.values())))
         return rows, reasons
 
-    def fill_failed(self, lengths: Mapping[str, NDArray[np.int64]]) -> Columns:
+    def fill_failed(self, lengths: Mapping[str, Ints]) -> Columns:
         """Return the columns over all items, with NaN, or 0 in whole numbers, for failed ones.
 
         Args:
@@ -91,13 +91,7 @@ class Columns:
                 values = np.full(int(sizes.sum()), np.nan)
                 blank[name] = Ragged.of(values, sizes)
                 continue
-            # Whole numbers have no NaN.
-            value = 0.0
-            if column.dtype.kind == "f":
-                value = np.nan
-            row_shape = column.shape[1:]
-            shape = (n_failed, *row_shape)
-            blank[name] = np.full(shape, value, dtype=column.dtype)
+            blank[name] = _make_blank(column, n_failed)
         filled = join([self, Columns(failed, blank)])
         return replace(filled, failures=self.failures)
 
@@ -117,6 +111,16 @@ class Columns:
                 f"Expected the column {name!r} to have rows of their own lengths, but it is an array."
             )
         return column
+
+
+def _make_blank(column: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Return rows of NaN like those of a column."""
+    # Whole numbers have no NaN.
+    value = 0.0
+    if column.dtype.kind == "f":
+        value = np.nan
+    shape = (n_rows, *column.shape[1:])
+    return np.full(shape, value, dtype=column.dtype)
 
 
 EMPTY = Columns(np.empty(0, np.int64), {})
@@ -145,7 +149,7 @@ def join(chunks: Iterable[Columns]) -> Columns:
     return Columns(items, columns)
 
 
-def _join_column(chunks: list[Any], order: NDArray[np.int64]) -> Column:
+def _join_column(chunks: list[Any], order: Ints) -> Column:
     """Join the chunks of a column, and take its rows in another order."""
     # A column is of one kind in all chunks.
     if not isinstance(chunks[0], Ragged):
