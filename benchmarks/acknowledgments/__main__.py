@@ -143,12 +143,15 @@ def main() -> None:
             continue
         models = draw_models(bench, list_kinds(bench), folder / f"bench{suffix}")
         runs = measure_runs(models)
-        judges = measure_judges(models)
         print(runs)
-        print(judges)
         if arguments.write:
             write_block(PAGE, f"missed by words and texts{suffix}", runs)
-            write_block(PAGE, f"accused{suffix}", judges)
+        # The author of the framed sentences knew the search, and wrote the planted ones, too.
+        if not suffix:
+            judges = measure_judges(models)
+            print(judges)
+            if arguments.write:
+                write_block(PAGE, "accused", judges)
 
 
 if __name__ == "__main__":
