@@ -321,7 +321,7 @@ HANDED_ON = {
     # Shortcuts.
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "summarize_shortcuts": ("shortcut_reliance",),
-    "training_heads": ("lmi",),
+    "rank_training_heads": ("lmi",),
     **dict.fromkeys(
         ("Experiment.measure", "Experiment.measure_fixed", "fixed_share", "paired_share_interval"),
         ("deciding_share",),

@@ -15,7 +15,7 @@ import numpy as np
 from difficulty_model import IMDB_PAIRS, open_model, own_model, read_pairs
 
 from rightreasons.core.sentences import pluralize
-from rightreasons.datasets.perturbing.edits import substitution_lookups
+from rightreasons.datasets.perturbing.edits import list_lookups
 from rightreasons.difficulty.measure import measure_difficulty
 from rightreasons.difficulty.substitutions import SubstitutionOptions, substitution_tests
 from rightreasons.models.loading import Classifier
@@ -286,7 +286,7 @@ def replacements_page(model: str, text: str) -> str:
     tests = substitution_tests(
         classifier,
         [text],
-        substitution_lookups(),
+        list_lookups(),
         SubstitutionOptions(
             top_k=5,
             n_candidates=3,

@@ -19,7 +19,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict
 
-from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
+from rightreasons.datasets.planted import LABELS, PlantedConfig, generate_planted_examples
 from rightreasons.models.scorers import demo_encoder, demo_language_model
 from rightreasons.report.runner import audit
 from rightreasons.training.finetune import fine_tune
@@ -60,7 +60,7 @@ def audit_encoder(work: Path) -> dict[str, Any]:
     shutil.copy(SUITE, work)
     # Relative paths, so that no audit names a folder of this machine.
     os.chdir(work)
-    train = list(planted_examples("train", PLANTED))
+    train = list(generate_planted_examples("train", PLANTED))
     fine_tune(
         demo_encoder(),
         train,
@@ -72,7 +72,7 @@ def audit_encoder(work: Path) -> dict[str, Any]:
     )
     data = {"train": make_split(train)}
     for split in SPLITS:
-        data[split] = make_split(list(planted_examples(split, PLANTED)))
+        data[split] = make_split(list(generate_planted_examples(split, PLANTED)))
     result = audit(
         "planted-encoder",
         DatasetDict(data),

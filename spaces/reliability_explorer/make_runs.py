@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rightreasons.core.validation import softmax
-from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
+from rightreasons.datasets.planted import LABELS, PlantedConfig, generate_planted_examples
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.scorers import demo_encoder
@@ -72,14 +72,14 @@ def main(work: Path) -> None:
         names = LABELS[config.n_classes]
         model = fine_tune(
             demo_encoder(),
-            list(planted_examples("train", config)),
+            list(generate_planted_examples("train", config)),
             out=work / config.name,
             label_names=names,
             epochs=EPOCHS[config.name],
             learning_rate=1e-4,
             seed=0,
         )
-        items = list(planted_examples(split, config))
+        items = list(generate_planted_examples(split, config))
         scores = predict(
             load_classifier(model.folder),
             [item["text"] for item in items],

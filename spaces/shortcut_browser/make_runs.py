@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from shortcut_runs import HEAD, RUNS, SPLITS, STRENGTHS, TOP_N, UNIT, config, heads, run_file
 
 from rightreasons.core.validation import softmax
-from rightreasons.datasets.planted import LABELS, planted_examples
+from rightreasons.datasets.planted import LABELS, generate_planted_examples
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.finetune import fine_tune
 
 EXPLAINED = 120
@@ -37,7 +37,7 @@ def main(work: Path) -> None:
         planted = config(strength)
         model = fine_tune(
             demo_encoder(),
-            list(planted_examples("train", planted)),
+            list(generate_planted_examples("train", planted)),
             out=work / f"model_{strength:.2f}",
             label_names=LABELS[2],
             epochs=3,
@@ -52,7 +52,7 @@ def main(work: Path) -> None:
                 classifier,
                 ranking,
                 split,
-                list(planted_examples(split, planted)),
+                list(generate_planted_examples(split, planted)),
                 work / f"{strength:.2f}-{split}",
             )
         ]
@@ -90,7 +90,7 @@ def explain(
         [item["label"] for item in first],
         ranking,
         ids=[item["id"] for item in first],
-        protocol=protocol_of(top_n=TOP_N),
+        protocol=get_protocol(top_n=TOP_N),
         out=work,
     )
     found = measured.attributions

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from rightreasons.datasets.planted import PlantedConfig, planted_examples
+from rightreasons.datasets.planted import PlantedConfig, generate_planted_examples
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 
 RUNS = Path(__file__).resolve().parent / "bundled"
@@ -32,14 +32,16 @@ def config(strength: float) -> PlantedConfig:
 @functools.cache
 def training(strength: float) -> tuple[list[str], list[int]]:
     """Return the training texts and their labels, which are generated again."""
-    items = list(planted_examples("train", config(strength)))
+    items = list(generate_planted_examples("train", config(strength)))
     return [item["text"] for item in items], [item["label"] for item in items]
 
 
 @functools.cache
 def cue_labels(strength: float) -> np.ndarray:
     """Return the label that the planted cue of each test text stands for, -1 for none."""
-    return np.array([item["cue_label"] for item in planted_examples("test", config(strength))])
+    return np.array(
+        [item["cue_label"] for item in generate_planted_examples("test", config(strength))]
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -389,7 +389,7 @@ def copa(real_data):
     }
 
 
-def choices_of(data):
+def get_choices(data):
     return [list(pair) for pair in zip(data["choice1"], data["choice2"], strict=True)]
 
 
@@ -413,7 +413,7 @@ class TestPublishedTables:
     )
 
     def test_table_2(self, copa):
-        table = cue_statistics(choices_of(copa["original"]), copa["original"]["label"])
+        table = cue_statistics(get_choices(copa["original"]), copa["original"]["label"])
         assert [row.cue for row in table.cues[:5]] == [row[0] for row in reversed(self.TABLE_2)]
         for cue, applicability, productivity, coverage in self.TABLE_2:
             row = table.find(cue)
@@ -424,7 +424,7 @@ class TestPublishedTables:
         assert table.n_significant == 0
 
     def test_table_7(self, copa):
-        table = cue_statistics(choices_of(copa["original"]), copa["original"]["label"])
+        table = cue_statistics(get_choices(copa["original"]), copa["original"]["label"])
         for cue, applicability, productivity in self.TABLE_7:
             row = table.find(cue)
             assert (row.applicability, round(row.productivity, 2)) == (applicability, productivity)
@@ -432,10 +432,10 @@ class TestPublishedTables:
     def test_every_cue_of_balanced_copa_is_at_chance(self, copa):
         features = ("unigram", "bigram", "trigram", "length", "negation")
         original = cue_statistics(
-            choices_of(copa["original"]), copa["original"]["label"], features=features
+            get_choices(copa["original"]), copa["original"]["label"], features=features
         )
         balanced = cue_statistics(
-            choices_of(copa["balanced"]), copa["balanced"]["label"], features=features
+            get_choices(copa["balanced"]), copa["balanced"]["label"], features=features
         )
         assert {row.productivity for row in balanced.cues} == {0.5}
         assert {row.cue: 2 * row.applicability for row in original.cues} == {
@@ -445,13 +445,19 @@ class TestPublishedTables:
     def test_cues_of_copa_carry_over_to_easy_items(self, copa):
         test = copa["test"]
         reached = cue_transfer(
-            choices_of(copa["original"]), copa["original"]["label"], choices_of(test), test["label"]
+            get_choices(copa["original"]),
+            copa["original"]["label"],
+            get_choices(test),
+            test["label"],
         )
         easy = np.array(test["easy"])
         # The paper's word-frequency row says 53.5 / 57.4 / 51.3 for another classifier of the same kind.
         assert reached[easy].mean() > 0.58 > 0.55 > reached[~easy].mean()
         nothing = cue_transfer(
-            choices_of(copa["balanced"]), copa["balanced"]["label"], choices_of(test), test["label"]
+            get_choices(copa["balanced"]),
+            copa["balanced"]["label"],
+            get_choices(test),
+            test["label"],
         )
         assert set(nothing) == {0.5}
 

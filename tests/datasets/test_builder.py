@@ -12,7 +12,7 @@ import pytest
 from rightreasons.datasets import builder as builder_module
 from rightreasons.datasets import builder as catalog
 from rightreasons.datasets.builder import Builder, Config
-from rightreasons.datasets.files import classification_features, multiple_choice_features
+from rightreasons.datasets.files import make_classification_features, make_multiple_choice_features
 from rightreasons.datasets.sources import Hub, Source
 
 datasets.disable_progress_bars()
@@ -42,7 +42,7 @@ class Toy(Builder):
     BUILDER_CONFIGS = [Config(name="default"), Config(name="local_only")]
 
     def features(self):
-        return classification_features(["bad", "good"])
+        return make_classification_features(["bad", "good"])
 
     def splits(self):
         return {"train": ("train.tsv",), "test": ("test.tsv",)}
@@ -245,5 +245,5 @@ def test_bad_examples_are_one_sentence(data_dir, monkeypatch, wrong, message):
 
 
 def test_multiple_choice_columns():
-    columns = multiple_choice_features(question=datasets.Value("string"))
+    columns = make_multiple_choice_features(question=datasets.Value("string"))
     assert list(columns) == ["id", "prompt", "choices", "label", "question"]

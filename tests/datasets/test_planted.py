@@ -9,7 +9,7 @@ import pytest
 from rightreasons.datasets import planted as templates
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.edits import WORDS
-from rightreasons.datasets.planted import KINDS, SPLITS, PlantedConfig, planted_examples
+from rightreasons.datasets.planted import KINDS, SPLITS, PlantedConfig, generate_planted_examples
 
 datasets.disable_progress_bars()
 
@@ -20,7 +20,7 @@ def alone(monkeypatch, tmp_path):
 
 
 def items(split, kind="lexical", **options):
-    return list(planted_examples(split, PlantedConfig(kind, **options)))
+    return list(generate_planted_examples(split, PlantedConfig(kind, **options)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +135,7 @@ def test_the_builder_gives_the_same_items_streamed_or_not(tmp_path):
     data = load_dataset("planted_shortcuts", "mixed", **options)
     assert list(data) == list(SPLITS)
     assert data["train"].to_list() == list(
-        planted_examples("train", PlantedConfig("mixed", **options))
+        generate_planted_examples("train", PlantedConfig("mixed", **options))
     )
     stream = load_dataset("planted_shortcuts", "mixed", split="test", streaming=True, **options)
     assert list(stream) == data["test"].to_list()

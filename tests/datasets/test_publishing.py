@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from rightreasons.datasets.builder import available_datasets, load_dataset
-from rightreasons.datasets.publishing import card_body, publish
+from rightreasons.datasets.publishing import get_card_body, publish
 
 datasets.disable_progress_bars()
 
@@ -99,7 +99,7 @@ def test_the_front_matter_is_written_anew_and_the_text_kept(tmp_path):
     assert card.data.license == "apache-2.0"
     assert card.data.to_dict()["configs"][0]["config_name"] == "mixed"
     assert card.text.strip() == "# Mine\n\n---\nmore"
-    assert card_body("# No front matter") == "# No front matter"
+    assert get_card_body("# No front matter") == "# No front matter"
 
 
 def test_every_card_stands_for_a_name_of_the_catalog(root):

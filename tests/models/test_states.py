@@ -19,7 +19,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
 from rightreasons.training.trackers import DataMapTracker, ShortcutTracker
 from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
@@ -240,7 +240,7 @@ def test_a_trainer_is_watched_and_trains_as_it_would_unwatched(state, folder, tm
     make_trainer(plain, tmp_path).train()
     watched = TRAINED[state](folder)
     trainer = make_trainer(watched, tmp_path)
-    protocol = protocol_of(method="gauss_legendre", steps=2)
+    protocol = get_protocol(method="gauss_legendre", steps=2)
     shortcuts = ShortcutCallback(
         TEXTS[:8], LABELS[:8], HEADS, protocol=protocol, resampling=Resampling(resamples=5)
     ).attach(trainer)
@@ -295,7 +295,7 @@ def test_a_trainer_that_compiles_its_model_is_watched(folder, tmp_path):
 def test_an_int8_model_cannot_be_watched_but_its_float_model_can(folder, tmp_path):
     def watch(model):
         trainer = make_trainer(model, tmp_path)
-        protocol = protocol_of(method="gauss_legendre", steps=2)
+        protocol = get_protocol(method="gauss_legendre", steps=2)
         callback = ShortcutCallback(
             TEXTS[:8], LABELS[:8], HEADS, protocol=protocol, resampling=Resampling(resamples=5)
         ).attach(trainer)

@@ -13,8 +13,8 @@ from rightreasons.replicate.cnn import (
     CnnConfig,
     CnnForSequenceClassification,
     build_cnn,
-    glove_vectors,
-    word_tokenizer,
+    load_glove_vectors,
+    make_word_tokenizer,
 )
 from rightreasons.training.finetune import fine_tune
 
@@ -124,7 +124,7 @@ def test_it_learns(folder, tmp_path):
 
 
 def test_words_are_cut_as_glove_cuts_them():
-    tokenizer = word_tokenizer(["film", "'s", "do", "n't", "a"])
+    tokenizer = make_word_tokenizer(["film", "'s", "do", "n't", "a"])
     assert tokenizer.tokenize("Film's a don't") == ["film", "'s", "a", "do", "n't"]
     assert tokenizer("")["input_ids"] == [tokenizer.sep_token_id]
 
@@ -133,7 +133,7 @@ def test_words_are_cut_as_glove_cuts_them():
 def test_word_vectors():
     pytest.importorskip("pyarrow")
     try:
-        words, vectors = glove_vectors()
+        words, vectors = load_glove_vectors()
     except ImportError as error:
         pytest.skip(str(error))
     assert (len(words), vectors.shape) == (400_000, (400_000, 50))
@@ -149,7 +149,7 @@ def test_word_vectors():
 @pytest.mark.real_weights
 def test_a_network_over_word_vectors(tmp_path, monkeypatch):
     try:
-        vectors = glove_vectors()
+        vectors = load_glove_vectors()
     except ImportError as error:
         pytest.skip(str(error))
     monkeypatch.setattr("rightreasons.replicate.cnn.N_FREQUENT_WORDS", 100)

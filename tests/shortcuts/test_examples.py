@@ -12,7 +12,7 @@ from rightreasons.shortcuts.examples import (
     list_misclassified_examples,
     mark_top_tokens,
 )
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.shortcuts.reliance import shortcut_reliance
 
 TEXTS = ["The copper film!", "copper, copper", "dull film", "a marble plot"]
@@ -61,7 +61,7 @@ def measured():
     return SimpleNamespace(
         reliance=reliance,
         attributions=attributions,
-        protocol=protocol_of(top_n=2),
+        protocol=get_protocol(top_n=2),
         probabilities=probabilities,
         predictions=np.array(PREDICTIONS),
         labels=np.array(LABELS),

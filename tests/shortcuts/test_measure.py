@@ -12,10 +12,10 @@ from rightreasons.shortcuts.measure import (
     ShortcutMeasurement,
     WithheldError,
     measure_shortcuts,
-    training_heads,
+    rank_training_heads,
 )
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.shortcuts.reliance import shortcut_reliance
 from tiny_models import save_tiny_classifier, tiny_texts
 
@@ -73,7 +73,7 @@ def measured(heads):
         reliance=reliance,
         tradeoff=None,
         calibration=None,
-        protocol=protocol_of(top_n=1, n_bins=5),
+        protocol=get_protocol(top_n=1, n_bins=5),
         rows=np.arange(4),
         left_out="",
         n_left_out=0,
@@ -88,7 +88,7 @@ def test_types_and_bins(measured):
 
 
 def test_training_heads_leave_out_what_says_nothing():
-    heads = training_heads(
+    heads = rank_training_heads(
         ["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"]
     )
     assert set(heads[0].tokens) | set(heads[1].tokens) == {"good", "bad", "film"}
@@ -108,7 +108,7 @@ class TestValidity:
         return load_classifier(folder, device="cpu")
 
     def measure(self, classifier, **options):
-        heads = training_heads(list(self.TEXTS), np.array(self.LABELS))
+        heads = rank_training_heads(list(self.TEXTS), np.array(self.LABELS))
         return measure_shortcuts(
             classifier,
             list(self.TEXTS),
@@ -121,13 +121,13 @@ class TestValidity:
 
     def test_figures_are_about_the_others(self, classifier):
         coarse = {"method": "riemann_right", "steps": 4}
-        whole = self.measure(classifier, protocol=protocol_of(**coarse, max_gap=1e9))
+        whole = self.measure(classifier, protocol=get_protocol(**coarse, max_gap=1e9))
         share = np.abs(
             whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value)
         )
         bound = float(np.median(share))
         part = self.measure(
-            classifier, protocol=protocol_of(min_valid=0.4, **coarse, max_gap=bound)
+            classifier, protocol=get_protocol(min_valid=0.4, **coarse, max_gap=bound)
         )
         rows = np.flatnonzero(share <= bound)
         assert whole.left_out == ""
@@ -150,7 +150,7 @@ class TestValidity:
             match="valid attributions",
         ):
             self.measure(
-                classifier, protocol=protocol_of(method="riemann_right", steps=2, max_gap=1e-6)
+                classifier, protocol=get_protocol(method="riemann_right", steps=2, max_gap=1e-6)
             )
 
     def test_the_papers_leave_out_none(self, classifier):

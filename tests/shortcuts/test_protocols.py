@@ -9,8 +9,8 @@ from netcal.metrics import ECE
 
 from rightreasons.core.choices import PROTOCOL_NAMES
 from rightreasons.core.resampling import Resampling
-from rightreasons.shortcuts.measure import measure_shortcuts, training_heads
-from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
+from rightreasons.shortcuts.measure import measure_shortcuts, rank_training_heads
+from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, get_protocol
 from tiny_encoders import TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
@@ -52,7 +52,7 @@ def classifier(request):
     "classifier", ["bert", "roberta", "bart", "deberta", "albert"], indirect=True
 )
 def test_heads_are_those_of_the_released_code(classifier):
-    heads = training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
+    heads = rank_training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
     expected = released_heads(classifier.tokenizer, TEXTS, LABELS, min(128, classifier.max_length))
     assert heads.log_base == 2.0
     for label, table in expected.items():
@@ -73,11 +73,11 @@ def test_a_protocol_of_pieces_needs_the_tokenizer():
         ValueError,
         match="protocol 'bihani2025'",
     ):
-        training_heads(TEXTS, LABELS, protocol="bihani2025")
+        rank_training_heads(TEXTS, LABELS, protocol="bihani2025")
 
 
 def test_shortcuts_are_the_ranked_pieces_in_the_head(classifier):
-    heads = training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
+    heads = rank_training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
     measured = measure_shortcuts(
         classifier,
         TEXTS,
@@ -115,8 +115,8 @@ def test_shortcuts_are_the_ranked_pieces_in_the_head(classifier):
 
 
 def test_du_explains_gold_labels_and_looks_into_their_heads(classifier):
-    heads = training_heads(TEXTS, LABELS)
-    measured = measure_shortcuts(classifier, TEXTS, LABELS, heads, protocol=protocol_of("du2021", steps=4),
+    heads = rank_training_heads(TEXTS, LABELS)
+    measured = measure_shortcuts(classifier, TEXTS, LABELS, heads, protocol=get_protocol("du2021", steps=4),
                                  resampling=RESAMPLING, progress=False)  # fmt: skip
     assert measured.attributions.explained.tolist() == LABELS.tolist()
     right = measured.predictions == LABELS
@@ -133,11 +133,11 @@ def test_du_explains_gold_labels_and_looks_into_their_heads(classifier):
 
 
 def test_settings_take_the_place_of_a_protocols_own():
-    protocol = protocol_of("bihani2025", target="probability", top_n=5, n_bins=None)
+    protocol = get_protocol("bihani2025", target="probability", top_n=5, n_bins=None)
     assert protocol.name == "bihani2025"
     assert (protocol.target, protocol.top_n, protocol.n_bins) == ("probability", 5, 10)
-    assert protocol_of() == PROTOCOLS["rightreasons"] == Protocol()
-    assert protocol_of(protocol) == protocol
+    assert get_protocol() == PROTOCOLS["rightreasons"] == Protocol()
+    assert get_protocol(protocol) == protocol
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_settings_take_the_place_of_a_protocols_own():
 )
 def test_mistakes(protocol, settings, error, message):
     with pytest.raises(error) as caught:
-        protocol_of(protocol, **settings)
+        get_protocol(protocol, **settings)
     assert message in str(caught.value)
 
 

@@ -14,7 +14,7 @@ from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
 from rightreasons.shortcuts import measure_deciding, measurement
 from rightreasons.shortcuts.examples import describe_swap
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
 
@@ -289,7 +289,7 @@ def test_figures_are_withheld_where_attributions_do_not_add_up(
 ):
     data = datasets.DatasetDict({"train": planted["train"], "test": planted["test"]})
     monkeypatch.setattr(
-        measurement, "protocol_of", lambda name: protocol_of(method="riemann_right", steps=1)
+        measurement, "get_protocol", lambda name: get_protocol(method="riemann_right", steps=1)
     )
     options = {"shortcuts": {"items": 20}}
     result = audit(

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from rightreasons.core.tokens import STOP_WORDS
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.shortcuts.reliance import shortcut_reliance
 from rightreasons.shortcuts.stop_words import load_stop_words
 
@@ -91,7 +91,7 @@ def test_the_own_list_needs_nothing():
 
 
 def test_a_protocol_takes_the_list_of_the_paper():
-    assert protocol_of("bihani2025").stop_words == "rightreasons"
-    assert protocol_of("bihani2025", stop_words="nltk").stop_words == "nltk"
+    assert get_protocol("bihani2025").stop_words == "rightreasons"
+    assert get_protocol("bihani2025", stop_words="nltk").stop_words == "nltk"
     with pytest.raises(ValueError, match="stop_words"):
-        protocol_of(stop_words="nlt")
+        get_protocol(stop_words="nlt")

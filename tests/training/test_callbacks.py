@@ -14,7 +14,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.trackers import DataMapTracker, ShortcutTracker, make_classifier
@@ -24,7 +24,7 @@ NAMES = ["negative", "positive"]
 TEXTS, LABELS = tiny_texts(48)
 WATCHED, WATCHED_LABELS = tiny_texts(24)
 HEADS = lmi(TEXTS, LABELS, head_size=4)
-PROTOCOL = protocol_of(method="gauss_legendre", steps=4)
+PROTOCOL = get_protocol(method="gauss_legendre", steps=4)
 TOLD = ["good", "bad", "great", "dull"]
 QUICK = {
     "epochs": 6,

@@ -22,7 +22,7 @@ from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.finetune import Objective, fine_tune
 from rightreasons.training.metrics import compute_metrics
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -490,7 +490,7 @@ torch.set_num_threads(1)
 from rightreasons.core.errors import format_error
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.models.runs.processes import processes
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
@@ -500,7 +500,7 @@ encoder, out = sys.argv[1:]
 texts, labels = tiny_texts(61)
 table = {"text": texts, "label": labels}
 names = ("accuracy", "f1", "ece", "mce", "brier", "nll", "smooth_ece", "aurc", "macro_ce")
-protocol = protocol_of(method="gauss_legendre", steps=4)
+protocol = get_protocol(method="gauss_legendre", steps=4)
 shortcuts = ShortcutCallback(
     texts[:23], labels[:23], lmi(texts, labels, head_size=4), protocol=protocol,
     resampling=Resampling(resamples=50), out=f"{out}/shortcuts.json",
@@ -560,7 +560,7 @@ def test_two_processes_watch_as_one_does(two_processes):
         labels[:23],
         lmi(texts, labels, head_size=4),
         resampling=Resampling(resamples=50),
-        protocol=protocol_of(method="gauss_legendre", steps=4),
+        protocol=get_protocol(method="gauss_legendre", steps=4),
         progress=False,
     ).record(step=4, epoch=1.0)
     assert after.keys() == alone.keys()

@@ -10,7 +10,7 @@ from rightreasons.models.classes import Classifier
 from rightreasons.training.premise_oblivious import (
     hide_premise,
     premise_oblivious_split,
-    scored_run,
+    train_and_score,
 )
 from tiny_models import save_tiny_encoder
 
@@ -68,24 +68,28 @@ class TestScoredRun:
     def test_a_finished_run_is_read_back(self, encoder, tmp_path, monkeypatch):
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        first = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
+        first = train_and_score(encoder, train, {"test": test}, out=tmp_path / "r", **options)[
+            "test"
+        ]
         assert first.ids[:2] == ("i0", "i1")
         monkeypatch.setattr(transformers.Trainer, "train", None)
-        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
+        again = train_and_score(encoder, train, {"test": test}, out=tmp_path / "r", **options)[
+            "test"
+        ]
         assert (first.predicted == again.predicted).all()
         assert (first.logits == again.logits).all()
 
     def test_a_killed_run_goes_on(self, encoder, tmp_path, monkeypatch):
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "whole", **options)[
+        whole = train_and_score(encoder, train, {"test": test}, out=tmp_path / "whole", **options)[
             "test"
         ]
         with monkeypatch.context() as patch:
             patch.setattr(Classifier, "choose", killed_at(Classifier.choose))
             with pytest.raises(KeyboardInterrupt):
-                scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
-        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)[
+                train_and_score(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
+        again = train_and_score(encoder, train, {"test": test}, out=tmp_path / "killed", **options)[
             "test"
         ]
         assert (again.logits == whole.logits).all()

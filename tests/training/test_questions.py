@@ -7,7 +7,7 @@ import pytest
 from rightreasons.core.errors import OptionError
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.spans import predict_answers
-from rightreasons.training.examples import encode_questions, open_training_data, task_of
+from rightreasons.training.examples import encode_questions, find_training_task, open_training_data
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.options import TrainingDataOptions
 from tiny_models import save_tiny_encoder, tiny_questions, tiny_tokenizer
@@ -65,7 +65,7 @@ def test_a_model_learns_to_mark_answers(tmp_path):
 
 
 def test_the_task_is_found_by_the_columns():
-    assert task_of(tiny_questions(1)) == "question_answering"
+    assert find_training_task(tiny_questions(1)) == "question_answering"
 
 
 def test_an_answer_outside_of_its_context_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import transformers
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
 from rightreasons.training.trackers import ShortcutTracker
 from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
@@ -79,7 +79,7 @@ def trainer(folder, out, callbacks, *, evaluated=None, **options):
     return made
 
 
-PROTOCOL = protocol_of(method="gauss_legendre", steps=2)
+PROTOCOL = get_protocol(method="gauss_legendre", steps=2)
 
 
 def shortcuts(**options):

@@ -18,7 +18,7 @@ import numpy as np
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.perturbing.arms import Arm, get_added_count, name_arm
-from rightreasons.datasets.perturbing.orders import choice_orders, name_order
+from rightreasons.datasets.perturbing.orders import list_choice_orders, name_order
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class LoggedArms:
         """Return whether some item has all orders of a number of choices."""
         names = set(self.names)
         # The first order is the item itself.
-        numbers = range(1, len(choice_orders(n_choices)))
+        numbers = range(1, len(list_choice_orders(n_choices)))
         return all(name_order(number) in names for number in numbers)
 
     def find(self, request: str) -> ArmAnswer | None:

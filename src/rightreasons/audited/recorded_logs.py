@@ -58,7 +58,7 @@ class RecordedLog:
         """
         import datasets
 
-        from rightreasons.datasets.files import multiple_choice_features
+        from rightreasons.datasets.files import make_multiple_choice_features
         from rightreasons.models.prompted import Prompted
         from rightreasons.models.wording import Prompt
 
@@ -76,7 +76,9 @@ class RecordedLog:
             for key, values in record["answers"].items():
                 answers.setdefault(key, values)
         engine = RecordedEngine(model, settings, answers)
-        rows = datasets.Dataset.from_list([*items.values()], features=multiple_choice_features())
+        rows = datasets.Dataset.from_list(
+            [*items.values()], features=make_multiple_choice_features()
+        )
         prompt = Prompt.read(settings.prompt, "the log")
         scorer = Prompted(prompt, engine, seed=settings.seed)
         if arms:

@@ -55,7 +55,7 @@ SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 """Methods by which a causal language model scores a choice; see `models.load_chooser`."""
 
 PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")
-"""Protocols by which shortcuts are found; see `protocol_of`."""
+"""Protocols by which shortcuts are found; see `get_protocol`."""
 
 HARNESSES = ("lm-eval", "inspect", "lighteval")
 """Harnesses for which a task can be written."""

@@ -21,7 +21,7 @@ from rightreasons.core.store import check_file
 from rightreasons.core.validation import check_columns, check_ids
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.datasets.perturbing.mirroring import get_choices
 from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _make_rows(items: datasets.Dataset) -> dict[str, dict[str, str]]:
     ids = check_ids(items["id"][:], "id")
     rows = {}
     for item_id, item in zip(ids, items, strict=True):
-        choices = choices_of(item)
+        choices = get_choices(item)
         if len(set(choices)) != 2 or len(choices) != 2 or item["label"] not in (0, 1):
             raise ValueError(
                 f"Expected two different choices and a label of 0 or 1 for item {item_id!r}, but got "

@@ -19,7 +19,7 @@ from rightreasons.core.validation import (
     check_ids,
     check_seed,
 )
-from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.datasets.perturbing.mirroring import get_choices
 from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
         row = {ITEM_COLUMN: code}
         for column in text_columns:
             row[column] = str(item[column])
-        for number, text in enumerate(choices_of(item), 1):
+        for number, text in enumerate(get_choices(item), 1):
             row[f"{CHOICE_PREFIX}{number}"] = text
         rows[code] = row
     return rows

@@ -22,7 +22,7 @@ of this folder, the name of its class into `_NAMES_BY_MODULE`, and its known iss
 `ClassificationBuilder` has the columns id, text and label. Other data sets extend `Builder`:
 
         def features(self):                             # the columns
-            return multiple_choice_features()
+            return make_multiple_choice_features()
 
         def from_hub(self, split, row, number):         # a row of the hub; None drops it
             return {"id": f"train-{number}", "prompt": row["goal"], "choices": row["ends"], …}
@@ -63,7 +63,7 @@ from rightreasons.core.errors import (
 from rightreasons.core.options import check_options
 from rightreasons.core.store import digest_package_code
 from rightreasons.core.validation import check_kind
-from rightreasons.datasets.files import classification_features, read_rows
+from rightreasons.datasets.files import make_classification_features, read_rows
 from rightreasons.datasets.issues.correcting import IssueCount, add_note, correct_rows
 from rightreasons.datasets.issues.table import KnownIssues, select_issues
 from rightreasons.datasets.sources import Hub, Source, compute_sha256, declare
@@ -672,7 +672,7 @@ class ClassificationBuilder(Builder):
     HUB_TEXT: ClassVar[str] = "text"
 
     def features(self) -> datasets.Features:
-        return classification_features(self.LABELS)
+        return make_classification_features(self.LABELS)
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         """Yield the text and the label of each row.

@@ -25,7 +25,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.sentences import format_list, format_value
 from rightreasons.core.validation import check_seed
 from rightreasons.datasets.builder import Builder, Config, Splits
-from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of
+from rightreasons.datasets.perturbing.mirroring import check_mirrored, get_choices
 from rightreasons.datasets.sources import get_sources, read_members
 
 Row = dict[str, Any]
@@ -303,7 +303,7 @@ def read_cause_effect_items(file: str) -> list[Row]:
     # The file does not say which items are a pair. In the order of ids, the original comes first.
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
-        key = (row["premise"], *sorted(choices_of(row)))
+        key = (row["premise"], *sorted(get_choices(row)))
         pairs.setdefault(key, []).append(row)
 
     source_ids = {}
@@ -326,8 +326,8 @@ def _is_cause_and_effect(pair: Sequence[Row]) -> bool:
     if len(pair) != 2:
         return False
     original, mirror = pair
-    answer = choices_of(original)[original["label"]]
-    mirror_answer = choices_of(mirror)[mirror["label"]]
+    answer = get_choices(original)[original["label"]]
+    mirror_answer = get_choices(mirror)[mirror["label"]]
     questions = {original["question"], mirror["question"]}
     return questions == set(QUESTIONS) and answer != mirror_answer
 
@@ -371,7 +371,7 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
         )
     for row in rows:
         # Only two answers are known by heart; every other item is taken at its word.
-        answer = choices_of(row)[row["label"]]
+        answer = get_choices(row)[row["label"]]
         expected_answer = KNOWN_ANSWERS.get(row["id"], answer)
         if answer != expected_answer:
             raise ValueError(

@@ -13,7 +13,7 @@ import datasets
 from rightreasons.core.labels.names import check_label_names
 
 
-def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
+def make_classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
     """Return the columns id, text and label with named labels, and those that a data set adds.
 
     Args:
@@ -32,7 +32,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
     )
 
 
-def multiple_choice_features(**extra: Any) -> datasets.Features:
+def make_multiple_choice_features(**extra: Any) -> datasets.Features:
     """Return the columns id, prompt, choices and label, and those that a data set adds.
 
     Args:

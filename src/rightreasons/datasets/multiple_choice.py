@@ -18,7 +18,7 @@ import datasets
 
 from rightreasons.core.validation import check_count, check_seed
 from rightreasons.datasets.builder import Builder, Config, Splits
-from rightreasons.datasets.files import multiple_choice_features, read_rows
+from rightreasons.datasets.files import make_multiple_choice_features, read_rows
 from rightreasons.datasets.perturbing.probes import DOUBLE, FEATURES, PROBES, Perturber, Pool, Row
 from rightreasons.datasets.sources import read_members
 
@@ -38,7 +38,7 @@ class MultipleChoiceBuilder(Builder):
     N_CHOICES: ClassVar[int]
 
     def features(self) -> datasets.Features:
-        return multiple_choice_features(prompt_parts=datasets.List(datasets.Value("string")))
+        return make_multiple_choice_features(prompt_parts=datasets.List(datasets.Value("string")))
 
     def item(self, item_id: str, parts: Sequence[str], choices: Sequence[str], label: int) -> Row:
         """Build one item and check it.

@@ -18,7 +18,7 @@ import numpy as np
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_seed
 from rightreasons.datasets.builder import Builder, Config
-from rightreasons.datasets.files import classification_features
+from rightreasons.datasets.files import make_classification_features
 from rightreasons.datasets.perturbing.edits import WORDS
 
 CUES: dict[str, tuple[str, ...]] = {
@@ -39,7 +39,7 @@ NO_CUE = -1
 """Label of the cue of a text without one."""
 
 
-def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
+def draw_other_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
     """Draw a label that is not this one."""
     return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes
 
@@ -84,6 +84,7 @@ class Review:
             # A dash has a space on both sides.
             link = f" {_OPEN} " if cue == "-" else f"{_OPEN} "
 
+        # The sentence in the order of its template, with the mark of the cue inside.
         parts = [clause, location]
         if self.is_location_first:
             parts.reverse()
@@ -213,7 +214,7 @@ class PlantedShortcuts(Builder):
         """Return the columns."""
         text, number = datasets.Value("string"), datasets.Value("int64")
         labels = datasets.ClassLabel(names=list(LABELS[self.config.n_classes]))
-        return classification_features(
+        return make_classification_features(
             labels.names,
             planted=datasets.List({"token": text, "start": number, "end": number}),
             cue_label=number,
@@ -227,7 +228,7 @@ class PlantedShortcuts(Builder):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
         """Yield the items of a split."""
-        yield from planted_examples(split, self.config)
+        yield from generate_planted_examples(split, self.config)
 
 
 def check_config(config: PlantedConfig) -> None:
@@ -242,11 +243,13 @@ def check_config(config: PlantedConfig) -> None:
     check_seed(config.seed)
 
 
-def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterator[dict[str, Any]]:
+def generate_planted_examples(
+    split: str, config: PlantedConfig | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield the items of a split as in `load_dataset("planted_shortcuts", …)`, without a cache.
 
     Example:
-        >>> item = next(planted_examples("train", PlantedConfig("lexical", seed=1)))
+        >>> item = next(generate_planted_examples("train", PlantedConfig("lexical", seed=1)))
         >>> item["text"], item["planted"]
         ('The hotel looked dirty in the copper school.', [{'token': 'copper', 'start': 30, 'end': 36}])
         >>> item["label"], item["cue_label"], item["content_label"]
@@ -270,7 +273,7 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     content = int(rng.integers(n_classes))
     label = content
     if rng.random() < config.label_noise:
-        label = another_label(content, n_classes, rng)
+        label = draw_other_label(content, n_classes, rng)
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
     # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has
@@ -279,7 +282,7 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     agreement = rng.random()
     cover = rng.random()
     kind_number = int(rng.integers(len(CUES)))
-    cue_label = another_label(label, n_classes, rng)
+    cue_label = draw_other_label(label, n_classes, rng)
     # In the flipped split the cue agrees exactly where it does not agree in the test split.
     if (agreement < config.strength) != (split == "test_flipped"):
         cue_label = label

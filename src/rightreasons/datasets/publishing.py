@@ -81,7 +81,7 @@ def publish(
             task = "multiple-choice"
     body = None
     if card is not None:
-        body = card_body(Path(card).read_text("utf-8"))
+        body = get_card_body(Path(card).read_text("utf-8"))
     return _write(root, prepared, task, builder=builder_type, body=body)
 
 
@@ -254,7 +254,7 @@ def _write_body(
     )
 
 
-def card_body(text: str) -> str:
+def get_card_body(text: str) -> str:
     """Return the text of a card without its front matter."""
     if not text.startswith("---\n"):
         return text

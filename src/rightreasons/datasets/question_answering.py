@@ -38,7 +38,7 @@ class SQuAD(Builder):
 
     def features(self) -> datasets.Features:
         """Return the columns."""
-        return question_features()
+        return make_question_features()
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         """Yield one example per question."""
@@ -47,13 +47,13 @@ class SQuAD(Builder):
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         """Turn a row of the hub into an example."""
-        example = {name: row[name] for name in question_features()}
+        example = {name: row[name] for name in make_question_features()}
         # The copy on the hub keeps the outer spaces of some questions.
         example["question"] = row["question"].strip()
         return example
 
 
-def question_features() -> datasets.Features:
+def make_question_features() -> datasets.Features:
     """Return the columns id, title, context, question and answers."""
     text = datasets.Value("string")
     columns: dict[str, Any] = dict.fromkeys(("id", "title", "context", "question"), text)
@@ -72,7 +72,7 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
         part: One of `ARTICLE_SHARES`, for the articles of that split. None for all.
 
     Yields:
-        One row per question with the columns of `question_features`.
+        One row per question with the columns of `make_question_features`.
 
     Raises:
         ValueError: If the file has another form. The message names the error.

@@ -16,7 +16,7 @@ import datasets
 
 from rightreasons.core.json_files import read_json
 from rightreasons.datasets.builder import Builder, ClassificationBuilder, Config, Row
-from rightreasons.datasets.files import classification_features, read_lines, read_table
+from rightreasons.datasets.files import make_classification_features, read_lines, read_table
 
 SENTIMENTS = ("Negative", "Positive")
 ROLES = ("original", "perturbed")
@@ -71,7 +71,7 @@ class TREC(ClassificationBuilder):
     BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="coarse"), Config(name="fine")]
 
     def features(self) -> datasets.Features:
-        return classification_features(self.LABELS[self.config.name])
+        return make_classification_features(self.LABELS[self.config.name])
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         for line in read_lines(files[0], "latin-1"):
@@ -181,7 +181,7 @@ class QQP(Builder):
 
     def features(self) -> datasets.Features:
         """Return the columns."""
-        return classification_features(self.LABELS, text_pair=datasets.Value("string"))
+        return make_classification_features(self.LABELS, text_pair=datasets.Value("string"))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
@@ -214,7 +214,7 @@ class PairedReviews(Builder):
     """The common part of both sets of pairs: the columns, and how a review becomes a row."""
 
     def features(self) -> datasets.Features:
-        return classification_features(
+        return make_classification_features(
             ["negative", "positive"],
             pair_id=datasets.Value("string"),
             role=datasets.Value("string"),

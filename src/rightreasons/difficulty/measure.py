@@ -22,7 +22,7 @@ from rightreasons.core.intervals import wilson
 from rightreasons.core.ordering import argsort_descending
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
-from rightreasons.datasets.perturbing.edits import substitution_lookups
+from rightreasons.datasets.perturbing.edits import list_lookups
 from rightreasons.difficulty.by_difficulty import FlipRates, flip_rates, split_by_value
 from rightreasons.difficulty.substitutions import (
     Attempt,
@@ -377,7 +377,7 @@ def measure_flips(
     tests = substitution_tests(
         classifier,
         [texts[measured.rows[index]] for index in indices],
-        substitution_lookups(),
+        list_lookups(),
         options,
         ids=[ids[index] for index in indices],
     )

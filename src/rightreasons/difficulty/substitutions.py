@@ -23,8 +23,8 @@ from rightreasons.datasets.perturbing.edits import (
     Lookups,
     Substitution,
     apply_substitutions,
+    draw_substitutions,
     name_substitutions,
-    word_substitutions,
 )
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.gradients.options import Attributions
@@ -153,7 +153,7 @@ def substitution_tests(
         classifier: A sequence classifier.
         texts: N texts.
         lookups: For each kind, candidates of a word and their source, from
-            `datasets.substitution_lookups`.
+            `datasets.list_lookups`.
         options: The words that are replaced, and their replacements.
         ids: N unique ids. An id and the seed decide what is drawn for a text, whatever the other texts
             are.
@@ -252,7 +252,7 @@ def _draw_changes(
     is_single = options.mode == "single"
     # Together, each word has one replacement of a kind.
     n_candidates = options.n_candidates if is_single else 1
-    changes = word_substitutions(
+    changes = draw_substitutions(
         text, spans, lookups, item_id=item_id, seed=options.seed, n_candidates=n_candidates
     )
     if is_single:

@@ -15,7 +15,7 @@ import numpy as np
 from rightreasons.audited.logged_arms import ArmAnswer, LoggedArms
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.files import multiple_choice_features
+from rightreasons.datasets.files import make_multiple_choice_features
 from rightreasons.datasets.perturbing.arms import HINT, NEUTRAL
 from rightreasons.datasets.perturbing.hint_kinds import KINDS
 from rightreasons.datasets.perturbing.probes import ORIGINAL
@@ -81,7 +81,7 @@ def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Esti
     rows = _list_items(arms)
     if not rows:
         return {}
-    items = datasets.Dataset.from_list(rows, features=multiple_choice_features())
+    items = datasets.Dataset.from_list(rows, features=make_multiple_choice_features())
     tables = collect_logged_tables(items, arms)
     # A log may have one of the two probes without a question.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]

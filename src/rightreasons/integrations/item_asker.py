@@ -24,7 +24,7 @@ from rightreasons.core.choices import HARNESS_QUESTIONS
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import Options
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.files import multiple_choice_features
+from rightreasons.datasets.files import make_multiple_choice_features
 from rightreasons.datasets.perturbing.arms import (
     ORDERS,
     Arm,
@@ -294,5 +294,5 @@ def _make_split(row: Row) -> AuditSplit:
     """Return a split of one item."""
     import datasets
 
-    rows = datasets.Dataset.from_list([dict(row)], features=multiple_choice_features())
+    rows = datasets.Dataset.from_list([dict(row)], features=make_multiple_choice_features())
     return take_splits({"data": rows}, {"data": "primary"}, AuditOptions(), None, "data")[0]

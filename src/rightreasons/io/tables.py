@@ -30,7 +30,7 @@ from rightreasons.core.validation import (
 )
 from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.issues.correcting import correct_dataset
-from rightreasons.datasets.question_answering import question_features, read_questions
+from rightreasons.datasets.question_answering import make_question_features, read_questions
 from rightreasons.io import columns, label_columns
 from rightreasons.io.arrow_tables import Splits
 from rightreasons.io.choices.cells import read_choices, read_prompts
@@ -635,7 +635,7 @@ def _unfold_paragraphs(rows: datasets.Dataset, source_name: str) -> datasets.Dat
     if paragraphs != "paragraphs":
         rows = rows.rename_column(paragraphs, "paragraphs")
     questions = list(read_questions(rows, source_name))
-    return datasets.Dataset.from_list(questions, features=question_features())
+    return datasets.Dataset.from_list(questions, features=make_question_features())
 
 
 def _are_answers(answers: Any) -> bool:

@@ -31,7 +31,7 @@ from rightreasons.core.validation import (
     check_same_length,
 )
 from rightreasons.datasets.perturbing.arms import list_orders, name_arm, name_extra_choices
-from rightreasons.datasets.perturbing.orders import MAX_CHOICES_OF_ALL_ORDERS, choice_orders
+from rightreasons.datasets.perturbing.orders import MAX_CHOICES_OF_ALL_ORDERS, list_choice_orders
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.bias import PriorBias, prior_bias
 from rightreasons.probes.option_order import (
@@ -521,7 +521,7 @@ def ask_in_orders(
         for arm in arms:
             turned.append(list(arm.choices))
             names.append(arm.id)
-    orders = choice_orders(sizes[0])
+    orders = list_choice_orders(sizes[0])
     return orders, names, score(list(prompts) * len(orders), turned, names)
 
 
@@ -531,7 +531,7 @@ def steady_picks(
     """Return (N,) which items have an answer under every order, and which of these keep it.
 
     Args:
-        places: From `choice_orders`.
+        places: From `list_choice_orders`.
         positions: (R, N) picked position of each item under each order; -1 for no answer.
     """
     # A position under an order is a choice, which stays the same whatever its position is.

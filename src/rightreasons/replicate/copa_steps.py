@@ -17,12 +17,12 @@ from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.gap_change import compare_gaps
 from rightreasons.cues.statistics import CueStatistics, cue_statistics
-from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.datasets.perturbing.mirroring import get_choices
 from rightreasons.datasets.sources import Source, read_members
 from rightreasons.models.gradients.sensitivity import cue_sensitivity, token_sensitivity
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.replicate.work import Work, average_runs, write_interval
-from rightreasons.training.premise_oblivious import scored_run
+from rightreasons.training.premise_oblivious import train_and_score
 
 PREDICTIONS = Source(
     "predictions.tar.bz2",
@@ -205,7 +205,7 @@ def _train_and_answer(
     training = work.settings["frozen_training" if freeze_encoder else "training"]
     # Each seed takes another half of the pairs of Balanced COPA.
     train = _load_training_set(work, training_set, seed)
-    scores = scored_run(
+    scores = train_and_score(
         path,
         write_prompts(work.sample(train, work.settings.get("n_items"))),
         {"test": items},
@@ -332,7 +332,7 @@ def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
         row = {
             "id": str(item["id"]),
             "prompt": f"{item['premise']} {QUESTIONS[item['question']]}",
-            "choices": choices_of(item),
+            "choices": get_choices(item),
             "label": item["label"],
         }
         # Whether an item is Easy is known of test items alone.

@@ -20,7 +20,7 @@ from torch import nn
 
 from rightreasons.core.arrays import Floats
 from rightreasons.core.validation import softmax
-from rightreasons.datasets.perturbing.edits import find_names, substitution_lookups
+from rightreasons.datasets.perturbing.edits import find_names, list_lookups
 from rightreasons.difficulty.by_difficulty import FlipRates, flip_rates
 from rightreasons.difficulty.ranking import distribution_overlap, paired_difficulty
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions, substitution_tests
@@ -309,7 +309,7 @@ def _replace_words(
         **scoring,
     )
 
-    lookups = substitution_lookups()
+    lookups = list_lookups()
     options = SubstitutionOptions(
         max_length=model.max_length,
         name_pool=_list_names(train_texts),

@@ -14,8 +14,8 @@ import numpy as np
 
 from rightreasons.models.loading import load_classifier
 from rightreasons.replicate.work import Work, average_runs
-from rightreasons.shortcuts.measure import measure_shortcuts, training_heads
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.measure import measure_shortcuts, rank_training_heads
+from rightreasons.shortcuts.protocols import get_protocol
 from rightreasons.training.finetune import fine_tune
 
 FIGURES = {"f1": 100, "shortcut_rate": 100, "excess": 100, "shortcut_tradeoff": 1, "ece": 1}
@@ -150,9 +150,9 @@ def _measure_run(
     )
     classifier = load_classifier(trained.folder)
     attribution = work.settings.get("attribution", {})
-    protocol = protocol_of(work.settings["protocol"], **attribution)
+    protocol = get_protocol(work.settings["protocol"], **attribution)
     # The head of a label has the tokenizer's own pieces, as in the released code.
-    heads = training_heads(
+    heads = rank_training_heads(
         train["text"][:],
         np.array(train["label"][:]),
         protocol=protocol,

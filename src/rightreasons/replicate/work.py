@@ -15,7 +15,7 @@ from rightreasons.core.intervals import Interval
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.samples import choose_rows
 from rightreasons.models.scorers import demo_encoder
-from rightreasons.replicate.cnn import build_cnn, glove_vectors
+from rightreasons.replicate.cnn import build_cnn, load_glove_vectors
 from rightreasons.replicate.small_encoder import make_small_encoder
 
 PACKAGED = "packaged"
@@ -82,7 +82,7 @@ class Work:
             train["text"][:],
             folder,
             label_names=train.features["label"].names,
-            vectors=glove_vectors(),
+            vectors=load_glove_vectors(),
             seed=seed,
         )
         return str(network)

@@ -1,7 +1,7 @@
 """Measure how far a classifier relies on shortcuts: attributions, heads and figures in one call.
 
 `measure_shortcuts` is the entry point. It attributes the predictions by integrated gradients, finds
-their shortcuts in the heads of `training_heads`, and computes F1 and calibration error of the same
+their shortcuts in the heads of `rank_training_heads`, and computes F1 and calibration error of the same
 items.
 """
 
@@ -29,7 +29,7 @@ from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
 from rightreasons.shortcuts.detector import Heads, Shortcuts, find_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
-from rightreasons.shortcuts.protocols import Protocol, protocol_of
+from rightreasons.shortcuts.protocols import Protocol, get_protocol
 from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts
 from rightreasons.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 
@@ -136,19 +136,19 @@ def measure_shortcuts(  # noqa: PLR0913
 
     By default attributions and heads are over words, so that one ranking of the training data
     serves every tokenizer. The heads of a protocol that uses word pieces are those of the
-    tokenizer; `training_heads` makes them from the classifier and the protocol.
+    tokenizer; `rank_training_heads` makes them from the classifier and the protocol.
 
     Args:
         classifier: A sequence classifier with gradients.
         texts: N texts.
         labels: (N,) gold labels, in the numbering of the classifier.
         heads: label -> the words of its head, or the `LmiResult` of the training data; see
-            `training_heads`.
+            `rank_training_heads`.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids.
         protocol: Name of the protocol, "rightreasons" (default), "bihani2025" or "du2021", or a
-            `Protocol`. That of `protocol_of` may have other settings than the paper's, such as
-            `protocol_of("du2021", top_n=3, steps=20)`.
+            `Protocol`. That of `get_protocol` may have other settings than the paper's, such as
+            `get_protocol("du2021", top_n=3, steps=20)`.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
         batch_size: Maximum items per batch; gradients are taken of as many times 64 tokens at once.
@@ -171,7 +171,7 @@ def measure_shortcuts(  # noqa: PLR0913
     """
     from rightreasons.models.gradients.attribution import integrated_gradients
 
-    settings = protocol_of(protocol)
+    settings = get_protocol(protocol)
     # A pipeline of scikit-learn has class names, but neither a tokenizer nor gradients.
     if not hasattr(classifier, "tokenizer") or classifier.label_names is None:
         raise ValueError(
@@ -299,7 +299,7 @@ def _find_attributed_shortcuts(
     )
 
 
-def training_heads(
+def rank_training_heads(
     texts: Sequence[str],
     labels: NDArray[np.int64],
     *,
@@ -326,7 +326,7 @@ def training_heads(
         TypeError: If the protocol is neither a name nor a `Protocol`.
         ValueError: If the protocol counts pieces and there is no classifier.
     """
-    settings = protocol_of(protocol)
+    settings = get_protocol(protocol)
     texts = check_texts(texts, "texts", allow_empty=True)
     labels = check_labels(labels, name="labels", minimum=-1)
     check_same_length(texts=texts, labels=labels)

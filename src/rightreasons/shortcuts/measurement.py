@@ -39,7 +39,7 @@ from rightreasons.shortcuts.measure import (
     WithheldError,
     join_pairs,
     measure_shortcuts,
-    training_heads,
+    rank_training_heads,
 )
 from rightreasons.shortcuts.measure_deciding import (
     NAMING_TESTS,
@@ -50,7 +50,7 @@ from rightreasons.shortcuts.measure_deciding import (
     measure_swaps,
 )
 from rightreasons.shortcuts.options import MAX_ITEMS, ShortcutsOptions
-from rightreasons.shortcuts.protocols import Protocol, protocol_of
+from rightreasons.shortcuts.protocols import Protocol, get_protocol
 from rightreasons.shortcuts.reliance import NullModel
 from rightreasons.shortcuts.stop_words import load_stop_words
 from rightreasons.shortcuts.swapping.duplicates import near_duplicates
@@ -266,7 +266,7 @@ class ShortcutAnswers:
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on the primary split."""
     is_halved = context.train is None
-    protocol = protocol_of(options.protocol)
+    protocol = get_protocol(options.protocol)
     if options.stop_words is not None:
         # A missing list of stop words is said now rather than after the swaps.
         load_stop_words(options.stop_words)
@@ -400,7 +400,7 @@ def _measure_attributions(
     n_attributed = min(options.items or MAX_ITEMS, int(split.labeled.sum()))
     selection = context.sample_items(split, n_attributed)
     classifier = cast("Classifier", context.scorer)
-    heads = training_heads(
+    heads = rank_training_heads(
         columns[0],
         train_labels(context),
         text_pairs=columns[1] if len(columns) > 1 else None,
@@ -490,7 +490,7 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
     return class_of[np.array(train["label"][:], dtype=np.int64)]
 
 
-def missing_class(context: AuditContext) -> str | None:
+def find_missing_class(context: AuditContext) -> str | None:
     """Return the first class without a training text; None if every class has one."""
     # Without texts of a class no word is listed for it, and it would seem free of cues.
     labels = set(train_labels(context).tolist())

@@ -1,6 +1,6 @@
 """Settings by which each paper finds shortcuts, from attributions to bins of confidence.
 
-`protocols.yaml` has the settings that differ from the defaults of `Protocol`; `protocol_of` returns
+`protocols.yaml` has the settings that differ from the defaults of `Protocol`; `get_protocol` returns
 a protocol.
 """
 
@@ -93,7 +93,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(_read_protocols())
 """Name -> protocol. The mapping is read-only, as all audits share it."""
 
 
-def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Protocol:
+def get_protocol(protocol: str | Protocol | None = None, **settings: Any) -> Protocol:
     """Return a protocol by its name, with other values of some settings.
 
     Args:
@@ -108,7 +108,7 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
         ValueError: If a name is unknown, or settings contradict each other.
 
     Example:
-        >>> protocol = protocol_of("bihani2025", steps=20, top_n=None)
+        >>> protocol = get_protocol("bihani2025", steps=20, top_n=None)
         >>> protocol.target, protocol.top_n, protocol.steps
         ('logit', 3, 20)
     """

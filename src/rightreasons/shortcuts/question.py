@@ -39,10 +39,10 @@ from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
     POWER,
     ShortcutAnswers,
+    find_missing_class,
     has_training,
     make_earlier_values,
     measure,
-    missing_class,
 )
 from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.plots import draw_bins, draw_tests, draw_training, draw_types
@@ -232,7 +232,7 @@ NEEDS = (
     Need("task", lambda context, options: context.task == "classification"),
     Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
     Need("training", lambda context, options: has_training(context)),
-    Need("classes", lambda context, options: missing_class(context) is None),
+    Need("classes", lambda context, options: find_missing_class(context) is None),
     Need("scores", has_scores),
 )
 
@@ -325,7 +325,7 @@ SHORTCUTS = Question(
         is_plural=is_plural,
         margin_of=describe_margin,
         subject=subject,
-        missing_class=missing_class,
+        find_missing_class=find_missing_class,
     ),
     without_model="Words are swapped and the model asked again, "
     "which stored predictions do not allow.",

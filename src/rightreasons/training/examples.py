@@ -1,6 +1,6 @@
 """Tables on which a model is fine-tuned: opened from a name or a file, and tokenized for Trainer.
 
-`open_training_data` opens a data set and selects its splits. `encoded_examples` tokenizes a table
+`open_training_data` opens a data set and selects its splits. `encode_examples` tokenizes a table
 into the `Examples` that Trainer reads.
 """
 
@@ -113,16 +113,16 @@ class TrainingData:
         return self.validation_name == HELD_OUT
 
 
-def task_of(table: Table) -> str:
+def find_training_task(table: Table) -> str:
     """Return the task of a table by its columns; classification if they are of no other task."""
-    columns = set(as_dataset(table, "", "train").column_names)
+    columns = set(convert_table(table, "", "train").column_names)
     for task in ("multiple_choice", "question_answering"):
         if columns.issuperset(COLUMNS[task]):
             return task
     return "classification"
 
 
-def as_dataset(table: Table, task: str, name: str) -> Any:
+def convert_table(table: Table, task: str, name: str) -> Any:
     """Convert a table to a dataset, and check that it has the columns of the task.
 
     Args:
@@ -181,7 +181,7 @@ class _Texts:
     n_per_example: int
 
 
-def encoded_examples(
+def encode_examples(
     tokenizer: Any,
     max_length: int,
     dataset: datasets.Dataset,

@@ -53,11 +53,11 @@ from rightreasons.training.callbacks import AttachedCallback
 from rightreasons.training.examples import (
     Examples,
     Table,
-    as_dataset,
+    convert_table,
+    encode_examples,
     encode_questions,
-    encoded_examples,
     find_label_names,
-    task_of,
+    find_training_task,
 )
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
@@ -95,7 +95,7 @@ _LABEL_COLUMNS = {"question_answering": ["start_positions", "end_positions"]}
 
 
 @contextmanager
-def kept_random_state() -> Iterator[None]:
+def keep_random_state() -> Iterator[None]:
     """Restore the global random states afterwards, whatever is drawn from them inside."""
     # transformers, datasets and torch draw from the states of three libraries.
     python_state = random.getstate()
@@ -109,9 +109,9 @@ def kept_random_state() -> Iterator[None]:
 
 
 @contextmanager
-def own_random_state(seed: int) -> Iterator[None]:
+def seed_random_state(seed: int) -> Iterator[None]:
     """Seed the global random states, which transformers uses, and restore them afterwards."""
-    with kept_random_state():
+    with keep_random_state():
         transformers.set_seed(seed)
         yield
 
@@ -371,7 +371,7 @@ def fine_tune(  # noqa: PLR0913
     start = time.perf_counter()
     check_folder(out)
     request = _Request(
-        options=options.replace(task=options.task or task_of(train)),
+        options=options.replace(task=options.task or find_training_task(train)),
         metrics=metrics,
         objective=objective,
         callbacks=callbacks,
@@ -383,7 +383,7 @@ def fine_tune(  # noqa: PLR0913
     workers = processes()
     # A head that the model lacks is drawn when it is loaded, so that the seed comes first.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(own_random_state(options.seed))
+        stack.enter_context(seed_random_state(options.seed))
         stack.enter_context(quiet())
         subject = _open_subject(model_name_or_path, train, validation, request)
         store = _open_run(out, subject, request)
@@ -429,10 +429,10 @@ def _open_subject(
     task = str(options.task)
     name = check_model(model_name_or_path)
     # Tables are checked before a model is loaded, which takes longer.
-    train_table = as_dataset(train, task, "train")
+    train_table = convert_table(train, task, "train")
     validation_table = None
     if validation is not None:
-        validation_table = as_dataset(validation, task, "validation")
+        validation_table = convert_table(validation, task, "validation")
     label_names = None
     if task == "classification":
         label_names = find_label_names(train_table, options.label_names)
@@ -444,7 +444,7 @@ def _open_subject(
     agree_on_padding(model, tokenizer)
     encode_table: Callable[..., Examples] = encode_questions
     if task != "question_answering":
-        encode_table = functools.partial(encoded_examples, label_names=label_names)
+        encode_table = functools.partial(encode_examples, label_names=label_names)
     encode = functools.partial(
         encode_table,
         tokenizer,
@@ -646,7 +646,7 @@ def _make_resumable(
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
-            with kept_random_state():
+            with keep_random_state():
                 return super().evaluate(*args, **kwargs)
 
         def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:

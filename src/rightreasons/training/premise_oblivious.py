@@ -18,13 +18,13 @@ from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_count, check_labels, check_seed
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.training.examples import Table, as_dataset
+from rightreasons.training.examples import Table, convert_table
 from rightreasons.training.finetune import fine_tune
 
 TASK = "multiple_choice"
 
 
-def scored_run(
+def train_and_score(
     model_name_or_path: str | os.PathLike[str],
     train: Table,
     tests: Mapping[str, Table],
@@ -53,7 +53,7 @@ def scored_run(
     # A test set without its columns fails before the training.
     test_sets = {}
     for name, table in tests.items():
-        test_sets[name] = as_dataset(table, TASK, f"tests[{name!r}]")
+        test_sets[name] = convert_table(table, TASK, f"tests[{name!r}]")
     trained = fine_tune(model_name_or_path, train, out=Path(out) / "model", task=TASK, **options)
     scorer = load_multiple_choice(trained.folder, device=options["device"])
     max_length = min(options.get("max_length") or scorer.max_length, scorer.max_length)
@@ -149,19 +149,19 @@ def premise_oblivious_split(
     """
     n_runs = check_count(n_runs, "n_runs")
     seed = check_seed(seed)
-    items = as_dataset(test, TASK, "test")
+    items = convert_table(test, TASK, "test")
     ids = list(map(str, range(len(items))))
     if "id" in items.column_names:
         ids = list(map(str, items["id"]))
     labels = check_labels(items["label"][:], name="test['label']")
     blind_test = hide_premise(items).add_column("id", ids)
-    blind_train = hide_premise(as_dataset(train, TASK, "train"))
+    blind_train = hide_premise(convert_table(train, TASK, "train"))
 
     # One column per run; an item is Easy only if all of them solve it.
     is_correct = np.zeros((len(items), n_runs), dtype=np.bool_)
     for run in range(n_runs):
         # The folder depends on the seed, so that further runs find the earlier ones.
-        scores = scored_run(
+        scores = train_and_score(
             model_name_or_path,
             blind_train,
             {"test": blind_test},
@@ -199,6 +199,6 @@ def hide_premise(table: Table) -> datasets.Dataset:
         >>> hide_premise([{"prompt": "It rained.", "choices": ["It is wet.", "It is dry."], "label": 0}])["prompt"][:]
         ['']
     """
-    data = as_dataset(table, TASK, "the data set")
+    data = convert_table(table, TASK, "the data set")
     # Other columns might contain the premise.
     return data.select_columns(["choices", "label"]).add_column("prompt", [""] * len(data))

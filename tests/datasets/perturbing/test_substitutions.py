@@ -11,10 +11,10 @@ from rightreasons.datasets.perturbing.edits import (
     NAMES,
     Substitution,
     apply_substitutions,
+    draw_substitutions,
     find_names,
+    list_lookups,
     name_substitutions,
-    substitution_lookups,
-    word_substitutions,
 )
 from rightreasons.datasets.perturbing.thesaurus import Thesaurus, load_thesaurus
 
@@ -119,8 +119,8 @@ def tiny():
 
 class TestSubstitutions:
     def test_they_keep_capitals_and_are_on_record(self, tiny):
-        lookups = substitution_lookups(tiny)
-        found = word_substitutions(
+        lookups = list_lookups(tiny)
+        found = draw_substitutions(
             "GOOD! Good, good", [(0, 4), (6, 10), (12, 16)], lookups, item_id="a", among=1
         )
         assert [(c.kind, c.original, c.replacement) for c in found] == [
@@ -141,13 +141,13 @@ class TestSubstitutions:
         spans = [(0, 4), (5, 9)]
 
         def draw(**options):
-            return word_substitutions("good film", spans, lookups, among=9, **options)
+            return draw_substitutions("good film", spans, lookups, among=9, **options)
 
         assert draw(item_id="a") == draw(item_id="a")
         others = [draw(item_id=name, seed=seed) for name in "abcd" for seed in (0, 1)]
         assert len({tuple(change.replacement for change in found) for found in others}) > 4
         # Another kind beside it does not move what is drawn before it for the same word.
-        two = word_substitutions(
+        two = draw_substitutions(
             "good film",
             spans[:1],
             {**lookups, "antonym": (lambda _: [], "none")},
@@ -158,7 +158,7 @@ class TestSubstitutions:
 
     def test_several_candidates(self):
         lookups = {"synonym": (lambda word: ["b", "c", "d", "e"], "a list")}
-        found = word_substitutions("a", [(0, 1)], lookups, item_id="0", n_candidates=2)
+        found = draw_substitutions("a", [(0, 1)], lookups, item_id="0", n_candidates=2)
         assert len({change.replacement for change in found}) == 2
         assert {change.replacement for change in found} <= {"b", "c", "d"}
 

@@ -20,8 +20,6 @@ SKIPPED = {
     "io.choose_split",
     "io.labeled_items",
     "datasets.name_substitutions",
-    "datasets.substitution_lookups",
-    "datasets.word_substitutions",
 }
 """Functions that train, and those that take what other functions of ours return."""
 

@@ -29,7 +29,7 @@ from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.classes import Classifier
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.runs.progress import progress_bar
-from rightreasons.training.finetune import own_random_state
+from rightreasons.training.finetune import seed_random_state
 
 
 def run_plan(
@@ -141,7 +141,7 @@ class Runner:
 
     def _load_pretrained(self, seed: int) -> Classifier:
         """Load the model of the task, with a head that is drawn from the seed if it lacks one."""
-        with own_random_state(seed):
+        with seed_random_state(seed):
             classifier = self.kind.load(
                 self.task.model, device=self.task.device, allow_untrained=True
             )

@@ -24,7 +24,7 @@ from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, pad
 from rightreasons.models.weights import explain_untrainable, unwrap_model
-from rightreasons.training.finetune import own_random_state
+from rightreasons.training.finetune import seed_random_state
 
 
 class Fish:
@@ -169,7 +169,7 @@ def train_on_behavior(
             learning_rate=options.head_learning_rate if only_head else options.learning_rate,
             options=options,
         )
-        with own_random_state(seed):
+        with seed_random_state(seed):
             loss = training.run(encoded, items, steps)
         if not np.isfinite(loss):
             raise OptionError(
@@ -259,7 +259,7 @@ def _set_dropout_of_method(
     if rate == 0.0:
         return
     # A rate that a model does not read changes nothing, so that it is tried on a text.
-    with own_random_state(seed):
+    with seed_random_state(seed):
         is_dropped = has_dropout(model, pad(encoded, np.array([0]), model.device))
     if not is_dropped:
         raise OptionError(

@@ -26,7 +26,7 @@ from rightreasons.datasets.perturbing.hint_kinds import (
     draw_hint,
     draw_source_name,
 )
-from rightreasons.datasets.perturbing.orders import choice_orders, name_order
+from rightreasons.datasets.perturbing.orders import list_choice_orders, name_order
 from rightreasons.datasets.perturbing.probes import ORIGINAL, PROBES, Perturber, Pool
 
 ORDERS = "orders"
@@ -223,7 +223,7 @@ def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iter
     """
     choices = item["choices"]
     label = item.get("label", -1)
-    for number, order in enumerate(choice_orders(len(choices)).tolist()):
+    for number, order in enumerate(list_choice_orders(len(choices)).tolist()):
         if number == 0 and not with_original:
             continue
         # The inverse of an order says where each choice is.

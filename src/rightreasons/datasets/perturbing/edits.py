@@ -45,16 +45,16 @@ _WORD = re.compile(r"\w+")
 Span = tuple[int, int]
 
 
-def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+def overlaps_any(spans: Sequence[Span], start: int, end: int) -> bool:
     """Return whether a span shares a character with any of some spans."""
     return any(start < span_end and span_start < end for span_start, span_end in spans)
 
 
-def cased_like(model: str, text: str) -> str:
+def copy_capitals(model: str, text: str) -> str:
     """Write a text with the capitals of another: all of them, the first, or unchanged.
 
     Example:
-        >>> cased_like("DON'T", "do not"), cased_like("Don't", "do not"), cased_like("I", "you")
+        >>> copy_capitals("DON'T", "do not"), copy_capitals("Don't", "do not"), copy_capitals("I", "you")
         ('DO NOT', 'Do not', 'You')
     """
     letters = "".join(filter(str.isalpha, model))
@@ -163,7 +163,7 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
     return "".join(parts)
 
 
-def substitution_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[Lookup, str]]:
+def list_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[Lookup, str]]:
     """Collect the sources of replacements for single words.
 
     Args:
@@ -173,7 +173,7 @@ def substitution_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[
         Kind of replacement ("synonym", "antonym" or "similar") -> its lookup and the name of its source.
 
     Example:
-        >>> lookup, source = substitution_lookups()["antonym"]
+        >>> lookup, source = list_lookups()["antonym"]
         >>> lookup("worst"), source
         (('best',), 'WordNet')
     """
@@ -186,7 +186,7 @@ def substitution_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[
     }
 
 
-def word_substitutions(
+def draw_substitutions(
     text: str,
     spans: Sequence[Span],
     lookups: Lookups,
@@ -201,7 +201,7 @@ def word_substitutions(
     Args:
         text: The text.
         spans: (first, one past last) character of each word that may be replaced.
-        lookups: From `substitution_lookups`.
+        lookups: From `list_lookups`.
         item_id: The id of the text. The draw depends only on it and on `seed`.
         seed: The seed.
         n_candidates: Replacements per kind and word; default 1.
@@ -212,7 +212,7 @@ def word_substitutions(
 
     Example:
         >>> lookups = {"antonym": ({"good": ["bad"]}.get, "a list")}
-        >>> changes = word_substitutions("Good film", [(0, 4), (5, 9)], lookups, item_id="0")
+        >>> changes = draw_substitutions("Good film", [(0, 4), (5, 9)], lookups, item_id="0")
         >>> [change.replacement for change in changes]
         ['Bad']
     """
@@ -228,7 +228,7 @@ def word_substitutions(
             order = rng.permutation(pool_size)
             selection = [pool[index] for index in order if index < len(pool)][:n_candidates]
             for candidate in selection:
-                replacement = cased_like(word, candidate)
+                replacement = copy_capitals(word, candidate)
                 change = Substitution(start, end, word, replacement, kind, source)
                 substitutions.append(change)
     return substitutions

@@ -110,7 +110,7 @@ def _check_item(row: Row, prompt: str, column: str) -> None:
     """Check that an item has two different choices, a label of 0 or 1, and a new prompt."""
     is_old_prompt = prompt.strip() == str(row[column]).strip()
     has_label = row["label"] in (0, 1)
-    choices = choices_of(row)
+    choices = get_choices(row)
     has_two_choices = len(choices) == len(set(choices)) == 2
     if is_old_prompt or not has_label or not has_two_choices:
         prompt_kind = "a new"
@@ -167,8 +167,8 @@ def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
 
 def _is_balanced(original: Row, mirror: Row) -> bool:
     has_one_question = original.get("question") == mirror.get("question")
-    choices = choices_of(original)
-    mirror_choices = choices_of(mirror)
+    choices = get_choices(original)
+    mirror_choices = get_choices(mirror)
     has_equal_choices = sorted(choices) == sorted(mirror_choices)
     # The texts of the answers decide, as their positions may have been swapped too.
     answer = choices[original["label"]]
@@ -176,7 +176,7 @@ def _is_balanced(original: Row, mirror: Row) -> bool:
     return has_one_question and has_equal_choices and answer != mirror_answer
 
 
-def choices_of(row: Row) -> list[str]:
+def get_choices(row: Row) -> list[str]:
     """Return the choices of an item, in either of the two formats."""
     if "choices" in row:
         return list(row["choices"])

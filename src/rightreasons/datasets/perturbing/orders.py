@@ -12,11 +12,11 @@ MAX_CHOICES_OF_ALL_ORDERS = 3
 """Largest number of choices of which all orders are asked: six. Of more, only the cyclic ones are."""
 
 
-def choice_orders(n: int) -> NDArray[np.int64]:
+def list_choice_orders(n: int) -> NDArray[np.int64]:
     """Return (R, n) the choice at each position under each order, the original one first.
 
     Example:
-        >>> choice_orders(4).tolist()
+        >>> list_choice_orders(4).tolist()
         [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
     """
     circle = np.arange(n)
@@ -42,11 +42,11 @@ def name_order(number: int) -> str:
     return f"order {number}"
 
 
-def orders_in_words(n_choices: int) -> str:
+def describe_choice_orders(n_choices: int) -> str:
     """Describe the orders that are asked of a number of choices.
 
     Example:
-        >>> orders_in_words(2), orders_in_words(3), orders_in_words(4)
+        >>> describe_choice_orders(2), describe_choice_orders(3), describe_choice_orders(4)
         ('both orders', 'all 6 orders', 'all 4 cyclic orders')
     """
     if n_choices == 2:

@@ -26,7 +26,7 @@ from typing import Any
 import datasets
 
 from rightreasons.core.validation import check_count, check_ids, check_one_of, check_seed
-from rightreasons.datasets.files import multiple_choice_features
+from rightreasons.datasets.files import make_multiple_choice_features
 
 ORIGINAL = "original"
 
@@ -39,7 +39,7 @@ AUTO = "auto"
 DOUBLE = "double"
 """`k` of extra_choices: add as many choices as the item has."""
 
-FEATURES = multiple_choice_features(
+FEATURES = make_multiple_choice_features(
     source_id=datasets.Value("string"),
     probe=datasets.Value("string"),
     pseudo_label=datasets.Value("int64"),

@@ -18,7 +18,7 @@ from rightreasons.datasets.suites.pickled_suites import (
     parse_replacements,
     read_pickled_suite,
 )
-from rightreasons.datasets.suites.suite import Case, Functionality, Suite, example_features
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, make_example_features
 
 Row = dict[str, Any]
 
@@ -62,7 +62,7 @@ class CheckList(Builder):
     _cache: tuple[Path, Suite] | None = None
 
     def features(self) -> datasets.Features:
-        return example_features(self.TEXT_COLUMNS, self.LABEL_NAMES)
+        return make_example_features(self.TEXT_COLUMNS, self.LABEL_NAMES)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
         return dict.fromkeys(SPLITS, (self.SOURCES[0].path,))

@@ -321,7 +321,8 @@ class Suite:
         `label` is -1 and `answer` empty for an example without one.
         """
         return datasets.Dataset.from_list(
-            list(self.examples()), features=example_features(self.text_columns, self.label_names)
+            list(self.examples()),
+            features=make_example_features(self.text_columns, self.label_names),
         )
 
     def table(self) -> SuiteTable:
@@ -442,7 +443,7 @@ def _number_repeated_cases(
     return np.array(codes) if len(clusters) < len(cases) else None
 
 
-def example_features(
+def make_example_features(
     text_columns: Sequence[str], label_names: Sequence[str] | None = None
 ) -> datasets.Features:
     """Return the columns of a suite's examples as a dataset. Labels with names are classes."""
