@@ -60,7 +60,8 @@ def run_two(
         ]
         try:
             meanwhile()
-            codes = [worker.wait(timeout=240) for worker in workers]
+            # Far beyond what a busy machine needs: only processes that hang take so long.
+            codes = [worker.wait(timeout=900) for worker in workers]
         finally:
             for worker in workers:
                 worker.kill()
