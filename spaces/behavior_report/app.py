@@ -106,7 +106,7 @@ def build() -> gr.Blocks:
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
                 model, functionality, outcome, number = _make_selection_fields(bundled, start)
-                listed = gr.HTML(start.cases, elem_id="cases")
+                case_list = gr.HTML(start.cases, elem_id="cases")
             with gr.Column(scale=2, min_width=320), gr.Tabs():
                 with gr.Tab("Functionalities"):
                     rates = gr.HTML(start.rates, elem_id="rates", js_on_load=CLICKS)
@@ -115,7 +115,7 @@ def build() -> gr.Blocks:
         page_links("behavior", PAPERS)
 
         selection = [model, functionality]
-        opened = [outline, number, listed]
+        opened = [outline, number, case_list]
         outputs = [state, uploads, figures, heat_map, rates, groups, *selection, *opened]
 
         suite_file.upload(open_suite, [suite_file, outcome], outputs, **SLOW)
@@ -127,7 +127,7 @@ def build() -> gr.Blocks:
             component.click(open_cell, [state, outcome], [*selection, *opened], **QUIET)
         for event in (model.input, functionality.input, outcome.input):
             event(open_cases, [state, *selection, outcome], opened, **QUIET)
-        number.input(turn_page, [state, *selection, outcome, number], listed, **QUIET)
+        number.input(turn_page, [state, *selection, outcome, number], case_list, **QUIET)
     return page
 
 

@@ -30,12 +30,12 @@ class Report:
     Attributes:
         suite: The suite.
         models: The answers of each model, and which cases it passes.
-        about: A line about each model, or "".
+        descriptions: A line about each model, or "".
     """
 
     suite: Suite
     models: tuple[SuiteAnswers, ...]
-    about: tuple[str, ...]
+    descriptions: tuple[str, ...]
 
 
 # --------------------------------------------------------------------------------------------------------------- files
@@ -57,19 +57,19 @@ def bundled_report(name: str = OWN_SUITE) -> Report:
         answers = score_stored(
             "CheckList's model", suite, read_suite_answers(CHECKLIST_ANSWERS, suite)
         )
-        about = "its answers were released with the suite (Ribeiro et al. 2020, MIT); 50 cases of each test"
-        return Report(suite, (answers,), (about,))
+        descriptions = "its answers were released with the suite (Ribeiro et al. 2020, MIT); 50 cases of each test"
+        return Report(suite, (answers,), (descriptions,))
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
     suite = open_suite(BUNDLED / "suite.jsonl")
     models = [
         score_stored(entry["title"], suite, read_suite_answers(BUNDLED / entry["file"], suite))
         for entry in index
     ]
-    about = [
+    descriptions = [
         f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences"
         for entry in index
     ]
-    return Report(suite, tuple(models), tuple(about))
+    return Report(suite, tuple(models), tuple(descriptions))
 
 
 def bundled_files() -> list[Path]:
@@ -104,8 +104,8 @@ def add_models(report: Report | None, paths: Sequence[str]) -> Report:
             models[name] = score_stored(name, suite, read_suite_answers(check_upload(path), suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.
-            where = "" if path.name in str(error) or len(paths) == 1 else f"{path.name}: "
-            raise ValueError(f"{where}{error}") from error
+            prefix = "" if path.name in str(error) or len(paths) == 1 else f"{path.name}: "
+            raise ValueError(f"{prefix}{error}") from error
     return Report(suite, tuple(models.values()), ("",) * len(models))
 
 

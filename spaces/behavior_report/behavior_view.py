@@ -202,7 +202,7 @@ def write_headline(report: Report) -> str:
 def _write_remarks(report: Report) -> str:
     """Write what was remarked about the predictions of each model; "" for nothing."""
     items = []
-    for model, remark in zip(report.models, report.about, strict=True):
+    for model, remark in zip(report.models, report.descriptions, strict=True):
         if remark:
             items.append(f"<li><b>{html.escape(model.name)}</b>: {html.escape(remark)}.</li>")
     if not items:

@@ -36,10 +36,12 @@ ON_SUITE = {"epochs": 2.0, "learning_rate": 5e-5, "batch_size": 24}
 def main(work: Path, data: Path | None) -> None:
     """Train the three models and write their predictions for the bundled suite."""
     validation = load_dataset("sst2", split="validation", data_dir=data)
-    taught = taught_sentiment(work, data)
-    learned = make_suite().split("train")
-    kept = tuple(f for f in learned.functionalities if f.functionality_class != HELD_OUT)
-    without = dataclasses.replace(learned, functionalities=kept)
+    sentiment_model = fine_tune_sentiment(work, data)
+    training_suite = make_suite().split("train")
+    functionalities = tuple(
+        f for f in training_suite.functionalities if f.functionality_class != HELD_OUT
+    )
+    reduced_suite = dataclasses.replace(training_suite, functionalities=functionalities)
     sentences = f"{SENTENCES:,} sentences of SST-2"
     runs = (
         ("sentiment", "Sentiment alone", f"fine-tuned on {sentences}", None),
@@ -47,41 +49,41 @@ def main(work: Path, data: Path | None) -> None:
             "sentiment_suite",
             "then the suite",
             "the same, then on other cases of this suite",
-            learned,
+            training_suite,
         ),
         (
             "sentiment_rest",
             f"then all but {HELD_OUT.lower()}",
             f"the same, without the class {HELD_OUT}",
-            without,
+            reduced_suite,
         ),
     )
     suite = Suite.read(SUITE)
     texts = [text for (text,) in suite.texts()]
     index = []
-    for key, title, about, part in runs:
-        classifier = taught_behavior(load_classifier(taught), part)
-        write(SUITE.with_name(f"{key}.csv"), positive(classifier, texts))
-        right = (positive(classifier, validation["text"][:]) > 0.5) == np.array(
+    for key, title, description, suite_part in runs:
+        classifier = fine_tune_behavior(load_classifier(sentiment_model), suite_part)
+        write_predictions(SUITE.with_name(f"{key}.csv"), predict_positive(classifier, texts))
+        is_correct = (predict_positive(classifier, validation["text"][:]) > 0.5) == np.array(
             validation["label"][:]
         )
         index.append(
             {
                 "file": f"{key}.csv",
                 "title": title,
-                "about": about,
-                "iid_accuracy": round(right.mean(), 4),
+                "about": description,
+                "iid_accuracy": round(is_correct.mean(), 4),
             }
         )
     SUITE.with_name("index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
-def taught_sentiment(work: Path, data: Path | None) -> Path:
+def fine_tune_sentiment(work: Path, data: Path | None) -> Path:
     """Fine-tune the encoder on sentences of SST-2."""
     train = load_dataset("sst2", split="train", data_dir=data)
-    drawn = np.sort(np.random.default_rng(SEED).permutation(len(train))[:SENTENCES])
-    rows = train.select(drawn)
-    made = fine_tune(
+    sampled_rows = np.sort(np.random.default_rng(SEED).permutation(len(train))[:SENTENCES])
+    rows = train.select(sampled_rows)
+    tuned = fine_tune(
         demo_encoder(),
         rows,
         out=work / "sentiment",
@@ -90,27 +92,27 @@ def taught_sentiment(work: Path, data: Path | None) -> Path:
         learning_rate=1e-4,
         seed=SEED,
     )
-    return made.folder
+    return tuned.folder
 
 
-def taught_behavior(classifier: Classifier, part: Suite | None) -> Classifier:
+def fine_tune_behavior(classifier: Classifier, suite_part: Suite | None) -> Classifier:
     """Train a classifier on part of the suite, in place."""
-    if part is None:
+    if suite_part is None:
         return classifier
-    items = suite_items(part)
+    items = suite_items(suite_part)
     encoded = encode(classifier.tokenizer, items.texts, max_length=64)
     train_on_behavior(classifier.model, encoded, items, seed=SEED, **ON_SUITE)
     classifier.model.eval()
     return classifier
 
 
-def positive(classifier: Classifier, texts: Sequence[str]) -> np.ndarray:
+def predict_positive(classifier: Classifier, texts: Sequence[str]) -> np.ndarray:
     """Compute P(positive) for each text."""
     scores = predict(classifier, texts, progress=False)
     return softmax(np.asarray(scores.logits, dtype=np.float64))[:, 1]
 
 
-def write(path: Path, chances: np.ndarray) -> None:
+def write_predictions(path: Path, chances: np.ndarray) -> None:
     """Write one row per example; rows sum to 1 after rounding."""
     rounded = np.round(chances, 4)
     rows = [f"{1 - p:.4f},{p:.4f}" for p in rounded]

@@ -67,21 +67,21 @@ class Words:
         # Praise and blame alternate, so that a model with one answer for everything passes half at best.
         self.is_praise = number % 2 == 0
         self.label = POSITIVE if self.is_praise else NEGATIVE
-        self.word = self.one(PRAISE if self.is_praise else BLAME)
-        self.opposite = self.one(BLAME if self.is_praise else PRAISE)
-        self.thing, self.other = self.some(THINGS, 2)
+        self.word = self.sample_word(PRAISE if self.is_praise else BLAME)
+        self.opposite = self.sample_word(BLAME if self.is_praise else PRAISE)
+        self.thing, self.other = self.sample_words(THINGS, 2)
 
-    def one(self, words: tuple[str, ...]) -> str:
+    def sample_word(self, words: tuple[str, ...]) -> str:
         """Draw a word."""
         return words[int(self.rng.integers(len(words)))]
 
-    def some(self, words: tuple[str, ...], count: int) -> list[str]:
+    def sample_words(self, words: tuple[str, ...], count: int) -> list[str]:
         """Draw different words."""
         return [words[i] for i in self.rng.permutation(len(words))[:count]]
 
     def remark(self) -> str:
         """Write a plain remark with the case's word."""
-        return f"The {self.thing} {self.one(VERDICTS)} {self.word}."
+        return f"The {self.thing} {self.sample_word(VERDICTS)} {self.word}."
 
 
 Draft = tuple[list[str], int | None]
@@ -93,46 +93,49 @@ def _plain(w: Words) -> Draft:
 
 
 def _facts(w: Words) -> Draft:
-    return [w.one(FACTS).format(thing=w.thing, other=w.other)], NEUTRAL
+    return [w.sample_word(FACTS).format(thing=w.thing, other=w.other)], NEUTRAL
 
 
 def _stronger(w: Words) -> Draft:
     return [
         f"The {w.thing} was {w.word}.",
-        *(f"The {w.thing} was {very} {w.word}." for very in w.some(STRONGER, 2)),
+        *(
+            f"The {w.thing} was {intensifier} {w.word}."
+            for intensifier in w.sample_words(STRONGER, 2)
+        ),
     ], None
 
 
 def _softer(w: Words) -> Draft:
     return [
         f"The {w.thing} was {w.word}.",
-        *(f"The {w.thing} was {few} {w.word}." for few in w.some(SOFTER, 2)),
+        *(f"The {w.thing} was {softener} {w.word}." for softener in w.sample_words(SOFTER, 2)),
     ], None
 
 
 def _praise_added(w: Words) -> Draft:
     remark = w.remark()
-    return [remark, *(f"{remark} {more}" for more in w.some(PRAISE_ADDED, 2))], None
+    return [remark, *(f"{remark} {sentence}" for sentence in w.sample_words(PRAISE_ADDED, 2))], None
 
 
 def _blame_added(w: Words) -> Draft:
     remark = w.remark()
-    return [remark, *(f"{remark} {more}" for more in w.some(BLAME_ADDED, 2))], None
+    return [remark, *(f"{remark} {sentence}" for sentence in w.sample_words(BLAME_ADDED, 2))], None
 
 
 def _praise_negated(w: Words) -> Draft:
-    word, no = w.one(PRAISE), w.one(("was not", "was hardly", "never was"))
+    word, no = w.sample_word(PRAISE), w.sample_word(("was not", "was hardly", "never was"))
     return [f"The {w.thing} {no} {word}."], NEGATIVE
 
 
 def _blame_negated(w: Words) -> Draft:
-    word, no = w.one(BLAME), w.one(("was not", "was by no means", "was never"))
+    word, no = w.sample_word(BLAME), w.sample_word(("was not", "was by no means", "was never"))
     return [f"The {w.thing} {no} {word}."], None
 
 
 def _negated_from_afar(w: Words) -> Draft:
-    word = w.one(PRAISE)
-    opening = w.one(
+    word = w.sample_word(PRAISE)
+    opening = w.sample_word(
         ("I would not say that", "Nobody who was there thinks that", "It is not true that")
     )
     return [f"{opening} the {w.thing} was {word}."], NEGATIVE
@@ -149,17 +152,19 @@ def _marks(w: Words) -> Draft:
 
 
 def _contractions(w: Words) -> Draft:
-    full = w.one(tuple(CONTRACTED))
+    full = w.sample_word(tuple(CONTRACTED))
     return [f"The {w.thing} {no} {w.word}." for no in (full, CONTRACTED[full])], None
 
 
 def _people(w: Words) -> Draft:
-    names = w.some(PEOPLE, 3)
+    names = w.sample_words(PEOPLE, 3)
     return [f"{name} found the {w.thing} {w.word}." for name in names], None
 
 
 def _places(w: Words) -> Draft:
-    return [f"The {w.thing} in {place} was {w.word}." for place in w.some(PLACES, 3)], None
+    return [
+        f"The {w.thing} in {location} was {w.word}." for location in w.sample_words(PLACES, 3)
+    ], None
 
 
 def _then_and_now(w: Words) -> Draft:
@@ -167,12 +172,12 @@ def _then_and_now(w: Words) -> Draft:
 
 
 def _author_over_others(w: Words) -> Draft:
-    others = w.one(("Others", "My neighbors", "Two papers"))
-    return [f"{others} called the {w.thing} {w.opposite}, but to me it was {w.word}."], w.label
+    group = w.sample_word(("Others", "My neighbors", "Two papers"))
+    return [f"{group} called the {w.thing} {w.opposite}, but to me it was {w.word}."], w.label
 
 
 def _answered_no(w: Words) -> Draft:
-    word = w.one(PRAISE)
+    word = w.sample_word(PRAISE)
     return [f"Do I think that the {w.thing} was {word}? No."], NEGATIVE
 
 
@@ -245,11 +250,11 @@ def _case(number: str, texts: list[str], label: int | None) -> Case:
 
 def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterator[str]:
     """Draw different texts other than the original."""
-    seen = {original}
-    while len(seen) <= count:
+    used_texts = {original}
+    while len(used_texts) <= count:
         text = draw()
-        if text not in seen:
-            seen.add(text)
+        if text not in used_texts:
+            used_texts.add(text)
             yield text
 
 

@@ -57,7 +57,7 @@ shown. Press the button first to see the forms, fill in the lines, and press it 
 def build() -> gr.Blocks:
     """Build the page."""
     items = read_bundled_items()
-    first, (head, body) = read_first_page()
+    opening, (head, body) = read_first_page()
     path = find_model()
     scorers = [PASTED]
     if path is not None:
@@ -72,10 +72,10 @@ def build() -> gr.Blocks:
                 grid = gr.HTML(_write_grid(body), elem_id="forms")
             with gr.Column(scale=2, min_width=320):
                 choice = gr.Dropdown(
-                    list(items), value=first["prompt"], label="Take an item", elem_id="bundled"
+                    list(items), value=opening["prompt"], label="Take an item", elem_id="bundled"
                 )
-                item_fields = _make_item_fields(items[first["prompt"]])
-                setting_fields = _make_setting_fields(first, scorers)
+                item_fields = _make_item_fields(items[opening["prompt"]])
+                setting_fields = _make_setting_fields(opening, scorers)
                 apply = gr.Button("Apply the probes", variant="primary", elem_id="apply")
                 gr.HTML(example_files([ITEMS], "The items"))
         page_links("probes", {"Shen & Kejriwal 2022": "https://arxiv.org/abs/2210.01258"})
@@ -83,8 +83,8 @@ def build() -> gr.Blocks:
         _, _, scorer, method, pasted = setting_fields
         inputs = [*item_fields, *setting_fields, scored_key]
         outputs = [figures, grid, pasted, scored_key]
-        taken = choice.input(take_item, choice, item_fields, show_progress="hidden")
-        taken.then(apply_probes, inputs, outputs)
+        selected = choice.input(take_item, choice, item_fields, show_progress="hidden")
+        selected.then(apply_probes, inputs, outputs)
         scorer.change(show_scorer_fields, scorer, [pasted, method], show_progress="hidden")
         apply.click(apply_probes, inputs, outputs)
     return page
@@ -104,19 +104,19 @@ def _make_item_fields(item: dict[str, Any]) -> list[Any]:
     return [prompt, choices, correct]
 
 
-def _make_setting_fields(first: dict[str, Any], scorers: list[str]) -> list[Any]:
+def _make_setting_fields(opening: dict[str, Any], scorers: list[str]) -> list[Any]:
     """Make the fields for added choices, seed, scorer, scoring method, and pasted scores."""
     has_model = len(scorers) > 1
     with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
         with gr.Row():
             n_added = gr.Slider(
-                1, MAX_ADDED, value=first["k"], step=1, label="Choices to add", elem_id="k"
+                1, MAX_ADDED, value=opening["k"], step=1, label="Choices to add", elem_id="k"
             )
-            seed = gr.Number(first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
+            seed = gr.Number(opening["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
         scorer = gr.Radio(scorers, value=scorers[0], label="Scorer", elem_id="way")
         method = gr.Radio(
             list(SCORING_METHODS),
-            value=first["method"],
+            value=opening["method"],
             label="How a causal language model scores (letters sees all choices together)",
             elem_id="method",
             visible=has_model,

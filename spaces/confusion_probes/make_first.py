@@ -38,8 +38,8 @@ def main() -> None:
     rounded = {}
     for name, logits in scores.items():
         rounded[name] = [round(float(logit), 4) for logit in logits]
-    first = {"prompt": prompt, "k": N_ADDED, "seed": SEED, "method": METHOD, "scores": rounded}
-    FIRST.write_text(json.dumps(first, indent=1) + "\n", encoding="utf-8")
+    opening = {"prompt": prompt, "k": N_ADDED, "seed": SEED, "method": METHOD, "scores": rounded}
+    FIRST.write_text(json.dumps(opening, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -91,10 +91,10 @@ def probe_item(item: Item, n_added: int, seed: int, path: str, method: str) -> P
 
 def read_first_page() -> tuple[dict[str, Any], Page]:
     """Return the settings of the example that the page opens with, and the page."""
-    first = json.loads(FIRST.read_text("utf-8"))
-    item = read_bundled_items()[first["prompt"]]
-    forms = make_forms(item, first["k"], first["seed"])
-    return first, write_page(forms, first["scores"], True)
+    opening = json.loads(FIRST.read_text("utf-8"))
+    item = read_bundled_items()[opening["prompt"]]
+    forms = make_forms(item, opening["k"], opening["seed"])
+    return opening, write_page(forms, opening["scores"], True)
 
 
 def write_page(forms: Forms, scores: Scores, is_joint: bool | None) -> Page:
@@ -136,13 +136,15 @@ def describe_faults(
     label = forms.original["label"]
     original = confidences[ORIGINAL]
     extended = confidences[EXTRA]
-    without = confidences["no_question"]
+    prior_confidences = confidences["no_question"]
     added = pluralize(len(extended) - len(original), "more wrong choice")
     faults = []
-    preferred = int(without.argmax())
-    if without[preferred] >= MIN_PREFERENCE / len(without):
+    preferred = int(prior_confidences.argmax())
+    if prior_confidences[preferred] >= MIN_PREFERENCE / len(prior_confidences):
         choice = "the right answer" if preferred == label else f"choice {preferred + 1}"
-        faults.append(f"without any question it still prefers {choice} ({without[preferred]:.0%})")
+        faults.append(
+            f"without any question it still prefers {choice} ({prior_confidences[preferred]:.0%})"
+        )
     extended_label = forms.items[EXTRA]["label"]
     if original.argmax() != label:
         choice = int(original.argmax()) + 1

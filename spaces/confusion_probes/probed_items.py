@@ -119,15 +119,15 @@ def make_forms(item: Item, n_added: int, seed: int) -> Forms:
         seed: Seed of the borrowed texts.
     """
     # An item must not borrow from itself, whoever typed it.
-    others = []
+    other_items = []
     for candidate in read_bundled_items().values():
         is_same = (
             candidate["prompt"] == item["prompt"].strip()
             and candidate["choices"] == item["choices"]
         )
         if not is_same:
-            others.append(candidate)
-    pool = Pool(others)
+            other_items.append(candidate)
+    pool = Pool(other_items)
     items = {ORIGINAL: item}
     for probe in (*WITHOUT_ANSWER, EXTRA):
         perturber = Perturber(probe, k=n_added, pool=pool, seed=seed, duplicates="error")

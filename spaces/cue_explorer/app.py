@@ -16,7 +16,7 @@ from choice_sets import (
     read_bundled,
     read_upload,
 )
-from cue_view import Page, write_items_with, write_page
+from cue_view import Page, write_cue_items, write_page
 
 from rightreasons.core.choices import FEATURES
 from rightreasons.widget.pages import (
@@ -239,7 +239,7 @@ def choose_cue(analysis: Analysis | None, cue: str | None) -> str:
     """Show the items of a cue."""
     if analysis is None:
         return ""
-    return write_items_with(analysis, cue)
+    return write_cue_items(analysis, cue)
 
 
 def write_source(name: str) -> str:

@@ -232,7 +232,7 @@ def analyze(items: ChoiceSet, features: Sequence[str], min_applicability: int) -
     return Analysis(items, families, figures, entries)
 
 
-def find_items_with(analysis: Analysis, cue: str, items: ChoiceSet | None = None) -> dict[int, Any]:
+def find_cue_items(analysis: Analysis, cue: str, items: ChoiceSet | None = None) -> dict[int, Any]:
     """Return the items that a cue applies to, with the position of the choice that alone has it.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from choice_sets import Analysis, ChoiceSet, analyze, find_items_with
+from choice_sets import Analysis, ChoiceSet, analyze, find_cue_items
 
 from rightreasons.core.sentences import pluralize
 from rightreasons.cues.classifier import cue_transfer
@@ -78,7 +78,7 @@ def write_page(items: ChoiceSet, features: Sequence[str], min_applicability: int
         table=write_cue_table(analysis),
         names=names,
         cue=strongest,
-        items=write_items_with(analysis, strongest),
+        items=write_cue_items(analysis, strongest),
         mirrors=write_mirrors(analysis),
     )
 
@@ -194,9 +194,9 @@ def write_cue_table(analysis: Analysis) -> str:
 # ----------------------------------------------------------------------------------- items
 
 
-def write_items_with(analysis: Analysis, cue: str | None) -> str:
+def write_cue_items(analysis: Analysis, cue: str | None) -> str:
     """Write the items that a cue applies to, with the choice that alone has it."""
-    positions = {} if cue is None else find_items_with(analysis, cue)
+    positions = {} if cue is None else find_cue_items(analysis, cue)
     if cue is None or not positions:
         return '<p class="rr-waiting">Choose a cue to see the items that it points at.</p>'
     items = analysis.items
@@ -302,7 +302,7 @@ def write_mirrors(analysis: Analysis) -> str:
 
 def _measure_productivity(analysis: Analysis, items: ChoiceSet, cue: str) -> float | None:
     """Return how often the choice with a cue is correct in part of a set; None without items."""
-    positions = find_items_with(analysis, cue, items)
+    positions = find_cue_items(analysis, cue, items)
     if not positions:
         return None
     is_correct = [items.labels[row] == position for row, position in positions.items()]

@@ -62,15 +62,17 @@ def main() -> None:
     """Write the originals, each followed by its mirror; `mirror_dataset` checks the balance."""
     rows, prompts = [], {}
     for number, line in enumerate(TEXT.strip().splitlines(), start=1):
-        question, premise, right, wrong, mirrored = (part.strip() for part in line.split("|"))
+        question, premise, correct, incorrect, mirrored = (
+            field.strip() for field in line.split("|")
+        )
         label = int(item_rng(0, number).integers(2))
-        first, second = (wrong, right) if label else (right, wrong)
+        left_choice, right_choice = (incorrect, correct) if label else (correct, incorrect)
         row = {
             "id": number,
             "premise": premise,
             "question": question,
-            "choice1": first,
-            "choice2": second,
+            "choice1": left_choice,
+            "choice2": right_choice,
         }
         rows.append({**row, "label": label})
         prompts[number] = mirrored

@@ -60,7 +60,7 @@ def main() -> None:
         start = Path(folder) / "start"
         model.save_pretrained(start)
         BertTokenizerFast(vocab=vocabulary, model_max_length=64).save_pretrained(start)
-        done = fine_tune(
+        tuned = fine_tune(
             start,
             data["train"],
             out=Path(folder) / "model",
@@ -73,7 +73,7 @@ def main() -> None:
             device="cpu",
         )
         for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
-            shutil.copyfile(Path(done.folder) / name, BUNDLED / name)
+            shutil.copyfile(Path(tuned.folder) / name, BUNDLED / name)
     TEXTS.write_text(json.dumps(data["test"]["text"][:SHOWN], indent=1) + "\n", encoding="utf-8")
 
 

@@ -233,16 +233,16 @@ def open_bundled(title: str, *values: Any) -> Iterator[Any]:
 def open_upload(path: str | None, name: str, *values: Any) -> Iterator[Any]:
     """Show the run of an uploaded file."""
     if path is not None:
-        yield from open_held(Held(path), name, values)
+        yield from show_upload(Held(path), name, values)
 
 
 def open_filter(upload: Held | None, name: str, *values: Any) -> Iterator[Any]:
     """Show the run of a log that waits for the name of its filter."""
     if upload is not None:
-        yield from open_held(upload, name, values)
+        yield from show_upload(upload, name, values)
 
 
-def open_held(upload: Held, name: str, values: tuple[Any, ...]) -> Iterator[Any]:
+def show_upload(upload: Held, name: str, values: tuple[Any, ...]) -> Iterator[Any]:
     """Show the run of a file, which is deleted unless it has a mistake."""
     steps = work(read_upload, str(upload.path), name)
     show = partial(show_run, upload.path.name, values)

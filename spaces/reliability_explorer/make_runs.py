@@ -87,8 +87,8 @@ def main(work: Path) -> None:
         )
         write(RUNS / f"{key}.csv", softmax(np.asarray(scores.logits)), scores.labels, names)
     index = [
-        {"file": f"{key}.csv", "title": title, "about": about}
-        for key, (_, _, title, about) in ABOUT.items()
+        {"file": f"{key}.csv", "title": title, "about": description}
+        for key, (_, _, title, description) in ABOUT.items()
     ]
     (RUNS / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 

@@ -132,14 +132,14 @@ def fit_on_half(run: Predictions, settings: Settings) -> tuple[float, str]:
     fitted = fit_temperature(*_select_rows(run, fit_rows), scores=settings.scores)
     predictions, references = _select_rows(run, test_rows)
     scaled = apply_temperature(predictions, fitted.temperature, scores=settings.scores)
-    old = calibration_summary(
+    original_summary = calibration_summary(
         predictions, references, n_bins=settings.n_bins, scores=settings.scores
     )
-    new = calibration_summary(scaled, references, n_bins=settings.n_bins)
+    scaled_summary = calibration_summary(scaled, references, n_bins=settings.n_bins)
     sentence = (
         f"Fitted on a random half ({fitted.n_items:,} items): temperature "
-        f"{fitted.temperature:.3g}. On the other half, top-label ECE {figure(old['ece'])} → "
-        f"{figure(new['ece'])}, log loss {figure(old['nll'])} → {figure(new['nll'])}."
+        f"{fitted.temperature:.3g}. On the other half, top-label ECE {figure(original_summary['ece'])} → "
+        f"{figure(scaled_summary['ece'])}, log loss {figure(original_summary['nll'])} → {figure(scaled_summary['nll'])}."
     )
     return fitted.temperature, sentence
 

@@ -82,31 +82,33 @@ def explain(
         classifier, [item["text"] for item in items], ids=[item["id"] for item in items]
     )
     positive = softmax(np.asarray(scores.logits))[:, 1]
-    first = items[:EXPLAINED]
-    texts = [item["text"] for item in first]
+    explained_items = items[:EXPLAINED]
+    texts = [item["text"] for item in explained_items]
     measured = measure_shortcuts(
         classifier,
         texts,
-        [item["label"] for item in first],
+        [item["label"] for item in explained_items],
         ranking,
-        ids=[item["id"] for item in first],
+        ids=[item["id"] for item in explained_items],
         protocol=get_protocol(top_n=TOP_N),
         out=work,
     )
-    found = measured.attributions
+    attributions = measured.attributions
     rows = []
     for i, item in enumerate(items):
         row = {
             "id": item["id"],
             "split": split,
             "label": item["label"],
-            "p_positive": kept(positive[i]),
+            "p_positive": round_weight(positive[i]),
         }
-        if i < len(first):
-            here = slice(found.scores.offsets[i], found.scores.offsets[i + 1])
-            spans = np.stack((found.starts[here], found.ends[here]), axis=1)
-            row["tokens"] = list(found.tokens[i])
-            row["attributions"] = [kept(value) for value in found.scores[i]]
+        if i < len(explained_items):
+            item_slice = slice(attributions.scores.offsets[i], attributions.scores.offsets[i + 1])
+            spans = np.stack(
+                (attributions.starts[item_slice], attributions.ends[item_slice]), axis=1
+            )
+            row["tokens"] = list(attributions.tokens[i])
+            row["attributions"] = [round_weight(value) for value in attributions.scores[i]]
             row["planted"] = [
                 any(
                     max(start, token["start"]) < min(end, token["end"]) for token in item["planted"]
@@ -117,7 +119,7 @@ def explain(
     return rows
 
 
-def kept(value: float) -> int:
+def round_weight(value: float) -> int:
     """Return a number as it is kept."""
     return round(float(value) * UNIT)
 

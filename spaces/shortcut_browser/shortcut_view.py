@@ -47,7 +47,7 @@ class Detected:
         summary: Rates over the explained texts.
     """
 
-    found: Shortcuts
+    shortcuts: Shortcuts
     summary: ShortcutReliance
 
 
@@ -102,14 +102,14 @@ def detect(strength: float, split: str, top_n: int, head_percent: float) -> Dete
     n_explained = len(run.tokens)
     ranking = heads(strength, head_percent)
     predictions = run.predictions[:n_explained]
-    found = find_shortcuts(run.tokens, run.attributions, predictions, ranking, top_n=top_n)
+    shortcuts = find_shortcuts(run.tokens, run.attributions, predictions, ranking, top_n=top_n)
     summary = summarize_shortcuts(
-        found,
+        shortcuts,
         references=run.labels[:n_explained],
         confidences=run.confidences[:n_explained],
         resampling=Resampling(resamples=N_RESAMPLES),
     )
-    return Detected(found, summary)
+    return Detected(shortcuts, summary)
 
 
 # -------------------------------------------------------------------------------------- the page
@@ -238,46 +238,46 @@ def sentences(
 ) -> str:
     """Write a page of sentences with their attributions and cues."""
     run = read_runs()[strength][split]
-    found = detect(strength, split, top_n, head_percent).found
+    shortcuts = detect(strength, split, top_n, head_percent).shortcuts
     # A text without a cue, or with a flipped one, is compared with the one as in training.
     counterpart = "test_flipped" if split == "test" else "test"
     swapped = read_runs()[strength][counterpart]
-    selection = select_sentences(run, found, swapped, filter_name)
+    selection = select_sentences(run, shortcuts, swapped, filter_name)
 
     n_pages = max(1, -(-len(selection) // PAGE_SIZE))
     page = min(max(page, 1), n_pages)
     start = (page - 1) * PAGE_SIZE
     articles = []
     for row in selection[start : start + PAGE_SIZE].tolist():
-        articles.append(write_sentence(run, found, row, float(swapped.positive[row])))
+        articles.append(write_sentence(run, shortcuts, row, float(swapped.positive[row])))
     count = f"{len(selection)} of {len(run.tokens)} sentences; page {page} of {n_pages}."
     return f'<p class="rr-small">{count}</p>{"".join(articles)}'
 
 
-def select_sentences(run: Run, found: Shortcuts, swapped: Run, filter_name: str) -> np.ndarray:
+def select_sentences(run: Run, shortcuts: Shortcuts, swapped: Run, filter_name: str) -> np.ndarray:
     """Return the rows of the explained texts that the filter shows."""
     n_explained = len(run.tokens)
     predictions = run.predictions[:n_explained]
     masks = {
         "the cue decides": predictions != swapped.predictions[:n_explained],
         "all": np.ones(n_explained, bool),
-        "shortcut-cued": found.cued,
-        "not cued": ~found.cued,
+        "shortcut-cued": shortcuts.cued,
+        "not cued": ~shortcuts.cued,
         "wrong": predictions != run.labels[:n_explained],
     }
     return np.flatnonzero(masks[filter_name])
 
 
-def write_sentence(run: Run, found: Shortcuts, row: int, swapped: float) -> str:
+def write_sentence(run: Run, shortcuts: Shortcuts, row: int, swapped: float) -> str:
     """Write a text with its marked words, its prediction, and the one with the other cue."""
     predicted = int(run.predictions[row])
     is_correct = predicted == run.labels[row]
     outcome = "correct" if is_correct else f"incorrect: {NAMES[run.labels[row]]}"
-    cued = "shortcut-cued" if found.cued[row] else "not cued"
-    chance = f"{found.chance_frequency[row]:.0%}"
+    cued = "shortcut-cued" if shortcuts.cued[row] else "not cued"
+    chance = f"{shortcuts.chance_frequency[row]:.0%}"
     css_class = "sc-right" if is_correct else "sc-wrong"
     return (
-        f'<article class="sc-item {css_class}"><p>{write_tokens(run, found, row)}</p>'
+        f'<article class="sc-item {css_class}"><p>{write_tokens(run, shortcuts, row)}</p>'
         f'<p class="rr-small"><b>{NAMES[predicted]}</b> {run.confidences[row]:.0%} ({outcome}) · '
         f"<b>{cued}</b> · random words of similar frequency: cued in {chance}</p>"
         f'<p class="rr-small sc-tests">With the other cue: '
@@ -285,20 +285,20 @@ def write_sentence(run: Run, found: Shortcuts, row: int, swapped: float) -> str:
     )
 
 
-def write_tokens(run: Run, found: Shortcuts, row: int) -> str:
+def write_tokens(run: Run, shortcuts: Shortcuts, row: int) -> str:
     """Write the tokens of a text, shaded by attribution, with top words and cues marked."""
-    start = int(found.offsets[row])
+    start = int(shortcuts.offsets[row])
     # No attribution may be positive: the scale is then arbitrary.
     largest = max(*run.attributions[row], 1e-9)
     parts = []
     for index, token in enumerate(run.tokens[row]):
         weight = run.attributions[row][index]
         classes = ["sc-token"]
-        if found.in_top[start + index]:
+        if shortcuts.in_top[start + index]:
             classes.append("sc-top")
         if run.planted[row][index]:
             classes.append("sc-planted")
-        if found.is_shortcut[start + index]:
+        if shortcuts.is_shortcut[start + index]:
             classes.append("sc-cue")
         if token not in NO_SPACE_BEFORE:
             parts.append(" ")

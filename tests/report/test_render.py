@@ -420,6 +420,12 @@ def test_items_are_filtered_sorted_and_stepped_through(page, report):
         page.locator(f"#items th[aria-sort={order}]").wait_for()
         values = [float(text.rstrip("%")) for text in cells.all_inner_texts()]
         assert values == sorted(values, reverse=reverse)
+    # A phone shows no head of the table, and a list of orders in its place.
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_label("Sort by").select_option("Confidence, ascending")
+    values = [float(text.rstrip("%")) for text in cells.all_inner_texts()]
+    assert values == sorted(values)
+    page.set_viewport_size({"width": 1280, "height": 900})
     first = rows.first.inner_text()
     page.get_by_role("button", name="Next").click()
     assert rows.first.inner_text() != first

@@ -14,6 +14,7 @@ from typing import Any
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_files, format_json, write_text
+from rightreasons.page.formats import percent
 from rightreasons.page.parts import Cell
 from rightreasons.page.question import Figure, Part, Table
 from rightreasons.report.render import PAGE, Page, write_page
@@ -77,6 +78,22 @@ def get_failed_name(criteria: Sequence[Criterion]) -> str:
     for criterion in criteria:
         if not criterion.is_met:
             return criterion.name
+    return ""
+
+
+def describe_failed_condition(criteria: Sequence[Criterion], names: Mapping[str, str]) -> str:
+    """Return the first condition that is not met, with its bound and what was measured.
+
+    Args:
+        criteria: The conditions, one of which is not met.
+        names: Name of a condition in audit.json -> its name for readers, which ends where the bound
+            follows.
+    """
+    name = get_failed_name(criteria)
+    for criterion in criteria:
+        if criterion.name == name:
+            bound = percent(criterion.bound)
+            return f"{names[name]} {bound} (measured: {percent(criterion.value)})"
     return ""
 
 

@@ -19,7 +19,7 @@ from rightreasons.page.parts import Cell
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Part, Question, Rule, Table
 from rightreasons.repairs.acceptance import (
-    get_failed_name,
+    describe_failed_condition,
     make_condition_part,
     make_decision_figure,
     write_proof,
@@ -68,11 +68,16 @@ def list_changes(m: Loop) -> Iterator[tuple[Cell, ...]]:
         yield change.name, change.original, change.corrected, change.p_value
 
 
+def describe_failed(m: Loop) -> str:
+    """Return the first condition that is not met."""
+    return describe_failed_condition(m.criteria, CONDITION_NAMES)
+
+
 def contrast_shares(m: Loop) -> tuple[Estimate | None, Estimate | None]:
-    """Return the main figure after and before; None for a figure that a bar cannot show."""
+    """Return the main figure before and after; None for a figure that a bar cannot show."""
     # A gap may be negative, and a bar begins at 0.
     shares: list[Estimate | None] = []
-    for estimate in (m.main.corrected, m.main.original):
+    for estimate in (m.main.original, m.main.corrected):
         low = estimate.value if estimate.low is None else estimate.low
         is_share = low is not None and low >= 0
         shares.append(estimate if is_share else None)
@@ -85,7 +90,7 @@ def make_question(kind: LoopKind) -> Question:
     return Question(
         name=kind,
         title=TITLES[kind],
-        prose=prose(__file__, get_failed_name=get_failed_name, CONDITION_NAMES=CONDITION_NAMES),
+        prose=prose(__file__, describe_failed=describe_failed),
         figures=(
             make_decision_figure("accepted", lambda m: m.accepted, SOURCE),
             # Those of the first figure, whatever the kind.

@@ -86,8 +86,8 @@ class Comparison(Result):
         return names
 
     def get_name(self, winner: Winner) -> str:
-        """Return the name of the model that is better; "cannot tell" if that is open."""
-        return {"first": self.first, "second": self.second, "": "cannot tell"}[winner]
+        """Return the name of the model that is better; "undecided" if that is open."""
+        return {"first": self.first, "second": self.second, "": "undecided"}[winner]
 
     @property
     def winners(self) -> list[Winner]:
@@ -143,8 +143,9 @@ def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield a row for each figure that is compared."""
     for figure in m.figures:
         # A figure without a better direction has no winner.
-        better = m.get_name(figure.winner) if figure.better else ""
+        better = m.get_name(figure.winner) if figure.better else "–"
         yield (
+            better,
             figure.question,
             figure.name,
             figure.split,
@@ -154,8 +155,6 @@ def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
             figure.n_items,
             figure.p_value,
             figure.holm_p_value,
-            figure.test,
-            better,
         )
 
 
@@ -180,7 +179,7 @@ ANSWERS = Question(
             "answers",
             (
                 Table("answers", list_figure_rows, TESTS),
-                Table("counts", list_count_rows, "Counted", condition=lambda m: m.splits),
+                Table("counts", list_count_rows, "", condition=lambda m: m.splits),
             ),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,6 +47,7 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
         "evidence": "",
         "shares_title": "",
         "shares": [],
+        "picture": "",
     }
     finding = answers[0]["result"]["finding"] if answers else None
     if finding is not None:
@@ -55,6 +57,8 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
         if finding["contrast"] is not None:
             variables["shares_title"] = finding["contrast"]["title"]
             variables["shares"] = _list_shares(finding["contrast"])
+        elif finding["plot"]:
+            variables["picture"] = _read_picture(folder / "figures" / f"{finding['plot']}.png")
     elif answers:
         # A question without a finding says everything in its verdict.
         variables["claim"] = answers[0]["result"]["verdict"]["label"]
@@ -93,6 +97,14 @@ def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> di
             row["value"] = format_estimate(figure.estimate, figure.unit)
             break
     return row
+
+
+def _read_picture(path: Path) -> str:
+    """Return a picture of the report as the address of an image; "" if it is gone."""
+    # A notebook keeps the image, also without the folder of the report.
+    if not path.is_file():
+        return ""
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _list_shares(contrast: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -136,7 +136,7 @@ def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
         ids = [m.context.primary.ids[row] for row in change.rows.tolist()]
         figures[key] = ItemFigure.from_arrays(
             key,
-            f"Flipped by swapping {quote_words(change.pair.predictive_words)}",
+            f"Flips with the swap of {quote_words(change.pair.predictive_words)}",
             "lower",
             ids,
             change.is_changed,

@@ -172,7 +172,7 @@ class PageItems:
 
     Attributes:
         splits: The splits with labeled items, in the order of the audit.
-        figure: Name of what `PageItem.is_affected` says, such as "Flipped by swapping “copper” and
+        figure: Name of what `PageItem.is_affected` says, such as "Flips with the swap of “copper” and
             “marble”"; "" if no finding is about single items.
     """
 

@@ -279,18 +279,26 @@ const startItems = (section, data, tryText) => {
     show();
   };
 
-  heads.forEach(head => {
-    const key = head.dataset.key;
-    if (!key) return;
+  const sort = (key, isDescending) => {
+    Object.assign(state, { sortKey: key, isDescending });
+    heads.forEach(head => (head.ariaSort = head.dataset.key === key ? (isDescending ? "descending" : "ascending") : null));
+    list();
+    show();
+  };
+  const sortable = heads.filter(head => head.dataset.key);
+  // A narrow screen shows no heads, and a list in their place.
+  const orders = sortable.flatMap(head => [false, true].map(isDescending => ({ name: head.textContent, key: head.dataset.key, isDescending })));
+  const orderSelect = find("item-sort");
+  orderSelect.append(make("option", { value: "" }, "errors first"), ...orders.map(({ name, isDescending }, place) =>
+    make("option", { value: place }, `${name}, ${isDescending ? "descending" : "ascending"}`)));
+  orderSelect.addEventListener("input", () => {
+    const { key, isDescending } = orders[orderSelect.value] || { key: "", isDescending: false };
+    sort(key, isDescending);
+  });
+  sortable.forEach(head => {
+    const { key } = head.dataset;
     const button = make("button", { type: "button" }, head.textContent);
-    button.addEventListener("click", () => {
-      state.isDescending = state.sortKey === key && !state.isDescending;
-      state.sortKey = key;
-      heads.forEach(other => (other.ariaSort = null));
-      head.ariaSort = state.isDescending ? "descending" : "ascending";
-      list();
-      show();
-    });
+    button.addEventListener("click", () => sort(key, state.sortKey === key && !state.isDescending));
     head.replaceChildren(button);
   });
   const turn = by => {
