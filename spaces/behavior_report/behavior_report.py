@@ -66,7 +66,7 @@ def bundled_report(name: str = OWN_SUITE) -> Report:
         for entry in index
     ]
     descriptions = [
-        f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences"
+        f"{entry['about']}; correct on {entry['iid_accuracy']:.0%} of SST-2's validation sentences"
         for entry in index
     ]
     return Report(suite, tuple(models), tuple(descriptions))

@@ -43,8 +43,8 @@ MAX_ADDED = 12
 INTRO = """
 # Confusion probes
 
-Without a question, a sound model should not prefer any choice. Among more wrong choices, it should
-still prefer the right one over its old rivals. Take an item, or write one, and see the effect of the
+Without a question, a sound model should not prefer any choice. With more incorrect choices, it should
+still prefer the correct one to the original ones. Take an item, or write one, and see the effect of the
 four probes of Shen & Kejriwal (2022) on a model's confidences.
 """
 
@@ -100,7 +100,7 @@ def _make_item_fields(item: dict[str, Any]) -> list[Any]:
             lines=4,
             elem_id="choices",
         )
-        correct = gr.Number(item["label"] + 1, precision=0, label="Right choice", elem_id="right")
+        correct = gr.Number(item["label"] + 1, precision=0, label="Correct choice", elem_id="right")
     return [prompt, choices, correct]
 
 
@@ -181,7 +181,7 @@ def show_pasted(
 def _write_grid(body: str) -> str:
     """Write the forms with their legend."""
     legend = html.escape(
-        "✓ is right; (✓) was right before the probe; orange is borrowed from another item."
+        "✓ is correct; (✓) was correct before the probe; orange is borrowed from another item."
     )
     return f'<p class="rr-small">{legend}</p><div class="cp-forms">{body}</div>'
 

@@ -137,27 +137,27 @@ def describe_faults(
     original = confidences[ORIGINAL]
     extended = confidences[EXTRA]
     prior_confidences = confidences["no_question"]
-    added = pluralize(len(extended) - len(original), "more wrong choice")
+    added = pluralize(len(extended) - len(original), "more incorrect choice")
     faults = []
     preferred = int(prior_confidences.argmax())
     if prior_confidences[preferred] >= MIN_PREFERENCE / len(prior_confidences):
-        choice = "the right answer" if preferred == label else f"choice {preferred + 1}"
+        choice = "the correct answer" if preferred == label else f"choice {preferred + 1}"
         faults.append(
             f"without any question it still prefers {choice} ({prior_confidences[preferred]:.0%})"
         )
     extended_label = forms.items[EXTRA]["label"]
     if original.argmax() != label:
         choice = int(original.argmax()) + 1
-        faults.append(f"with its question it prefers choice {choice}, which is wrong")
+        faults.append(f"with its question it prefers choice {choice}, which is incorrect")
     elif extended.argmax() != extended_label:
         faults.append(
-            f"with {added} it gives up the right one ({original[label]:.0%} to "
+            f"with {added} it gives up the correct one ({original[label]:.0%} to "
             f"{extended[extended_label]:.0%})"
         )
     if faults:
         return f"On this item, {'; '.join(faults)}.", "warn"
     sentence = (
-        "On this item it has no strong preference without the question, and is right among "
+        "On this item it has no strong preference without the question, and is correct among "
         f"{added}."
     )
     return sentence, "neutral"
@@ -195,7 +195,7 @@ def _describe_pick(name: str, is_position_of_correct: bool) -> str:
         # A borrowed choice stands in the place of the correct one.
         return "picks the borrowed choice" if is_position_of_correct else "picks one of its own"
     if is_position_of_correct:
-        return "picks the choice that was right"
+        return "picks the choice that was correct"
     return "picks another choice"
 
 

@@ -39,8 +39,8 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Cue explorer
 
-Some multiple-choice sets can be answered without the question: a word occurs more often in right
-choices than in wrong ones, or the right choice is the longer one. Bring a set of your own to see its
+Some multiple-choice sets can be answered without the question: a word occurs more often in correct
+choices than in incorrect ones, or the correct choice is the longer one. Bring a set of your own to see its
 cues, and the accuracy of a classifier that sees nothing else.
 """
 

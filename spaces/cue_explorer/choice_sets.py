@@ -29,8 +29,8 @@ ORIGINALS = "Originals, with a planted cue"
 """Name of the set with which the page opens."""
 
 OWN_SOURCE = (
-    "Written for this page, with the word “was” put into the right choice more often than into the "
-    "wrong one."
+    "Written for this page, with the word “was” inserted into the correct choice more often than "
+    "into the incorrect one."
 )
 
 COPA_SOURCE = (

@@ -111,13 +111,13 @@ def write_figures(analysis: Analysis) -> str:
     productivity = ""
     if clearest is not None:
         name = f"“{clearest.cue}”"
-        productivity = f"right in {clearest.n_correct} of {clearest.applicability} items"
+        productivity = f"correct in {clearest.n_correct} of {clearest.applicability} items"
     interval = f"{LEVEL:.0%} interval {classifier.low:.3f} to {classifier.high:.3f}"
     entries = [
         ("Cue-only classifier", figure(classifier.accuracy), interval),
         ("Chance", figure(classifier.chance), pluralize(len(analysis.items), "item")),
-        ("Telling cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
-        ("Most telling cue", name, productivity),
+        ("Significant cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
+        ("Strongest cue", name, productivity),
     ]
     method = f"{classifier.n_folds}-fold cross-validation, {classifier.n_groups:,} groups."
     return (
@@ -129,7 +129,7 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
     """Return the conclusion about a set in one sentence, and its tone."""
     accuracy = percent(analysis.classifier.accuracy)
     chance = percent(analysis.classifier.chance)
-    rates = f"{accuracy} right without the prompt, where chance is {chance}"
+    rates = f"{accuracy} correct without the prompt, where chance is {chance}"
     conclusion = analysis.figures.conclusion
     if conclusion == "misleads":
         sentence = (
@@ -139,7 +139,7 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
         return sentence, "neutral"
     if conclusion == "cannot tell":
         reason = analysis.figures.too_few
-        sentence = f"Too few items to tell whether they give answers away: {reason} ({rates})."
+        sentence = f"Too few items to decide whether they give answers away: {reason} ({rates})."
         return sentence, "neutral"
     if conclusion == "no sign":
         sentence = (
@@ -151,7 +151,7 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
     example = ""
     if clearest is not None:
         counts = f"{clearest.n_correct} of {clearest.applicability}"
-        example = f"; “{clearest.cue}” is right in {counts}"
+        example = f"; “{clearest.cue}” is correct in {counts}"
     return f"These items give answers away: {rates}{example}.", "bad"
 
 
@@ -165,7 +165,7 @@ def draw_cues(analysis: Analysis) -> str:
         )
     drawing = draw_productivity("cues", cues, analysis.classifier.chance, ALPHA)
     caption = (
-        "How often the choice that alone has the cue is right, with its interval; the dashed line is "
+        "How often the choice that alone has the cue is correct, with its interval; the dashed line is "
         "chance."
     )
     return f'<figure class="rr-figure">{drawing.svg}<figcaption>{caption}</figcaption></figure>'
@@ -202,7 +202,9 @@ def write_cue_items(analysis: Analysis, cue: str | None) -> str:
     items = analysis.items
     n_correct = sum(items.labels[row] == position for row, position in positions.items())
     n_items = pluralize(len(positions), "item")
-    head = f"“{cue}” points to one choice in {n_items}, and to the right one in {n_correct} of them"
+    head = (
+        f"“{cue}” points to one choice in {n_items}, and to the correct one in {n_correct} of them"
+    )
     if len(positions) > MAX_SHOWN_ITEMS:
         head += f"; the first {MAX_SHOWN_ITEMS} are shown"
     articles = []
@@ -221,7 +223,9 @@ def _write_item(
         if cue is not None and number == position:
             text = _mark_cue(choice, cue)
         if number == items.labels[row]:
-            choices.append(f'<li class="cx-right">{text} <span class="rr-small">right</span></li>')
+            choices.append(
+                f'<li class="cx-right">{text} <span class="rr-small">correct</span></li>'
+            )
         else:
             choices.append(f'<li class="cx-wrong">{text}</li>')
     note = ""
@@ -259,8 +263,8 @@ def write_mirrors(analysis: Analysis) -> str:
     if not items.has_mirrors:
         return (
             '<p class="rr-waiting">This set has no mirrored items. A mirrored item has the choices of '
-            "an original under a new prompt that makes the other choice right; columns “mirrored” "
-            "(true, false) and “source_id” tell which is which. The bundled set “Originals and their "
+            "an original under a new prompt that makes the other choice correct; columns “mirrored” "
+            "(true, false) and “source_id” distinguish them. The bundled set “Originals and their "
             "mirrors” shows how that balances every cue.</p>"
         )
     originals = items.select(~items.is_mirrored)

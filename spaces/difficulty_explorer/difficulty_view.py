@@ -240,7 +240,7 @@ def pairs_page(pairs: Sequence[Pair], source: str) -> str:
         articles.append(f'<article class="{css_class}">{"".join(rows)}</article>')
     return (
         f'<p class="rr-small">A contrast pair is a text and a small edit that changes its label '
-        f"(Gardner et al. 2020). The network gets both texts right in {n_consistent} of "
+        f"(Gardner et al. 2020). The network classifies both texts correctly in {n_consistent} of "
         f"{pluralize(len(pairs), 'pair')}; the most difficult pairs come first. {source}</p>"
         f"{''.join(articles)}"
     )

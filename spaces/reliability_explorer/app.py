@@ -45,7 +45,7 @@ DEFAULT_RUN = "Three classes, trained for long"
 INTRO = """
 # Reliability explorer
 
-A model is calibrated when, of all answers that it gives with confidence 0.8, 80% are right. The
+A model is calibrated when, of all answers that it gives with confidence 0.8, 80% are correct. The
 example is a model that memorized its training data. Bring your own predictions, and see how the
 figure depends on its definition.
 """
@@ -53,7 +53,7 @@ figure depends on its definition.
 FORMAT = f"""
 A table with a column of **labels** (`label`, `references`, …) and either one column per class (`p_negative,
 p_positive`, `logit0, logit1, …`) or one column with a list of **scores** (`predictions`, `probabilities`, `logits`).
-Or one with the **confidence** in each given answer and whether it was right (`confidence`, `correct`). Or a **log**: a
+Or one with the **confidence** in each given answer and whether it was correct (`confidence`, `correct`). Or a **log**: a
 samples file of lm-evaluation-harness, a log of inspect_ai.
 Files: {", ".join(FILE_TYPES)}.
 """

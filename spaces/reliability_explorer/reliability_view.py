@@ -42,9 +42,8 @@ ERROR_NAMES = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calib
 """Norm -> name of the calibration error."""
 
 CAPTIONS = {
-    "top_label": "How often the answers of a bin are right, against how sure the model is of them.",
-    "confidence": "How often the given answers of a bin are right, against how sure the model was of "
-    "them.",
+    "top_label": "Accuracy of the answers of each bin against their mean confidence.",
+    "confidence": "Accuracy of the given answers of each bin against the mean confidence in them.",
     "positive": "How often the label is class 1, against P(class 1).",
     "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over "
     "all classes.",
@@ -214,7 +213,7 @@ def describe_calibration(
         name = "Underconfident"
     tone = "bad" if max(overconfidence, underconfidence) > MARGIN else "warn"
     sentence = (
-        f"{name}: {percent(result.mean_confidence)} sure on average, right in "
+        f"{name}: {percent(result.mean_confidence)} confident on average, correct in "
         f"{percent(result.accuracy)} of {items}, {evidence}."
     )
     return sentence, tone

@@ -31,7 +31,7 @@ TONES = {
     "small": ("good", "The planted cue decides little"),
     "unknown": ("neutral", "Inconclusive whether the planted cue decides"),
 }
-SHOWN = ("the cue decides", "all", "shortcut-cued", "not cued", "wrong")
+SHOWN = ("the cue decides", "all", "shortcut-cued", "not cued", "incorrect")
 PAGE_SIZE = 8
 N_RESAMPLES = 500
 NO_SPACE_BEFORE = frozenset(".,;:!?'’)-")
@@ -263,7 +263,7 @@ def select_sentences(run: Run, shortcuts: Shortcuts, swapped: Run, filter_name: 
         "all": np.ones(n_explained, bool),
         "shortcut-cued": shortcuts.cued,
         "not cued": ~shortcuts.cued,
-        "wrong": predictions != run.labels[:n_explained],
+        "incorrect": predictions != run.labels[:n_explained],
     }
     return np.flatnonzero(masks[filter_name])
 

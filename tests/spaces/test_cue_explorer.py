@@ -16,14 +16,14 @@ open_page = opener("spaces/cue_explorer", "#diagram svg")
 def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
     page = open_page(visit)
     expect(page.locator("#source")).to_contain_text("36 items")
-    expect(tile(page, "Most telling cue")).to_have_text("“was”")
-    expect(page.locator("#figures")).to_contain_text("right in 20 of 24 items")
+    expect(tile(page, "Strongest cue")).to_have_text("“was”")
+    expect(page.locator("#figures")).to_contain_text("correct in 20 of 24 items")
     expect(page.get_by_text("These items give answers away")).to_be_visible()
     row = page.locator("#cue-table tr", has_text="was").first
     expect(row).to_contain_text("0.8333")  # 20 of 24
     page.get_by_role("tab", name="Items", exact=True).click()
     expect(page.locator("#items")).to_contain_text(
-        "“was” points to one choice in 24 items, and to the right one in 20"
+        "“was” points to one choice in 24 items, and to the correct one in 20"
     )
     expect(page.locator("#items mark").first).to_have_text("was")
     page.locator("#cue input").click()
@@ -39,7 +39,7 @@ def test_mirrors_balance_every_cue(visit):
     page.get_by_role("option", name="Originals and their mirrors").click()
     expect(page.locator("#source")).to_contain_text("72 items")
     expect(tile(page, "Cue-only classifier")).to_have_text("0.5000")
-    expect(tile(page, "Most telling cue")).to_have_text("none")
+    expect(tile(page, "Strongest cue")).to_have_text("none")
     expect(page.get_by_text("72 items do not rule out an effect of 10 points")).to_be_visible()
     row = page.locator("#mirrors tr", has_text="was").first
     for value in ("0.8333", "0.1667", "0.5000"):

@@ -47,7 +47,7 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
         "Top-label ECE: mean over the items of |accuracy - mean confidence|"
     )
     expect(page.locator(".rr-verdict")).to_contain_text(
-        re.compile(r"Overconfident: \d\d\.\d% sure on average, right in")
+        re.compile(r"Overconfident: \d\d\.\d% confident on average, correct in")
     )
     expect(page.locator("#source")).to_contain_text("1,000 items, 3 classes")
     page.locator("#bundled input").click()

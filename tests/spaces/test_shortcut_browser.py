@@ -62,7 +62,7 @@ def test_filter_and_pages(visit):
     page = open_page(visit)
     pick(page, "cue flipped")  # as in training, all are right
     expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
-    pick(page, "wrong")
+    pick(page, "incorrect")
     expect(page.locator(".sc-item.sc-right")).to_have_count(0)
     expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
     pick(page, "all")
@@ -79,7 +79,7 @@ def test_filter_and_pages(visit):
     expect(page.locator("#sentences")).to_contain_text("page 15 of 15")
     assert page.locator(".sc-item").first.inner_text() != second
     # Another filter begins with its first page.
-    pick(page, "wrong")
+    pick(page, "incorrect")
     expect(page.locator("#page input")).to_have_value("1")
     expect(page.locator("#sentences")).to_contain_text("page 1 of")
 

@@ -147,12 +147,12 @@ def forms(without, before, after):
         (
             ([0.7, 0.3], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
             "neutral",
-            "is right among 2 more wrong choices.",
+            "is correct among 2 more incorrect choices.",
         ),
         (
             ([0.8, 0.2], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
             "warn",
-            "still prefers the right answer (80%).",
+            "still prefers the correct answer (80%).",
         ),
         # What is wrong from the beginning keeps no right answer.
         (
