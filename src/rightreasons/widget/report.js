@@ -30,6 +30,8 @@ const show = () => {
   element.append(host);
   const root = host.attachShadow({ mode: "open" });
   root.append(...report.querySelectorAll("style"), ...report.body.childNodes);
+  // This page has a main landmark of its own.
+  root.querySelector("main").setAttribute("role", "presentation");
   const startReport = Function(`${script}; return startReport;`)();
   startReport(root, live && { ...live, ask });
 };
