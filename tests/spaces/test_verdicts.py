@@ -53,7 +53,7 @@ def test_six_items_do_not_show_that_the_choices_are_clean(view, tmp_path):
     choice_sets = view("cue_explorer", "choice_sets")
     analysis = choice_sets.analyze(choice_sets.read_upload(str(file)), ["unigram"], 5)
     said = cue_view.write_figures(analysis)
-    assert "Too few items to tell" in said
+    assert "Too few items to decide" in said
     assert "6 items do not rule" in said
 
 
@@ -69,7 +69,7 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
     found = choice_sets.analyze(items, ["unigram"], 1)
     assert found.classifier.accuracy == 0
     assert "rr-good" not in cue_view.write_figures(found)
-    assert "Too few items to tell" in cue_view.write_figures(found)
+    assert "Too few items to decide" in cue_view.write_figures(found)
 
 
 def test_the_leaderboard_has_an_answer_to_each_question(view):
@@ -163,7 +163,7 @@ def forms(without, before, after):
         (
             ([0.5, 0.5], [0.9, 0.1], [0.2, 0.6, 0.2]),
             "warn",
-            "wrong choice",
+            "incorrect choice",
         ),
     ],
 )
