@@ -31,6 +31,8 @@ from rightreasons.io.headings import (
 from rightreasons.io.options import ChoiceOptions
 from rightreasons.io.proposals.choices import (
     ChoiceProposal,
+    find_choice_lists,
+    name_right_choice,
     propose_choices,
     propose_right_choice,
 )
@@ -104,6 +106,7 @@ def find_choice_form(
         )
     # A label that the user named is read in any format.
     form = dataclasses.replace(form, label=options.label_column or form.label)
+    form = _read_choice_lists(data, form)
     if form.label is None:
         form = _propose_right_choice(data, form)
     if options.first_label is not None:
@@ -316,6 +319,32 @@ def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
     if has_texts or is_first_row(data.column_names):
         return None
     return propose_choices(describe_columns_and_fields(data))
+
+
+def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
+    """Return a format with the expression of its choices, if no list of texts or usual objects hold them."""
+    column = form.choices[0]
+    # An expression makes lists itself.
+    has_column = len(form.choices) == 1 and column in data.column_names
+    if not has_column or data.features[column] == datasets.List(datasets.Value("string")):
+        return form
+    contents = describe_columns_and_fields(data)
+    label = form.label or ""
+    if label and label not in contents:
+        return form
+    lists = find_choice_lists(contents, column, label)
+    if lists is None or lists.expression == column:
+        return form
+    doubt = (
+        f"The cells of {column!r} are no lists of texts, so that the choices are "
+        f"{lists.expression!r}: `choices_column` names another column or expression."
+    )
+    warn_of_doubts([doubt])
+    if label:
+        label = name_right_choice(contents, label, lists)
+    return dataclasses.replace(
+        form, choices=(lists.expression,), label=label or lists.label or None
+    )
 
 
 def _propose_right_choice(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:

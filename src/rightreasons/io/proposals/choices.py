@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,12 @@ from numpy.typing import NDArray
 
 from rightreasons.io.columns import quote_column
 from rightreasons.io.contents import MAX_CHOICES, MIN_ROWS, Contents, make_key, parse_value
+from rightreasons.io.proposals.choice_lists import (
+    ChoiceLists,
+    Texts,
+    list_split_texts,
+    read_lists,
+)
 
 MIN_SHARE_OF_DISTINCT = 0.95
 """Share of rows whose choices are all different: some items repeat one by mistake."""
@@ -33,9 +39,6 @@ _LETTER = re.compile(r"^\(?[a-z]\s?[).:]\s*")
 
 _CODE = re.compile(r"\S*(\d\S*[a-z]|[a-z]\S*\d|[/_])\S*", re.IGNORECASE)
 """Ids and links: one sequence of letters with digits, slashes or underscores."""
-
-Texts = Sequence[Sequence[str]]
-"""The texts of the choices of each row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,40 +70,6 @@ class ChoiceProposal:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class ChoiceLists:
-    """A column of lists of choices.
-
-    Attributes:
-        column: The column.
-        expression: The column, or the expression that makes lists of texts of it.
-        texts: The texts of the choices of each sampled row.
-        marks: The names by which the cells call the choices of each row; () without any.
-        mark_field: The field of objects that holds these marks; "" for the usual one.
-        label: The expression of the right choice if the cells mark it; "" otherwise.
-    """
-
-    column: str
-    expression: str
-    texts: Texts
-    marks: Texts = ()
-    mark_field: str = ""
-    label: str = ""
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """(n,) the number of choices of each row."""
-        sizes = list(map(len, self.texts))
-        return np.array(sizes, dtype=np.int64)
-
-    def contains(self, name: str) -> bool:
-        """Return whether a name is that of the column, or of a field in it."""
-        # Columns of choices without a list have no name.
-        if not self.column:
-            return False
-        return f"{name}.".startswith(f"{self.column}.")
-
-
 def propose_choices(contents: Contents) -> ChoiceProposal | None:
     """Propose the columns of the question, the choices and the right choice by their cells.
 
@@ -125,7 +94,9 @@ def propose_choices(contents: Contents) -> ChoiceProposal | None:
     if len(columns) == 1:
         return _propose_lists(contents, columns[0])
     # Which of several lists holds the choices is for a person to say.
-    return None if columns else _propose_columns(contents)
+    if columns:
+        return None
+    return _propose_split_texts(contents) or _propose_columns(contents)
 
 
 # --------------------------------------------------------------------------- lists of choices
@@ -168,106 +139,13 @@ def _are_choices(lists: ChoiceLists) -> bool:
     return 2 * len(sets) > n_rows
 
 
-def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Return the texts in a column of lists of texts, of lists of objects, or of objects that mark the right text.
-
-    Example:
-        >>> read_lists("options", [{"blue": 1, "red": 0}]).texts
-        [['blue', 'red']]
-    """
-    if not all(cells):
-        return None
-    # Empty cells have no choices, and all others are of one kind.
-    kinds = set(map(type, cells))
-    if kinds == {dict}:
-        return _read_lettered_objects(column, cells) or _read_marked_objects(column, cells)
-    if kinds != {list}:
-        return None
-    item_kinds: set[type] = set()
-    for cell in cells:
-        item_kinds.update(map(type, cell))
-    if item_kinds == {str}:
-        return ChoiceLists(column, column, cells)
-    if item_kinds == {dict}:
-        return _read_pairs(column, cells)
-    return None
-
-
-def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Return the texts of objects such as {"A": "Yes", "B": "No"}."""
-    marks = []
-    texts = []
-    for cell in cells:
-        names = sorted(name for name in cell if cell[name] is not None)
-        values = [cell[name] for name in names]
-        if not all(isinstance(value, str) for value in values):
-            return None
-        letters = string.ascii_uppercase[: len(names)]
-        if names != list(letters):
-            return None
-        marks.append(names)
-        texts.append(values)
-    return ChoiceLists(column, column, texts, marks=marks)
-
-
-def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Return the keys of objects that mark one of them by 1, as the tasks of BIG-bench do."""
-    texts = []
-    for cell in cells:
-        # Arrow gives every object the keys of all.
-        marks = {name: mark for name, mark in cell.items() if mark is not None}
-        values = list(marks.values())
-        if not all(mark in (0, 1) for mark in values) or sum(values) != 1:
-            return None
-        texts.append(list(marks))
-    items = f"{quote_column(column)}.items()"
-    return ChoiceLists(
-        column,
-        f"{{{{ {items} | rejectattr(1, 'none') | map(attribute=0) | list }}}}",
-        texts,
-        label=f"{{{{ ({items} | selectattr(1) | first)[0] }}}}",
-    )
-
-
-def _read_pairs(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Return the texts in lists of objects of a mark and a text, such as {"label": "A", "text": "No"}."""
-    fields = list(cells[0][0])
-    if len(fields) != 2:
-        return None
-    mark_field, text_field = fields
-    marks = _get_field(cells, mark_field)
-    texts = _get_field(cells, text_field)
-    if marks is None or texts is None:
-        return None
-    # Marks are the same in most rows, texts are not.
-    n_marks = len(set(map(tuple, marks)))
-    n_texts = len(set(map(tuple, texts)))
-    if n_marks == n_texts:
-        return None
-    if n_marks > n_texts:
-        mark_field, text_field = text_field, mark_field
-        marks, texts = texts, marks
-    # The reader knows the usual names of these fields.
-    if mark_field == "label" and text_field == "text":
-        return ChoiceLists(column, column, texts, marks=marks)
-    expression = _map_attribute(column, text_field)
-    return ChoiceLists(column, expression, texts, marks=marks, mark_field=mark_field)
-
-
-def _get_field(cells: Sequence[Any], field: str) -> list[list[str]] | None:
-    """Return a field of the objects in each row; None if a value of it is no text."""
-    rows = []
-    for cell in cells:
-        values = [item.get(field) for item in cell]
-        if not all(isinstance(value, str) for value in values):
-            return None
-        rows.append(values)
-    return rows
-
-
-def _map_attribute(column: str, field: str) -> str:
-    """Return the expression of the list of a field of objects."""
-    return f"{{{{ {quote_column(column)} | map(attribute={field!r}) | list }}}}"
+def _has_constant_choice(lists: ChoiceLists) -> bool:
+    """Return whether the choice at one position is the same in all rows, as the beginning of a template is."""
+    for position in range(lists.sizes.min()):
+        texts = {row[position] for row in lists.texts}
+        if len(texts) == 1:
+            return True
+    return False
 
 
 def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
@@ -275,9 +153,8 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
     columns = [name for name in contents if not lists.contains(name)]
     label = lists.label
     reason = "marked among the choices"
-    if label:
-        positions = _list_marked_positions(contents, lists)
-    else:
+    positions = lists.positions
+    if not label:
         label = find_pointing_column(contents, lists)
         if not label:
             return None
@@ -291,11 +168,76 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
             prompt.append(name)
     if not prompt:
         return None
-    # The reader finds marks in objects of the usual fields alone.
-    if lists.mark_field:
-        marks = _map_attribute(lists.column, lists.mark_field).strip("{} ")
-        label = f"{{{{ ({marks}).index({quote_column(label)}) }}}}"
+    if not lists.label:
+        label = name_right_choice(contents, label, lists)
     return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
+
+
+def name_right_choice(contents: Contents, label: str, lists: ChoiceLists) -> str:
+    """Return the expression of the right choice if the reader does not know its names; otherwise the column.
+
+    Args:
+        contents: The contents of the columns of the table.
+        label: The column whose values are choices of their rows.
+        lists: The choices.
+    """
+    cells = contents.get_cells(label)
+    keys = list(map(make_key, cells))
+    if not lists.marks_expression or not _are_members(keys, lists.marks):
+        return label
+    term = quote_column(label)
+    # Names are texts, also those that are numbers.
+    if not all(isinstance(cell, str) for cell in cells):
+        term += " | string"
+    return f"{{{{ ({lists.marks_expression}).index({term}) }}}}"
+
+
+def _propose_split_texts(contents: Contents) -> ChoiceProposal | None:
+    """Propose the only column of texts that a separator splits into choices."""
+    proposals = []
+    for name in contents:
+        lists = find_split_texts(contents, name)
+        if lists is not None:
+            proposals.append(_propose_lists(contents, lists))
+    # Which of several such columns holds the choices is for a person to say.
+    return proposals[0] if len(proposals) == 1 else None
+
+
+def find_split_texts(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
+    """Return the choices in a column of texts by the only separator for which a column says which is right.
+
+    Args:
+        contents: The contents of the columns of the table.
+        name: The column of texts.
+        label: The column of the right choice; "" for any.
+    """
+    content = contents[name]
+    # Links and dates have signs between their parts.
+    if not content.has_distinct_texts or content.n_rows < MIN_ROWS:
+        return None
+    candidates = []
+    for lists in list_split_texts(name, contents.get_cells(name)):
+        if not _are_choices(lists) or _has_constant_choice(lists):
+            continue
+        # Any column that points into the choices shows that they are split as they should be.
+        names = [label] if label else contents
+        if any(_points_into(contents, column, lists) for column in names if column != name):
+            candidates.append(lists)
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
+    """Return the choices in a column that holds them by its heading; None if their form is unknown.
+
+    Args:
+        contents: The contents of the columns of the table.
+        name: The column.
+        label: The column of the right choice; "" if no heading says which it is.
+    """
+    lists = read_lists(name, list(map(parse_value, contents.get_cells(name))))
+    if lists is None:
+        return find_split_texts(contents, name, label)
+    return lists if _are_choices(lists) else None
 
 
 def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
@@ -321,7 +263,7 @@ def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
         lists = read_lists("", rows)
     if lists is None:
         return ""
-    return find_pointing_column(contents, lists, excluded=choices)
+    return lists.label or find_pointing_column(contents, lists, excluded=choices)
 
 
 def find_pointing_column(
@@ -347,6 +289,10 @@ def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
     if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
         return True
     sizes = lists.sizes
+    # A number, or a letter, next to several texts may also be about something else.
+    is_complete = sizes.min() == sizes.max() == content.n_values
+    if lists.pointer == "name" or (lists.pointer == "complete" and not is_complete):
+        return False
     return _are_numbers(keys, sizes) or _are_letters(keys, sizes)
 
 
@@ -391,16 +337,6 @@ def _find_letter(key: str) -> int:
     if len(key) != 1:
         return -1
     return string.ascii_lowercase.find(key)
-
-
-def _list_marked_positions(contents: Contents, lists: ChoiceLists) -> list[int]:
-    """Return the position of the choice that the objects of each row mark."""
-    positions = []
-    for cell, texts in zip(contents.get_cells(lists.column), lists.texts, strict=True):
-        marks = parse_value(cell)
-        row = list(map(marks.get, texts))
-        positions.append(row.index(1))
-    return positions
 
 
 def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[int]:
