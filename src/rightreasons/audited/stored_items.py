@@ -112,8 +112,7 @@ def _make_labeled_items(
 
     from rightreasons.io.arrow_tables import make_dataset
     from rightreasons.io.columns import check_column_name, find_column, get_arrow_column
-    from rightreasons.io.headings import TEXT_HEADINGS
-    from rightreasons.io.prediction_roles import USUAL
+    from rightreasons.io.headings import PREDICTION_HEADINGS, TEXT_HEADINGS
     from rightreasons.io.row_codes import find_repeats
 
     n_items = len(predictions)
@@ -130,7 +129,7 @@ def _make_labeled_items(
     texts = () if text is None else (text,)
     # Unique ids are kept as they are; others become the units of all intervals.
     if predictions.ids is None or columns["id"] is not predictions.ids.arrow:
-        columns |= find_repeats(table, USUAL["id"], texts)
+        columns |= find_repeats(table, PREDICTION_HEADINGS["id"], texts)
 
     features: dict[str, Any] = dict.fromkeys(columns, datasets.Value("string"))
     features["label"] = datasets.Value("int64")

@@ -22,11 +22,16 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import parse_numbers
 from rightreasons.io.columns import check_column_name, quote_column, read_names
-from rightreasons.io.headings import USUAL_HEADINGS, find_usual_column, make_heading_key
+from rightreasons.io.headings import (
+    PREDICTION_HEADINGS,
+    USUAL_HEADINGS,
+    find_usual_column,
+    make_heading_key,
+)
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.prediction_proposals import find_prediction_roles
-from rightreasons.io.prediction_roles import USUAL
+from rightreasons.io.roles import warn_of_doubts
 from rightreasons.io.scores.graded_answers import read_correctness
 
 COLUMN_PREFIX = "confidence_"
@@ -80,6 +85,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
     # Correctness is read as in a file of predictions: from a column, or from answers and labels.
     role_options = PredictionOptions(correct_column=options.correct_column)
     roles = find_prediction_roles(columns, source_name, role_options)
+    warn_of_doubts(roles.doubts)
     correctness = read_correctness(roles)
     correct = correctness.is_correct.astype(np.int64)
     _check_unique_items(columns, len(correct), source_name)
@@ -93,7 +99,7 @@ def _find_headings(columns: Any, source_name: str) -> list[str]:
     """Return the headings of the columns whose names say that they are confidences."""
     headings = []
     for heading in columns:
-        is_usual = make_heading_key(heading) in USUAL["confidence"]
+        is_usual = make_heading_key(heading) in PREDICTION_HEADINGS["confidence"]
         if is_usual or heading.lower().startswith(COLUMN_PREFIX):
             headings.append(heading)
     if not headings:

@@ -146,7 +146,8 @@ def look(
         return
     show_row_doubts(resolution.row_doubts)
     if resolution.unused:
-        typer.echo(textwrap.fill(resolution.unused, WIDTH, subsequent_indent="  "))
+        unused = with_flags(resolution.unused, NAMES)
+        typer.echo(textwrap.fill(unused, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
     is_about_others = False
     if out.exists():

@@ -28,6 +28,12 @@ PAIR_HEADINGS: Sequence[Sequence[str]] = _ITEM_HEADINGS["pairs"]
 LABEL_HEADINGS: Sequence[str] = _ITEM_HEADINGS["label"]
 ID_HEADINGS: Sequence[str] = _ITEM_HEADINGS["id"]
 
+PREDICTION_HEADINGS: Mapping[str, Any] = USUAL_HEADINGS["predictions"]
+"""Usual names of columns of predictions by what they hold; those of scores state their kind."""
+
+MODEL_ANSWER_HEADINGS = frozenset(PREDICTION_HEADINGS["answer"]) - {"answer", "answers"}
+"""Those names of answers that only a model's answers have: "answer" may be that of an item."""
+
 MAX_HEADING_LENGTH = 60
 """Number of signs beyond which a heading is taken for a cell."""
 
@@ -74,6 +80,26 @@ def find_usual_column(names: Iterable[str], headings: Sequence[str]) -> str | No
     """
     columns = list_usual_columns(names, headings)
     return columns[0] if columns else None
+
+
+def list_role_columns(
+    columns: Iterable[str], role: str, option_name: str | None = None
+) -> list[str]:
+    """Return the column of predictions that an option names for a role, or those of its usual headings.
+
+    Example:
+        >>> list_role_columns(["Gold", "Pred", "text"], "answer")
+        ['Pred']
+    """
+    if option_name is not None:
+        return [option_name]
+    headings = PREDICTION_HEADINGS[role]
+    names = []
+    for name in columns:
+        key = make_heading_key(name)
+        if key in headings:
+            names.append(name)
+    return names
 
 
 def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[str]:

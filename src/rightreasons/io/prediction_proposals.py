@@ -21,22 +21,18 @@ from rightreasons.io.columns import Columns
 from rightreasons.io.contents import Contents, describe_contents, spread_fields
 from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
 from rightreasons.io.options import PredictionOptions
-from rightreasons.io.prediction_roles import (
-    PredictionRoles,
-    ScoreColumns,
-    find_named_roles,
-    list_words,
-    match_headings,
-    spread_objects,
-)
+from rightreasons.io.prediction_roles import PredictionRoles, find_named_roles
 from rightreasons.io.proposals.agreement import (
     MIN_KAPPA,
+    find_agreeing_columns,
     find_complementary_columns,
     have_same_values,
     measure_agreement,
 )
 from rightreasons.io.proposals.relations import begins_with_class
 from rightreasons.io.roles import Role
+from rightreasons.io.scores.class_headings import list_words, match_headings
+from rightreasons.io.scores.score_columns import ScoreColumns, spread_objects
 
 MIN_PURITY = 0.98
 """Share of rows in which the largest score decides a value that is the answer, and not the label."""
@@ -101,7 +97,7 @@ def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> Pre
     # A heading of labels says that the table holds items.
     if not roles.label_headings and not roles.answers and not roles.is_scored:
         roles = _propose_labels_and_answers(roles, contents)
-    if roles.confident and not roles.answers and len(roles.labels) == 1:
+    if not roles.answers and not roles.is_scored:
         roles = _propose_answers(roles, contents)
     return roles
 
@@ -281,7 +277,11 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
         if have_same_values(contents.get_cells(label), contents.get_cells(answer)):
             pairs.append((label, answer))
     # Three raters, or two systems, are for a person to tell apart.
-    if len(pairs) != 1:
+    if len(pairs) > 1:
+        # In the order of the table.
+        names = dict.fromkeys(itertools.chain(*pairs))
+        return dataclasses.replace(roles, answer_candidates=tuple(names))
+    if not pairs:
         return roles
     label, answer = pairs[0]
     # A column of answers that models wrote shows that one of the two was read from it.
@@ -307,18 +307,26 @@ def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
 
 
 def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only column of classes that holds the values of the labels."""
-    labels = contents.get_cells(roles.labels[0])
-    # A second such column may be another system.
-    candidates = []
-    for name in contents.list_classes(roles.list_unused()):
-        if have_same_values(contents.get_cells(name), labels):
-            candidates.append(name)
-    if len(candidates) != 1:
+    """Propose the only column of classes that holds the values of the labels, or list the columns that do."""
+    # A heading of items, such as "class", may name the labels as well.
+    labels = roles.labels or roles.label_headings
+    if len(labels) != 1 or labels[0] not in contents:
         return roles
-    reason = f"it holds the values of {roles.labels[0]!r}"
+    # Next to a confidence, one column has to be the answers. Without one, two may just share their values.
+    if roles.confident:
+        candidates = []
+        cells = contents.get_cells(labels[0])
+        for name in contents.list_classes(roles.list_unused()):
+            if have_same_values(contents.get_cells(name), cells):
+                candidates.append(name)
+    else:
+        candidates = find_agreeing_columns(contents, labels[0], roles.list_unused())
+    # A second such column may be another system.
+    if len(candidates) != 1:
+        return dataclasses.replace(roles, answer_candidates=tuple(candidates))
+    reason = f"it holds the values of {labels[0]!r}"
     role = Role("answers", (candidates[0],), "content", reason)
-    return roles.add_proposal(role, answers=candidates)
+    return roles.add_proposal(role, answers=candidates, labels=labels)
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:

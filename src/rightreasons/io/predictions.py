@@ -40,7 +40,7 @@ from rightreasons.io.columns import (
     quote_column,
     require_column,
 )
-from rightreasons.io.headings import make_heading_key
+from rightreasons.io.headings import PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.label_columns import (
     NamedLabels,
     parse_renamed_labels,
@@ -51,18 +51,10 @@ from rightreasons.io.logs import UNREAD, select_confident_answers
 from rightreasons.io.opened_columns import get_columns, read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.prediction_proposals import find_prediction_roles
-from rightreasons.io.prediction_roles import (
-    USUAL,
-    PredictionRoles,
-    ScoreColumns,
-    find_label_in_heading,
-    is_answer,
-    iterate_distinct,
-    list_words,
-    to_typed_values,
-)
+from rightreasons.io.prediction_roles import PredictionRoles
 from rightreasons.io.reading import parse_table
 from rightreasons.io.roles import warn_of_doubts
+from rightreasons.io.scores.class_headings import find_label_in_heading, list_words
 from rightreasons.io.scores.graded_answers import read_confidence, read_graded_answers
 from rightreasons.io.scores.results import ModelAnswers, Predictions, find_ids
 from rightreasons.io.scores.score_classes import (
@@ -71,7 +63,9 @@ from rightreasons.io.scores.score_classes import (
     match_labels,
     name_classes,
 )
+from rightreasons.io.scores.score_columns import ScoreColumns
 from rightreasons.io.scores.score_tables import Scores, ScoreTable, read_scores
+from rightreasons.io.scores.typed_values import is_answer, iterate_distinct, to_typed_values
 
 MIN_CONFIDENCE = 0.5
 """P(class 1) that is never smaller is the confidence in the given answer."""
@@ -132,9 +126,13 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """
     columns, options, source_name = read_columns(path, options)
     roles = find_prediction_roles(columns, source_name, options.of_predictions())
+    # Of two columns that agree, either may be the answers.
+    warn_of_doubts(roles.doubts)
     columns = roles.columns
     if roles.answers and not roles.is_scored:
-        name = require_column(roles.answers, columns, "answers", USUAL["answer"], "", source_name)
+        name = require_column(
+            roles.answers, columns, "answers", PREDICTION_HEADINGS["answer"], "", source_name
+        )
         unread = None
         if UNREAD in columns:
             unread = np.array(columns[UNREAD], dtype=np.bool_)
@@ -225,6 +223,8 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
     if roles.confident and not roles.is_scored:
         return read_confidence(roles)
     # Correctness alone has no confidence to calibrate.
+    if roles.answer_candidates and not roles.is_scored:
+        raise _make_answer_question(roles)
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
             f"Expected the confidence in each answer of {roles.source_name} beside "
@@ -233,6 +233,28 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
             option=("confidence_column", "label_column"),
         )
     return _read_scores_and_labels(roles, with_labels=with_labels)
+
+
+def _make_answer_question(roles: PredictionRoles) -> OptionError:
+    """Return the question which of several columns holds the answers, or the labels."""
+    candidates = roles.answer_candidates
+    shown = format_list([repr(name) for name in candidates])
+    labels = roles.labels or roles.label_headings
+    if not labels:
+        comparison = f"{quote_column(candidates[-1])} == {quote_column(candidates[0])}"
+        return OptionError(
+            f"Expected a heading that says which column holds the labels of {roles.source_name}, but {shown} hold "
+            "the same values: `correct_column` compares the answers of a system with the labels, as in "
+            f"'{{{{ {comparison} }}}}'.",
+            option="correct_column",
+        )
+    comparison = f"{quote_column(candidates[0])} == {quote_column(labels[0])}"
+    return OptionError(
+        f"Expected one column of answers in {roles.source_name}, but {shown} hold the values of {labels[0]!r}, as the "
+        "answers of several systems do: `correct_column` reads those of one, as in "
+        f"'{{{{ {comparison} }}}}'.",
+        option="correct_column",
+    )
 
 
 # ----------------------------------------------------------------------------- scores and labels
@@ -265,7 +287,7 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
             roles.labels,
             roles.columns,
             "labels",
-            USUAL["label"],
+            PREDICTION_HEADINGS["label"],
             "label_column",
             roles.source_name,
         )

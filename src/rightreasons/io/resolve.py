@@ -36,10 +36,13 @@ from rightreasons.io.columns import (
     get_values,
     quote_column,
 )
+from rightreasons.io.contents import describe_contents
 from rightreasons.io.descriptions import Description, read_description
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
+    MODEL_ANSWER_HEADINGS,
     TEXT_HEADINGS,
+    find_usual_column,
     list_usual_columns,
     make_heading_key,
 )
@@ -54,8 +57,9 @@ from rightreasons.io.options import (
     TextOptions,
 )
 from rightreasons.io.prediction_proposals import find_prediction_roles
-from rightreasons.io.prediction_roles import GIVEN_ANSWERS
+from rightreasons.io.prediction_roles import PredictionRoles
 from rightreasons.io.predictions import find_predictions
+from rightreasons.io.proposals.answer_columns import describe_answer_columns
 from rightreasons.io.reading import as_table
 from rightreasons.io.roles import Role, Roles, add_role_columns
 from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_columns
@@ -176,7 +180,9 @@ def _resolve(description: Description) -> Resolution:
     if kind != "question_answering":
         settled = description.complete(LookOptions()).settled_checks
         fields["row_doubts"] = tuple(check_rows(rows, settled))
-    fields["unused"] = describe_unused_columns(rows)
+    fields["unused"] = " ".join(
+        filter(None, (describe_unused_columns(rows), describe_answer_columns(rows)))
+    )
     return Resolution(kind=kind, **fields)
 
 
@@ -244,7 +250,7 @@ def _has_answers_alone(columns: Columns) -> bool:
     # Such a table may be predictions that lack their labels.
     if keys & {*TEXT_HEADINGS, *LABEL_HEADINGS}:
         return False
-    return bool(keys & GIVEN_ANSWERS)
+    return bool(keys & MODEL_ANSWER_HEADINGS)
 
 
 def _has_predictions(
@@ -256,10 +262,29 @@ def _has_predictions(
         if roles.proposals and form is not None:
             # The known headings of a format say more than numbers that add up to 1.
             return False
+        if _has_answered_texts(roles):
+            return False
+        # Which of several columns holds the answers is a question of the reader of predictions.
+        if roles.answer_candidates:
+            return True
         return roles.is_scored or bool(roles.confident) or read_graded_answers(roles) is not None
     except ValueError:
         # "correct" may be the right choice of an item.
         return form is None
+
+
+def _has_answered_texts(roles: PredictionRoles) -> bool:
+    """Return whether a table has texts, and what may be answers to them only by its cells: these are items."""
+    # Labels and answers that were proposed together leave no labels for items.
+    has_answers = roles.is_proposed("answers") and not roles.is_proposed("labels")
+    if not has_answers and not roles.answer_candidates:
+        return False
+    # A heading of confidences says that the table holds predictions.
+    if roles.is_scored or (roles.confident and not roles.is_proposed("confidence")):
+        return False
+    if find_usual_column(roles.columns, TEXT_HEADINGS) is not None:
+        return True
+    return bool(describe_contents(roles.columns).list_texts(roles.columns))
 
 
 def _read_predictions(

@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 
 from rightreasons.core.ordering import factorize
 from rightreasons.io.columns import add_nested_columns, quote_column
-from rightreasons.io.headings import ID_HEADINGS, TEXT_HEADINGS, find_usual_column
+from rightreasons.io.headings import (
+    ID_HEADINGS,
+    PREDICTION_HEADINGS,
+    TEXT_HEADINGS,
+    find_usual_column,
+)
 from rightreasons.io.logs import UNREAD
-from rightreasons.io.prediction_roles import USUAL
 from rightreasons.io.row_checks import Outcomes, RowRoles, RowTable
 from rightreasons.io.samples import TEST_SPLITS
 from rightreasons.io.scores.results import Predictions
@@ -81,7 +85,7 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
     for name in _list_columns(columns, ("scores", "confidence", "right")):
         if name not in (answer, label):
             further.append(name)
-    id_headings = [*ID_HEADINGS, *USUAL["id"]]
+    id_headings = [*ID_HEADINGS, *PREDICTION_HEADINGS["id"]]
     return RowRoles(
         text=tuple(filter(data.column_names.__contains__, text)),
         label=label,

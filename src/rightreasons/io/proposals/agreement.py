@@ -75,6 +75,38 @@ def measure_agreement(
     return float(share)
 
 
+def find_agreeing_columns(contents: Contents, label: str, candidates: Sequence[str]) -> list[str]:
+    """Return the columns that may be the answers of systems, or of annotators, to the items of a column of labels.
+
+    One of them has to agree with the labels more often than by chance. Those that hold the same values count then as
+    well: a poor system agrees by chance.
+
+    Args:
+        contents: The contents of the columns.
+        label: The column of labels.
+        candidates: Columns without a role.
+
+    Example:
+        >>> from rightreasons.io.contents import describe_contents
+        >>> gold, answers = ["a", "b", "c", "a"] * 6, ["a", "b", "c", "b"] * 6
+        >>> contents = describe_contents({"gold": gold, "x": answers, "split": ["u", "v"] * 12})
+        >>> find_agreeing_columns(contents, "gold", ["x", "split"])
+        ['x']
+    """
+    labels = contents.get_cells(label)
+    # Two flags share their values whatever they say.
+    if len(_list_distinct(labels)) < 3 and contents[label].kind != "text":
+        return []
+    columns = []
+    is_known = False
+    for name in contents.list_classes(candidates):
+        cells = contents.get_cells(name)
+        if have_same_values(cells, labels):
+            columns.append(name)
+            is_known = is_known or measure_agreement(cells, labels) is not None
+    return columns if is_known else []
+
+
 def _measure_chance(values: Sequence[str], other_values: Sequence[str]) -> float:
     """Return the expected share of agreement if two columns had nothing to do with each other."""
     counts = Counter(values)

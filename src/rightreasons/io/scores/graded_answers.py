@@ -22,18 +22,14 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import is_number, parse_numbers
 from rightreasons.io.columns import Column, Columns, quote_column, require_column
-from rightreasons.io.headings import make_heading_key
+from rightreasons.io.headings import MODEL_ANSWER_HEADINGS, PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.label_columns import NamedLabels
 from rightreasons.io.logs import UNREAD
-from rightreasons.io.prediction_roles import (
-    GIVEN_ANSWERS,
-    USUAL,
-    PredictionRoles,
-    iterate_distinct,
-    list_words,
-)
+from rightreasons.io.prediction_roles import PredictionRoles
+from rightreasons.io.scores.class_headings import list_words
 from rightreasons.io.scores.results import Predictions, find_ids
 from rightreasons.io.scores.score_tables import scale_percentages, settle_kind
+from rightreasons.io.scores.typed_values import iterate_distinct
 
 MIN_ANSWERS = 10
 """Fewer answers may all be incorrect, without being written otherwise than the labels."""
@@ -79,7 +75,7 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
         roles.confident,
         roles.columns,
         "confidence",
-        USUAL["confidence"],
+        PREDICTION_HEADINGS["confidence"],
         "confidence_column",
         source_name,
     )
@@ -135,7 +131,7 @@ def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
         return None
     is_from_model = UNREAD in roles.columns or roles.is_proposed("answers")
     for name in answers:
-        is_from_model = is_from_model or make_heading_key(name) in GIVEN_ANSWERS
+        is_from_model = is_from_model or make_heading_key(name) in MODEL_ANSWER_HEADINGS
     # Of an answer and a prediction, one is the gold answer, which a column of correctness makes needless.
     if len(answers) > 1 and not (is_from_model and roles.correct):
         return None
@@ -198,7 +194,7 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
     label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
     raise OptionError(
         "Expected a column that says whether each answer was right "
-        f"({', '.join(USUAL['correct'][:4])}) in {roles.source_name}, or one of answers (prediction) "
+        f"({', '.join(PREDICTION_HEADINGS['correct'][:4])}) in {roles.source_name}, or one of answers (prediction) "
         f"and one of labels, but {got}; name it with `correct_column`, which may compare two: "
         f"'{{{{ ANSWER == {label} }}}}'.",
         option="correct_column",

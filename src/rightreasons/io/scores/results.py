@@ -18,8 +18,7 @@ from rightreasons.core.labels.matching import describe_match
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import Columns, read_names
-from rightreasons.io.headings import find_usual_column
-from rightreasons.io.prediction_roles import USUAL
+from rightreasons.io.headings import PREDICTION_HEADINGS, find_usual_column
 from rightreasons.io.roles import Role
 
 
@@ -139,7 +138,7 @@ def _take_rows(column: Any, rows: Sequence[int]) -> Any:
 
 def find_ids(columns: Columns) -> LazyArrowColumn | None:
     """Return the ids of the items; None where no column is called like them."""
-    name = find_usual_column(columns, USUAL["id"])
+    name = find_usual_column(columns, PREDICTION_HEADINGS["id"])
     if name is None:
         return None
     return read_names(columns[name])

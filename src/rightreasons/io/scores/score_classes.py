@@ -18,7 +18,7 @@ from rightreasons.core.labels.names import check_label_names, fold_name
 from rightreasons.core.labels.numbers import parse_label_number, parse_label_numbers
 from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import Column
-from rightreasons.io.prediction_roles import ScoreColumns
+from rightreasons.io.scores.score_columns import ScoreColumns
 from rightreasons.io.scores.score_tables import ScoreTable
 
 

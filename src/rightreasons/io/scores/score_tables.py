@@ -21,14 +21,10 @@ from rightreasons.core.sentences import escape_name, format_list
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
 from rightreasons.io.cells import parse_list, parse_numbers
 from rightreasons.io.columns import Column, check_column_name
-from rightreasons.io.headings import make_heading_key
+from rightreasons.io.headings import PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.logs import NORMALIZED
-from rightreasons.io.prediction_roles import (
-    USUAL,
-    PredictionRoles,
-    ScoreColumns,
-    list_score_columns,
-)
+from rightreasons.io.prediction_roles import PredictionRoles
+from rightreasons.io.scores.score_columns import ScoreColumns, list_score_columns
 
 MAX_PERCENT_ERROR = 1
 """Percentages of one item miss 100 by no more than this."""
@@ -111,7 +107,7 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
             option=("scores", "score_columns"),
         )
     raise OptionError(
-        f"Expected a column of scores ({', '.join(list(USUAL['scores'])[:3])}, …) or one column per "
+        f"Expected a column of scores ({', '.join(list(PREDICTION_HEADINGS['scores'])[:3])}, …) or one column per "
         f"class such as p_0, p_1 in {source_name}, but its columns are: "
         f"{format_list(list(roles.columns))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`; items that have none need a model that answers "
@@ -128,7 +124,9 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
     check_ids(names, "score_columns")
     # A prefix such as "p_" or "logit" says what the numbers are.
     prefix, _ = parse_class_column(names[0])
-    kind = USUAL["scores"].get(make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
+    kind = PREDICTION_HEADINGS["scores"].get(
+        make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or "")
+    )
     # The sums of logarithms that harnesses normalize are as logits.
     if names[0] in NORMALIZED:
         kind = "logits"

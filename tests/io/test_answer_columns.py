@@ -1,0 +1,150 @@
+"""Answers of systems in columns whose headings nobody knows, in drawn tables."""
+
+import numpy as np
+import pytest
+
+from rightreasons.core.errors import OptionError
+from rightreasons.io import read_predictions
+from rightreasons.io.resolve import resolve
+
+N_ROWS = 90
+LABELS = ("pro", "contra", "neither")
+
+
+def draw_answers(rng, gold, accuracy):
+    """Return answers that are the label with some probability, and otherwise drawn."""
+    drawn = rng.choice(LABELS, N_ROWS)
+    return np.where(rng.random(N_ROWS) < accuracy, gold, drawn).tolist()
+
+
+def draw_columns(seed, accuracies):
+    """Return labels, the answers of systems, and the share of each system's correct answers."""
+    rng = np.random.default_rng(seed)
+    gold = rng.choice(LABELS, N_ROWS)
+    answers = [draw_answers(rng, gold, accuracy) for accuracy in accuracies]
+    shares = [float(np.mean(np.array(column) == gold)) for column in answers]
+    return gold.tolist(), answers, shares
+
+
+def draw_texts(seed):
+    rng = np.random.default_rng(seed)
+    words = "the old river crossed town while seven quiet birds watched walls".split()
+    return [" ".join(rng.choice(words, 9)) for _ in range(N_ROWS)]
+
+
+def measure_accuracy(predictions):
+    return float(np.mean(predictions.references))
+
+
+@pytest.mark.parametrize("heading", ["qq7", "応答", "ответ"])
+def test_one_column_with_the_values_of_the_labels_holds_the_answers(heading):
+    gold, (answers,), (share,) = draw_columns(seed=1, accuracies=[0.7])
+    columns = {"id": list(range(N_ROWS)), "label": gold, heading: answers}
+
+    with pytest.warns(UserWarning, match="`correct_column`"):
+        predictions = read_predictions(columns, answers_alone=True)
+
+    assert measure_accuracy(predictions) == pytest.approx(share)
+    resolution = resolve(columns)
+    assert resolution.kind == "predictions"
+    assert resolution.columns["right"] == (heading, "label")
+
+
+def test_a_confidence_next_to_such_answers_is_proposed_too():
+    gold, (answers,), (share,) = draw_columns(seed=2, accuracies=[0.7])
+    confidence = np.random.default_rng(3).uniform(0.4, 1.0, N_ROWS).tolist()
+
+    with pytest.warns(UserWarning, match="`confidence_column`"):
+        predictions = read_predictions({"label": gold, "x1": answers, "x2": confidence})
+
+    assert predictions.predictions.tolist() == confidence
+    assert measure_accuracy(predictions) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("accuracies", [(0.8, 0.7), (0.8, 0.0), (0.9, 0.6, 0.3)])
+def test_several_systems_are_a_question_that_names_them(accuracies):
+    gold, answers, _ = draw_columns(seed=4, accuracies=accuracies)
+    systems = {f"m{k}": column for k, column in enumerate(answers)}
+    columns = {"label": gold, **systems}
+
+    with pytest.raises(OptionError, match="several systems") as error:
+        read_predictions(columns, answers_alone=True)
+
+    assert error.value.option == ("correct_column",)
+    assert all(repr(name) in str(error.value) for name in systems)
+    resolution = resolve(columns)
+    assert (resolution.kind, resolution.readable) == ("predictions", False)
+
+
+def test_the_option_of_that_question_reads_each_system():
+    gold, answers, shares = draw_columns(seed=5, accuracies=(0.8, 0.3))
+    columns = {"label": gold, "m0": answers[0], "m1": answers[1]}
+
+    accuracies = []
+    for name in ("m0", "m1"):
+        comparison = f"{{{{ {name} == label }}}}"
+        predictions = read_predictions(columns, answers_alone=True, correct_column=comparison)
+        accuracies.append(measure_accuracy(predictions))
+
+    assert accuracies == pytest.approx(shares)
+
+
+def test_three_columns_of_one_set_of_values_without_a_heading_are_a_question():
+    gold, answers, _ = draw_columns(seed=6, accuracies=(0.8, 0.7))
+
+    with pytest.raises(OptionError, match="holds the labels") as error:
+        read_predictions({"x1": gold, "x2": answers[0], "x3": answers[1]}, answers_alone=True)
+
+    assert error.value.option == ("correct_column",)
+
+
+def test_labeled_texts_stay_items_and_the_answers_next_to_them_are_listed():
+    gold, answers, shares = draw_columns(seed=7, accuracies=(0.8, 0.4))
+    columns = {"text": draw_texts(8), "label": gold, "m0": answers[0], "m1": answers[1]}
+
+    resolution = resolve(columns)
+
+    assert resolution.kind == "classification"
+    assert resolution.doubts == ()
+    assert "'m0', 'm1' hold the values of 'label'" in resolution.unused
+    assert f"{shares[0]:.0%} and {shares[1]:.0%}" in resolution.unused
+
+
+def test_a_second_system_next_to_known_predictions_is_listed():
+    gold, answers, shares = draw_columns(seed=9, accuracies=(0.8, 0.1))
+    columns = {"label": gold, "prediction": answers[0], "older": answers[1]}
+
+    resolution = resolve(columns)
+
+    assert resolution.columns["right"] == ("prediction", "label")
+    assert f"'older' holds the values of 'label' and agrees with it in {shares[1]:.0%}" in (
+        resolution.unused
+    )
+
+
+def test_columns_that_share_values_by_accident_are_no_answers():
+    rng = np.random.default_rng(10)
+    gold = rng.choice(LABELS, N_ROWS).tolist()
+    # The stance of another text, drawn apart from the label; and two flags.
+    columns = {
+        "text": draw_texts(11),
+        "label": gold,
+        "earlier": rng.choice(LABELS, N_ROWS).tolist(),
+        "is_long": rng.integers(0, 2, N_ROWS).tolist(),
+    }
+
+    resolution = resolve(columns)
+
+    assert resolution.kind == "classification"
+    assert "hold" not in resolution.unused
+
+
+def test_two_flags_are_not_taken_for_labels_and_answers():
+    rng = np.random.default_rng(12)
+    gold = rng.integers(0, 2, N_ROWS).tolist()
+    flags = [value if row % 5 else 1 - value for row, value in enumerate(gold)]
+
+    with pytest.raises(OptionError) as error:
+        read_predictions({"label": gold, "is_long": flags}, answers_alone=True)
+
+    assert set(error.value.option) & {"score_columns", "correct_column", "confidence_column"}
