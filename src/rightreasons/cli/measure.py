@@ -127,7 +127,7 @@ def cues(
 
     For choices, it also scores a classifier that sees only the choices.
     """
-    from rightreasons.cli.data import open_items
+    from rightreasons.cli.data_group import open_items
     from rightreasons.cues.measure import ChoiceItems, measure_cues
     from rightreasons.cues.question import CUE_TABLE, CUES
     from rightreasons.page.formats import level_percent

@@ -1,0 +1,56 @@
+"""The group of commands on data sets, and how its commands open the items of a data set.
+
+The commands are in `data.py` and in the files that it imports.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.cli import command_line
+from rightreasons.core.errors import OptionError
+from rightreasons.io.options import SourceOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+DATA = command_line()
+
+
+def open_items(
+    dataset: str,
+    source: SourceOptions,
+    split: str | None,
+    *,
+    train_first: bool = False,
+    **options: Any,
+) -> tuple[datasets.Dataset, str]:
+    """Open a multiple-choice data set and take the labeled items of one split.
+
+    Args:
+        dataset: What the user named.
+        source: Where it is, and what its columns mean.
+        split: A split; None for the first of test, validation and dev with labels, or else any.
+        train_first: Whether train comes before these.
+        **options: Further options of `open_multiple_choice`.
+
+    Returns:
+        The items that have a label, and the name of the split.
+    """
+    from rightreasons.io.samples import TEST_SPLITS, choose_split, select_labeled_items
+    from rightreasons.io.tables import open_splits
+
+    splits = open_splits(dataset, **source.source("multiple_choice"), **options)
+    # Cues are what a model may learn in training; people rate test items.
+    preferred: tuple[str, ...] = TEST_SPLITS
+    if train_first:
+        preferred = ("train", *TEST_SPLITS)
+    name = choose_split(splits, split, source_name=dataset, preferred=preferred, takes_any=True)
+    # Items without a label can be neither right nor wrong.
+    items = select_labeled_items(splits[name])
+    if len(items) == 0:
+        raise OptionError(
+            f"Expected items with a label in {dataset}, but none of split {name!r} has one.",
+            option="label_column",
+        )
+    return items, name

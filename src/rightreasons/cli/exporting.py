@@ -1,0 +1,304 @@
+"""The command that writes items as a benchmark of the Hub, or as a task of another harness.
+
+`export` is the entry point; each kind of export has a function.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import rightreasons
+from rightreasons.cli.data_group import DATA
+from rightreasons.cli.declared import Dataset, declared_command
+from rightreasons.core.choices import HARNESS_QUESTIONS, HARNESSES, TASKS
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, option
+from rightreasons.core.sentences import pluralize
+from rightreasons.io.options import AuditOptions, ItemOptions
+from rightreasons.models.wording import Wording
+from rightreasons.reasons.options import HINTS, ReasonsOptions
+
+LM_EVAL = "lm-eval"
+LIGHTEVAL = "lighteval"
+
+BENCHMARK = "benchmark"
+"""A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
+
+REQUEST_FILE = "items.jsonl"
+"""The file of the requests of a task, one JSON object per line."""
+
+QUESTION_ABOUT_TEXT = "Which label fits this text?"
+"""What is asked of a text whose classes are its choices."""
+
+
+class ExportOptions(Options):
+    """What is written, and for whom."""
+
+    to: str = option(
+        "lm-eval",
+        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks: lm-eval (the "
+        "probes, --questions or --reasons), lighteval (the probes) or inspect (--reasons).",
+        choices=(*HARNESSES, BENCHMARK),
+    )
+    task: str | None = option(
+        None, "multiple_choice or classification; by default as the data is.", choices=TASKS
+    )
+    reasons: bool = option(
+        False, "Write the arms of the question about reasons: plain, neutral, and hints."
+    )
+    questions: tuple[str, ...] = option(
+        (),
+        "Comma-separated questions of a task of lm-eval, which are asked by the prompts of an audit; "
+        "by default the probes, by the prompt of the task.",
+        choices=HARNESS_QUESTIONS,
+    )
+    hints: tuple[str, ...] = option(
+        ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
+    )
+    split: str | None = option(None, "Split; by default the first of test, validation and dev.")
+
+
+@declared_command(
+    DATA,
+    "export",
+    {
+        "options": ExportOptions,
+        "settings": (AuditOptions, (*ItemOptions.list_names(), "limit", "seed")),
+        "prompt": Wording,
+    },
+)
+def export(
+    dataset: Dataset,
+    options: ExportOptions,
+    settings: AuditOptions,
+    prompt: Wording,
+    out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
+) -> None:
+    """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
+    settings = settings.replace(task=options.task, split=options.split)
+    # A benchmark of the Hub is data: whoever runs it decides how it is asked.
+    if options.to == BENCHMARK:
+        if options.reasons:
+            raise OptionError(
+                "Expected no `reasons` with a benchmark, which asks nothing itself.",
+                option="reasons",
+            )
+        for name in prompt.get_changes():
+            raise OptionError(
+                f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
+            )
+        export_benchmark(dataset, settings, out)
+    elif options.to == LIGHTEVAL:
+        # A document of lighteval has one request per choice, and nothing follows its answer.
+        if options.reasons or options.questions:
+            raise OptionError(
+                "Expected neither `reasons` nor `questions` in a task of lighteval, which asks the "
+                "probes.",
+                option=("reasons", "questions"),
+            )
+        export_probed(dataset, settings, out, to=LIGHTEVAL)
+    elif options.reasons:
+        export_reasons(dataset, settings, prompt, options, out)
+    elif options.to == LM_EVAL:
+        # Probes and questions are requests of the same documents, unlike the arms of `reasons`.
+        export_probed(dataset, settings, out, options.questions)
+    else:
+        raise OptionError(
+            "Expected `reasons` in a task of inspect, which needs no other export: "
+            f"inspect eval rightreasons/audit -T data={dataset} asks the probes.",
+            option=("reasons", "to"),
+        )
+
+
+def export_probed(
+    dataset: str,
+    settings: AuditOptions,
+    out: Path,
+    questions: Sequence[str] = (),
+    *,
+    to: str = LM_EVAL,
+) -> None:
+    """Write tasks of a harness that ask the probes or some questions, one per dataset.
+
+    Args:
+        dataset: Names or files, separated by commas.
+        settings: The columns, the split, the limit and the seed.
+        out: The folder.
+        questions: The questions; () for the probes by the prompt of the task.
+        to: The harness.
+    """
+    from rightreasons.cli.probed_tasks import (
+        list_probed_items,
+        write_lighteval_tasks,
+        write_probed_tasks,
+    )
+
+    rows_by_name = {}
+    names = list(filter(None, map(str.strip, dataset.split(","))))
+    # The name of a file may have commas.
+    if Path(dataset).exists():
+        names = [dataset]
+    for name in names:
+        rows_by_name[name] = list_probed_items(name, settings)
+    if to == LIGHTEVAL:
+        files = write_lighteval_tasks(rows_by_name, out, seed=settings.seed)
+    else:
+        files = write_probed_tasks(rows_by_name, out, questions)
+    # One file per data set, in the same order.
+    for file, rows in zip(files, rows_by_name.values(), strict=True):
+        typer.echo(f"Task: {file} ({pluralize(len(rows), 'item')})")
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
+    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
+
+    Args:
+        dataset: What the user named.
+        settings: The columns, the split, the limit and the seed.
+        out: The folder.
+    """
+    from rightreasons.audited.splits import limit_rows
+    from rightreasons.audited.task_data import open_task_data
+    from rightreasons.datasets.builder import available_datasets, get_builder_class
+    from rightreasons.datasets.publishing import write_benchmark
+    from rightreasons.io.samples import choose_split
+
+    kind, splits = open_task_data(dataset, settings, require_labels=True)
+    original = choose_split(splits, settings.split, source_name=dataset)
+    tasks: dict[str, list[dict[str, Any]]] = {}
+    for split in _list_benchmark_splits(splits, original, settings):
+        items = limit_rows(splits[split], settings, dataset)
+        class_names: list[str] = []
+        if kind == "classification":
+            class_names = items.features["label"].names
+        rows = []
+        for item in items:
+            # A benchmark has no items without a right answer.
+            if item["label"] >= 0:
+                rows.append(_make_benchmark_row(item, class_names))
+        name = "items" if split == original else re.sub(r"\W+", "_", split)
+        if rows:
+            tasks[name] = rows
+    builder = None
+    if dataset in available_datasets():
+        builder = get_builder_class(dataset)
+    folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
+    for task, rows in tasks.items():
+        typer.echo(f"{task}: {pluralize(len(rows), 'item')}")
+    typer.echo(f"Benchmark: {folder}")
+    typer.echo(
+        f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
+    )
+    typer.echo(
+        f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL"
+    )
+
+
+def _list_benchmark_splits(
+    names: Iterable[str], original: str, settings: AuditOptions
+) -> list[str]:
+    """Return a split, and those that are made from it, such as perturbed items, unless the user named one."""
+    splits = [original]
+    if settings.split is not None:
+        return splits
+    for name in names:
+        if name.startswith(f"{original}_"):
+            splits.append(name)
+    return splits
+
+
+def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, Any]:
+    """Return an item as a question with choices, with what links it to other items.
+
+    Args:
+        item: The item.
+        class_names: The classes of a text, which are its choices; () for an item with choices of its own.
+    """
+    from rightreasons.io.logs import LINKS
+
+    row = {}
+    for name in ("id", "label", *LINKS, "easy", "group"):
+        if name in item:
+            row[name] = item[name]
+    if not class_names:
+        return {**row, "prompt": item["prompt"], "choices": item["choices"]}
+    # A text is asked about by a question of its own, as the Hub's benchmarks have prompts alone.
+    segments = (item["text"], item.get("text_pair"), QUESTION_ABOUT_TEXT)
+    return {
+        **row,
+        "prompt": "\n\n".join(filter(None, segments)),
+        "choices": class_names,
+    }
+
+
+def export_reasons(
+    dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path
+) -> None:
+    """Write the arms of the question about reasons as a task."""
+    from rightreasons.audited.task_data import open_items
+    from rightreasons.models.wording import Prompt
+    from rightreasons.reasons.prompts import ArmPrompts
+
+    # The words of the labels belong to the items, not to the prompt.
+    prompt = Prompt(**{name: getattr(wording, name) for name in wording.list_names()})
+    items, names = open_items(dataset, settings, wording.label_words)
+    # inspect_ai asks a chat in turns, lm-evaluation-harness sends one text.
+    prompts = ArmPrompts(
+        prompt,
+        names,
+        ReasonsOptions(hints=options.hints),
+        chat=options.to == "inspect",
+        seed=settings.seed,
+    )
+    rows = prompts.list_rows(items)
+    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
+    typer.echo(
+        f"Task: {declared} ({pluralize(len(rows), 'request')} about {pluralize(len(items), 'item')})"
+    )
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str) -> Path:
+    """Write requests as a folder that a harness runs.
+
+    Args:
+        out: The folder; files of an earlier task in it are replaced.
+        name: What the task is called: "rightreasons_" and this, in letters, digits and underscores.
+        rows: Requests of the question about reasons: with `text` for lm-evaluation-harness and `turns` for inspect_ai.
+            Further fields come back in the log.
+        to: "lm-eval" or "inspect".
+
+    Returns:
+        The file that declares the task.
+
+    Raises:
+        ValueError: If the folder holds something else.
+    """
+    from jinja2 import StrictUndefined, Template
+
+    from rightreasons.core.store import check_folder, format_json_lines, write_text
+
+    # Harnesses take names of letters, digits and underscores; a name in another script has none.
+    letters = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower()
+    task = f"rightreasons_{letters or 'items'}"
+    declaration = f"{task}.yaml" if to == "lm-eval" else f"{task}.py"
+    # Anything else in the folder is not ours to replace.
+    folder = check_folder(out, own=(REQUEST_FILE, f"{task}.yaml", f"{task}.py", "logs"))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / REQUEST_FILE, format_json_lines(rows))
+    file = "task_inspect.py.j2"
+    if to == LM_EVAL:
+        file = "task_lm_eval.yaml.j2"
+    template = Path(rightreasons.__file__).parent / "report" / "templates" / file
+    values = {"task": task, "rows": REQUEST_FILE, "folder": folder.name}
+    text = Template(
+        template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
+    ).render(values)
+    return write_text(folder / declaration, text)

@@ -1,0 +1,69 @@
+"""The command that converts a behavioral suite that CheckList has saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.core.sentences import pluralize
+
+COMMANDS = {"suite": command_line()}
+
+
+@COMMANDS["suite"].callback()
+def suite() -> None:
+    """Convert a behavioral suite that CheckList has saved."""
+
+
+@COMMANDS["suite"].command()
+def convert(
+    file: Annotated[
+        Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")
+    ],
+    out: Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")],
+    text_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma-separated names of the texts of an example, such as context,question."
+        ),
+    ] = None,
+) -> None:
+    """Convert a suite that CheckList has saved; nothing of the pickle is run.
+
+    Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
+    """
+    from rightreasons.core.options import parse_names
+    from rightreasons.core.store import check_file
+    from rightreasons.datasets.suites.pickled_suites import read_pickled_suite
+
+    if not out.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
+    # A file that cannot be written is told before the pickle is read.
+    check_file(out, "OUT")
+    converted = read_pickled_suite(file, text_columns=parse_names(text_columns))
+    converted.write(out)
+    if converted.label_names is not None:
+        labels = [f"{number} {name}" for number, name in enumerate(converted.label_names)]
+        typer.echo(f"Labels: {', '.join(labels)}")
+    # The counts show at a glance whether the conversion is complete.
+    n_functionalities = len(converted.functionalities)
+    counts = (
+        pluralize(n_functionalities, "functionality", "functionalities"),
+        pluralize(converted.n_cases, "case"),
+        pluralize(converted.n_examples, "example"),
+    )
+    typer.echo(f"{converted.name}: {', '.join(counts)}\nSuite: {out}")
+    # The expectation of a test may be code of its author, which is not run.
+    unknown = []
+    for functionality in converted.functionalities:
+        if functionality.expectation["name"] == "unknown":
+            unknown.append(functionality)
+            typer.echo(f"Unknown: {functionality.name}: {functionality.expectation['why']}")
+    if unknown:
+        n_tests = pluralize(n_functionalities, "test")
+        typer.echo(
+            f"Nothing is asked in {len(unknown)} of {n_tests}: name their expectations in {out}."
+        )
