@@ -148,3 +148,72 @@ def test_two_flags_are_not_taken_for_labels_and_answers():
         read_predictions({"label": gold, "is_long": flags}, answers_alone=True)
 
     assert set(error.value.option) & {"score_columns", "correct_column", "confidence_column"}
+
+
+def test_a_poor_system_among_good_rows_is_a_question_and_no_missing_text():
+    gold, (good, poor), _ = draw_columns(seed=13, accuracies=(0.7, 0.0))
+    # Of rows of two systems, 35% are known to be correct: less than `MIN_KAPPA`.
+    columns = {"система": ["А"] * N_ROWS + ["Б"] * N_ROWS, "ответ": good + poor, "эталон": gold * 2}
+
+    resolution = resolve(columns)
+
+    assert (resolution.kind, resolution.readable) == ("predictions", False)
+    assert "`correct_column`" in resolution.doubts[0]
+
+
+def draw_logits(seed):
+    """Return labels, and a logit per class that is the largest for the label in most rows."""
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(0, 2, N_ROWS)
+    logits = rng.normal(size=(N_ROWS, 2)) + 2 * np.eye(2)[gold]
+    return [("예", "아니오")[number] for number in gold], logits
+
+
+def test_columns_called_as_the_labels_are_scores_whose_kind_is_a_question():
+    gold, logits = draw_logits(seed=14)
+    columns = {"정답": gold, "예": logits[:, 0].tolist(), "아니오": logits[:, 1].tolist()}
+
+    resolution = resolve(columns)
+    with pytest.warns(UserWarning, match="`score_columns`"):
+        predictions = read_predictions(columns, scores="logits")
+
+    assert not resolution.readable
+    assert "scores='logits'" in resolution.doubts[0]
+    names = predictions.label_names
+    predicted = [names[number] for number in predictions.predictions.argmax(axis=1)]
+    labels = [names[number] for number in predictions.references]
+    assert labels == gold
+    assert predicted == [("예", "아니오")[number] for number in logits.argmax(axis=1)]
+
+
+def test_measures_of_texts_that_are_called_as_the_labels_are_no_predictions():
+    gold, measures = draw_logits(seed=15)
+    table = {"예": measures[:, 0].tolist(), "아니오": measures[:, 1].tolist()}
+
+    resolution = resolve({"text": draw_texts(16), "label": gold, **table})
+
+    assert (resolution.kind, resolution.readable) == ("classification", True)
+
+
+def test_votes_by_class_are_no_scores():
+    gold, _ = draw_logits(seed=17)
+    votes = [3 * row % 11 for row in range(N_ROWS)]
+
+    with pytest.raises(OptionError) as error:
+        read_predictions({"정답": gold, "예": votes, "아니오": [10 - vote for vote in votes]})
+
+    assert "scores='logits'" not in str(error.value)
+
+
+def test_flags_next_to_fractions_may_say_which_answers_are_correct():
+    rng = np.random.default_rng(18)
+    columns = {
+        "frage": draw_texts(19),
+        "sicherheit": rng.uniform(0.3, 1.0, N_ROWS).tolist(),
+        "richtig": rng.choice(["ja", "nein"], N_ROWS).tolist(),
+    }
+
+    resolution = resolve(columns)
+
+    assert resolution.kind == "classification"
+    assert "`confidence_column` and `correct_column`" in resolution.unused

@@ -82,6 +82,17 @@ def test_a_text_is_split_at_its_separator_into_choices(script, separator, pointe
     assert read == (choices, positions)
 
 
+def test_an_explanation_that_begins_with_its_class_has_no_choices():
+    rng = np.random.default_rng(10)
+    questions, phrases, positions = draw_items(rng, "Latin", n_choices=3)
+    classes = [("yes", "no", "unclear")[position] for position in positions]
+    explanations = [f"{name}: {row[0]}" for name, row in zip(classes, phrases, strict=True)]
+
+    resolution = resolve({"x1": questions, "x2": explanations, "x3": classes})
+
+    assert resolution.kind == "classification"
+
+
 def test_links_are_not_split_into_choices():
     questions, _, positions = draw_items(np.random.default_rng(9), "Latin", n_choices=3)
     links = [f"example.org/{row}/{row * row}" for row in range(N_ROWS)]

@@ -18,7 +18,7 @@ import numpy as np
 from rightreasons.core.labels.names import fold_name
 from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import Columns
-from rightreasons.io.contents import Contents, describe_contents, spread_fields
+from rightreasons.io.contents import Content, Contents, describe_contents, spread_fields
 from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.prediction_roles import PredictionRoles, find_named_roles
@@ -31,7 +31,7 @@ from rightreasons.io.proposals.agreement import (
 )
 from rightreasons.io.proposals.relations import begins_with_class
 from rightreasons.io.roles import Role
-from rightreasons.io.scores.class_headings import list_words, match_headings
+from rightreasons.io.scores.class_headings import find_label_in_heading, list_words, match_headings
 from rightreasons.io.scores.score_columns import ScoreColumns, spread_objects
 
 MIN_PURITY = 0.98
@@ -111,14 +111,52 @@ def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRol
     runs = find_complementary_columns(contents, names)
     shares = list(filter(lambda name: contents[name].has_shares, names))
     # Two models may have scores in one table.
-    if len(runs) + len(shares) != 1:
+    if len(runs) + len(shares) > 1:
         return roles
+    if not runs and not shares:
+        return _propose_named_scores(roles, contents)
     if shares:
         return _propose_shares(roles, shares[0])
     scores = ScoreColumns(runs[0], "probabilities")
     role = Role("scores", runs[0], "content", "they add up to 1 in every row")
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
     return _name_scores(proposed, contents)
+
+
+def _propose_named_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the columns of numbers whose headings name each value of a column of labels, such as logits.
+
+    Their kind is a question that the reader asks.
+    """
+    proposals = []
+    for name in contents.list_classes(roles.columns):
+        # Numbers occur in headings by accident.
+        if contents[name].kind != "text":
+            continue
+        words = list_words(filter(None, contents.get_cells(name)))
+        name_by_label: dict[str, str] = {}
+        for column in roles.columns:
+            label = find_label_in_heading(column, words)
+            if label and _has_scores(contents[column]):
+                name_by_label.setdefault(label, column)
+        if len(name_by_label) == len(words):
+            proposals.append((name, name_by_label))
+    # Labels and answers have the same values.
+    if not proposals or any(columns != proposals[0][1] for _, columns in proposals):
+        return roles
+    name, name_by_label = proposals[0]
+    columns = tuple(name_by_label.values())
+    scores = ScoreColumns(columns, None, tuple(name_by_label))
+    role = Role("scores", columns, "content", f"their headings name the values of {name!r}")
+    return roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
+
+
+def _has_scores(content: Content) -> bool:
+    """Return whether a column holds numbers with fractions in every row; whole numbers are counts."""
+    if content.numbers is None or np.isnan(content.numbers).any():
+        return False
+    is_whole = content.numbers % 1 == 0
+    return not is_whole.all()
 
 
 def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
@@ -287,8 +325,9 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
     # A column of answers that models wrote shows that one of the two was read from it.
     min_kappa = 0.0 if _is_read_from_texts(contents, (label, answer)) else MIN_KAPPA
     share = measure_agreement(contents.get_cells(label), contents.get_cells(answer), min_kappa)
+    # Rows of a poor system may be among those of a good one.
     if share is None:
-        return roles
+        return dataclasses.replace(roles, answer_candidates=(label, answer))
     reason = (
         f"they hold the same values and agree in {share:.0%} of the rows; which is which does not "
         "change the accuracy"

@@ -59,10 +59,13 @@ from rightreasons.io.options import (
 from rightreasons.io.prediction_proposals import find_prediction_roles
 from rightreasons.io.prediction_roles import PredictionRoles
 from rightreasons.io.predictions import find_predictions
-from rightreasons.io.proposals.answer_columns import describe_answer_columns
+from rightreasons.io.proposals.answer_columns import (
+    describe_answer_columns,
+    describe_confidence_columns,
+)
 from rightreasons.io.reading import as_table
 from rightreasons.io.roles import Role, Roles, add_role_columns
-from rightreasons.io.row_checks import RowDoubt, check_rows, describe_unused_columns
+from rightreasons.io.row_checks import RowDoubt, RowTable, check_rows, describe_unused_columns
 from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
 from rightreasons.io.scores.results import Predictions
@@ -180,10 +183,17 @@ def _resolve(description: Description) -> Resolution:
     if kind != "question_answering":
         settled = description.complete(LookOptions()).settled_checks
         fields["row_doubts"] = tuple(check_rows(rows, settled))
-    fields["unused"] = " ".join(
-        filter(None, (describe_unused_columns(rows), describe_answer_columns(rows)))
-    )
+    fields["unused"] = _describe_unused(rows, fields.get("roles", ()))
     return Resolution(kind=kind, **fields)
+
+
+def _describe_unused(rows: RowTable, roles: Sequence[Role]) -> str:
+    """Return the sentences about the columns that are not read."""
+    sentences = [describe_unused_columns(rows), describe_answer_columns(rows)]
+    # Flags that no heading calls labels may say which answers are correct.
+    if any(role.name == "label" and role.source == "content" for role in roles):
+        sentences.append(describe_confidence_columns(rows))
+    return " ".join(filter(None, sentences))
 
 
 def _name_parts(opened: Any) -> dict[str, datasets.Dataset]:
@@ -277,10 +287,14 @@ def _has_answered_texts(roles: PredictionRoles) -> bool:
     """Return whether a table has texts, and what may be answers to them only by its cells: these are items."""
     # Labels and answers that were proposed together leave no labels for items.
     has_answers = roles.is_proposed("answers") and not roles.is_proposed("labels")
-    if not has_answers and not roles.answer_candidates:
+    # Columns that are called as the classes may be measures of the texts.
+    has_measures = roles.is_proposed("scores") and roles.scores[0].kind is None
+    if not has_answers and not has_measures and not roles.answer_candidates:
         return False
-    # A heading of confidences says that the table holds predictions.
-    if roles.is_scored or (roles.confident and not roles.is_proposed("confidence")):
+    # Scores, or a heading of confidences, say that the table holds predictions.
+    if roles.is_scored and not has_measures:
+        return False
+    if roles.confident and not roles.is_proposed("confidence"):
         return False
     if find_usual_column(roles.columns, TEXT_HEADINGS) is not None:
         return True

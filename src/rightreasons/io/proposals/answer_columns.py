@@ -64,6 +64,39 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     )
 
 
+def describe_confidence_columns(table: RowTable) -> str:
+    """Return which unused columns may be confidences next to labels of two values, and the options that read them.
+
+    The labels may then say which answers are correct. "" is returned if no column may be a confidence.
+
+    Args:
+        table: The rows of a table whose labels only their cells propose.
+
+    Example:
+        >>> import datasets
+        >>> from rightreasons.io.row_checks import RowRoles
+        >>> columns = {"y": ["ja", "nein"] * 9, "s": [number / 20 for number in range(1, 19)]}
+        >>> describe_confidence_columns(RowTable(datasets.Dataset.from_dict(columns), RowRoles((), label="y")))
+        "'s' holds fractions from 0 to 1: if that is the confidence in answers, of which 'y' says whether they are \
+correct, `confidence_column` and `correct_column` read them."
+    """
+    label = table.roles.label
+    contents = describe_contents(table.data)
+    if label not in contents or contents[label].n_values != 2:
+        return ""
+    names = []
+    for name in contents:
+        if name != label and contents[name].has_fractions:
+            names.append(name)
+    # Of several columns of fractions, most are measures of something else.
+    if len(names) != 1:
+        return ""
+    return (
+        f"{names[0]!r} holds fractions from 0 to 1: if that is the confidence in answers, of which "
+        f"{label!r} says whether they are correct, `confidence_column` and `correct_column` read them."
+    )
+
+
 def _measure_share(contents: Contents, name: str, label: str) -> float:
     """Return the share of rows in which two columns hold the same value."""
     # 1 and 1.0 are one value, and so are Yes and yes.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import string
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ from rightreasons.io.proposals.choice_lists import (
 
 MIN_SHARE_OF_DISTINCT = 0.95
 """Share of rows whose choices are all different: some items repeat one by mistake."""
+
+MAX_SHARE_OF_POSITION = 0.9
+"""Share of rows with the right choice at one position: authors of questions vary it."""
 
 MAX_LENGTH_RATIO = 2
 """How much longer one choice may be than another on average: right ones come at every position."""
@@ -221,9 +225,20 @@ def find_split_texts(contents: Contents, name: str, label: str = "") -> ChoiceLi
             continue
         # Any column that points into the choices shows that they are split as they should be.
         names = [label] if label else contents
-        if any(_points_into(contents, column, lists) for column in names if column != name):
+        if any(_varies_among(contents, column, lists) for column in names if column != name):
             candidates.append(lists)
     return candidates[0] if len(candidates) == 1 else None
+
+
+def _varies_among(contents: Contents, label: str, lists: ChoiceLists) -> bool:
+    """Return whether a column points into choices, and not mostly at one position.
+
+    A text that always begins with its class, as in "yes: it rains", has no choices.
+    """
+    if not _points_into(contents, label, lists):
+        return False
+    counts = Counter(_list_positions(contents, label, lists))
+    return max(counts.values()) <= MAX_SHARE_OF_POSITION * len(lists.texts)
 
 
 def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
