@@ -56,3 +56,28 @@ def test_the_worst_slice_is_first_and_corrected_for_all(tmp_path):
     said = f"{100 * right[inside].mean():.1f}% where topic is “food”"
     assert any(said in line for line in told)
     assert said in (tmp_path / "report" / "index.html").read_text("utf-8")
+
+
+def test_answers_are_no_slice_and_their_texts_are_grouped_by_length_whatever_they_are_called(
+    tmp_path,
+):
+    rng = np.random.default_rng(5)
+    n_items = 120
+    labels = rng.choice(["pro", "contra", "neither"], n_items)
+    answers = np.where(rng.random(n_items) < 0.7, labels, "pro")
+    lengths = rng.integers(3, 30, n_items)
+    columns = {
+        "id": [f"i{row}" for row in range(n_items)],
+        "label": labels.tolist(),
+        "応答": answers.tolist(),
+        "出力": [" ".join(["word"] * length) for length in lengths],
+        "topic": rng.choice(["film", "book"], n_items).tolist(),
+    }
+    path = tmp_path / "rows.jsonl"
+    pandas.DataFrame(columns).to_json(path, orient="records", lines=True)
+
+    with pytest.warns(UserWarning, match="`correct_column`"):
+        result = audit(predictions=path, out=tmp_path / "report", progress=False)
+
+    kinds = {group["kind"] for group in result.audit["answers"]["groups"]}
+    assert kinds == {"topic", "length of the answer"}

@@ -19,6 +19,7 @@ from rightreasons.core.estimates import Estimate, estimate_rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm, two_rates_p_value
+from rightreasons.io.contents import describe_content
 from rightreasons.io.logs import LACK, PICKED, UNREAD
 
 MAX_GROUPS = 12
@@ -27,7 +28,7 @@ MAX_GROUPS = 12
 N_INSPECTED_ROWS = 1000
 """Number of rows that show whether a column has few values."""
 
-SCHEMA_COLUMNS = frozenset(
+ITEM_COLUMNS = frozenset(
     {
         LACK,
         PICKED,
@@ -41,15 +42,9 @@ SCHEMA_COLUMNS = frozenset(
         "cue_label",
         "source_id",
         "pair_id",
-        "prediction",
-        "predicted",
-        "pred",
     }
 )
-"""Columns with their own meaning, which are no slices of the data."""
-
-ANSWER_COLUMNS = ("answer", "answers", "response", "output", "completion")
-"""Columns of a log that hold the text of the answer."""
+"""Columns that the items of an audit have by definition, which are no slices of the data."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,18 +95,40 @@ def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
     if answers.is_multiple_choice:
         positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
         columns["position of the correct choice"] = positions
-    for name in ANSWER_COLUMNS:
-        # A log has one such column.
-        texts = answers.column(name)
-        if texts is not None:
-            lengths = np.array([len(str(text)) for text in texts])
-            columns |= _group_by_length("length of the answer", lengths)
-            break
+    answer_column = _find_answer_texts(answers)
+    if answer_column is not None:
+        lengths = answers.measure_texts(answer_column)
+        columns |= _group_by_length("length of the answer", lengths)
     # Items with choices have a prompt, and others a text.
     lengths = answers.measure_texts("prompt")
     if len(lengths) == 0:
         lengths = answers.measure_texts("text")
     return columns | _group_by_length("length of the question", lengths)
+
+
+def _find_answer_texts(answers: GivenAnswers) -> str | None:
+    """Return the column of a file of predictions that holds the texts of the answers; None without one.
+
+    A column of texts that says which answers are correct comes first, as that of a log does. Next is the
+    only other column of texts.
+    """
+    candidates = []
+    for name, feature in answers.split.data.features.items():
+        if name in ITEM_COLUMNS or getattr(feature, "dtype", "") != "string":
+            continue
+        # Texts of a dataset are no answers.
+        if not answers.used_columns or not _has_texts(answers, name):
+            continue
+        if name in answers.used_columns:
+            return name
+        candidates.append(name)
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _has_texts(answers: GivenAnswers, name: str) -> bool:
+    """Return whether the first cells of a column are texts, and no names of classes."""
+    content = describe_content(answers.split.data[name][:N_INSPECTED_ROWS])
+    return content.has_texts
 
 
 def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
@@ -128,7 +145,7 @@ def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
     """Return the columns of few values that are neither the label nor say what is correct."""
     slices = {}
     for name, feature in answers.split.data.features.items():
-        if name in SCHEMA_COLUMNS or name in ANSWER_COLUMNS:
+        if name in ITEM_COLUMNS or name in answers.used_columns:
             continue
         if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
             continue

@@ -41,6 +41,8 @@ class GivenAnswers:
         task: Task of the audit; predictions of "multiple_choice" are positions of choices.
         unserved: Reason -> number of further items whose request failed, was filtered, or was
             refused. They are not among the N, as they say nothing about the model's answers.
+        used_columns: Columns of a file of predictions that say what the answers are, or which of
+            them are correct.
     """
 
     split: AuditSplit
@@ -52,6 +54,7 @@ class GivenAnswers:
     clusters: NDArray[Any] | None
     task: str
     unserved: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    used_columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -131,6 +134,9 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
         if name in unserved_ids:
             n_by_reason[shorten_reason(reasons[name])] += 1
     rows = np.flatnonzero(split.labeled & is_asked)
+    used_columns: tuple[str, ...] = ()
+    if context.stored is not None:
+        used_columns = context.stored.columns_used
     clusters = split.clusters
     return GivenAnswers(
         split=split,
@@ -142,6 +148,7 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
         clusters=None if clusters is None else clusters[rows],
         task=context.task,
         unserved=dict(n_by_reason.most_common()),
+        used_columns=used_columns,
     )
 
 
