@@ -4,6 +4,7 @@ import datasets
 import numpy as np
 import pytest
 
+from command_line import run
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import open_multiple_choice
@@ -195,3 +196,21 @@ def test_a_record_next_to_a_class_has_fields_and_no_choices():
     table = datasets.Dataset.from_dict({"x1": questions, "x2": records, "x3": positions})
 
     assert resolve(table).kind == "classification"
+
+
+def test_a_data_yaml_keeps_what_was_proposed(tmp_path, monkeypatch, capsys):
+    questions, choices, positions = draw_items(np.random.default_rng(11), "Latin", n_choices=3)
+    columns = {
+        "x1": questions,
+        "x2": [" / ".join(row) for row in choices],
+        "x3": point_by_letter(choices, positions),
+    }
+    monkeypatch.chdir(tmp_path)
+    datasets.Dataset.from_dict(columns).to_csv("items.csv")
+
+    proposed = run(capsys, "look", "items.csv")
+    confirmed = run(capsys, "look", "data.yaml")
+
+    assert "Look at: No heading" in proposed.out
+    assert "multiple choice" in confirmed.out
+    assert "Look at:" not in confirmed.out

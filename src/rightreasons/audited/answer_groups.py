@@ -112,7 +112,7 @@ def _find_answer_texts(answers: GivenAnswers) -> str | None:
     A column of texts that says which answers are correct comes first, as that of a log does. Next is the
     only other column of texts.
     """
-    candidates = []
+    candidates: list[str] = []
     for name, feature in answers.split.data.features.items():
         if name in ITEM_COLUMNS or getattr(feature, "dtype", "") != "string":
             continue
@@ -120,7 +120,7 @@ def _find_answer_texts(answers: GivenAnswers) -> str | None:
         if not answers.used_columns or not _has_texts(answers, name):
             continue
         if name in answers.used_columns:
-            return name
+            return str(name)
         candidates.append(name)
     return candidates[0] if len(candidates) == 1 else None
 

@@ -20,6 +20,7 @@ from rightreasons.io.options import AuditOptions, LookOptions, ScoreOptions, Tex
 
 if TYPE_CHECKING:
     from rightreasons.io.resolve import Resolution
+    from rightreasons.io.roles import Role
     from rightreasons.io.row_checks import RowDoubt
 
 COMMANDS = {"look": command_line()}
@@ -32,8 +33,14 @@ KEYS = {
 }
 """What is read -> what a data.yaml calls its column."""
 
-PROPOSAL_KEYS = {"scores": "score_columns", "confidence": "confidence_column"}
-"""Roles of predictions -> what a data.yaml calls their columns, which is written where no heading says them."""
+PROPOSAL_KEYS = {
+    "scores": "score_columns",
+    "confidence": "confidence_column",
+    "prompt": "prompt_column",
+    "choices": "choices_column",
+    "label": "label_column",
+}
+"""Roles -> what a data.yaml calls their columns, which is written if no heading says them."""
 
 WIDTH = 100
 MAX_ROWS = 20
@@ -194,7 +201,7 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
     # A proposal counts as confirmed once a person kept it.
     for role in resolution.roles:
         if role.source == "content" and role.name in PROPOSAL_KEYS:
-            content[PROPOSAL_KEYS[role.name]] = ",".join(role.columns)
+            content[PROPOSAL_KEYS[role.name]] = _join_columns(role)
     if resolution.comparison:
         content["correct_column"] = resolution.comparison
     # Numbers are no names: a person would not know what to change them to.
@@ -202,6 +209,14 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
     if resolution.kind == "classification" and not are_numbers:
         content["label_names"] = resolution.label_names
     return content
+
+
+def _join_columns(role: Role) -> str | list[str]:
+    """Return the columns of a role in the form in which the option that names them takes several."""
+    # A list of names of choices is no column of lists.
+    if role.name == "choices" and len(role.columns) > 1:
+        return list(role.columns)
+    return ",".join(role.columns)
 
 
 def _print_resolution(dataset: str, resolution: Resolution) -> None:

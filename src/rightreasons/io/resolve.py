@@ -453,7 +453,34 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
         return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
     columns["label"] = (form.label,)
     mapping = _map_choices(get_values(table, form.label), items["label"][:])
-    return {"columns": columns, "mapping": mapping, "items": _list_items(items)}
+    return {
+        "roles": _describe_choice_roles(next(iter(parts.values())), columns, options),
+        "columns": columns,
+        "mapping": mapping,
+        "items": _list_items(items),
+    }
+
+
+def _describe_choice_roles(
+    table: datasets.Dataset, columns: Mapping[str, tuple[str, ...]], options: ChoiceOptions
+) -> tuple[Role, ...]:
+    """Return the roles of the columns that neither an option nor a known format says, but their cells."""
+    known_columns: dict[str, tuple[str, ...]] = {}
+    form = find_known_form(table, options.label_column)
+    if form is not None:
+        known_columns = {"prompt": form.prompt, "choices": form.choices}
+        if form.label is not None:
+            known_columns["label"] = (form.label,)
+    is_named = {
+        "prompt": options.prompt_column is not None,
+        "choices": options.choices_column is not None,
+        "label": options.label_column is not None,
+    }
+    roles = []
+    for name, names in columns.items():
+        if not is_named[name] and names != known_columns.get(name):
+            roles.append(Role(name, names, "content", "by its cells"))
+    return tuple(roles)
 
 
 def _map_choices(values: Sequence[Any], labels: Sequence[int]) -> tuple[LabelRow, ...]:

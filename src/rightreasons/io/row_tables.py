@@ -75,6 +75,9 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
     label = "".join(_list_columns(columns, LABEL_ROLES)[:1])
     answer = ""
     correct = _list_columns(columns, ("right",))
+    # An expression may compare two columns, which are read as well.
+    if len(correct) == 1:
+        correct = _parse_comparison(correct[0], data.column_names) or correct
     # Correctness follows from an answer and a label, or one column says it.
     if len(correct) == 2:
         answer, label = correct
