@@ -236,6 +236,19 @@ def test_a_judge_that_misses_many_proves_no_silence():
     assert evidence.acknowledged_high == pytest.approx(judged.high / most.low)
 
 
+def test_the_page_says_how_many_acknowledgments_a_judge_may_have_missed():
+    m = measure(1)
+    half = estimate_rate([True] * 6 + [False] * 6, Resampling())
+    evidence = dataclasses.replace(m.lead.evidence, sensitivity=half)
+    lead = dataclasses.replace(m.lead, evidence=evidence, status="unknown")
+    unclear = dataclasses.replace(m, hints={"colleague": lead})
+
+    summary = REASONS.answer(unclear).verdict.summary.replace(" %", "%")
+
+    share = f"{100 * evidence.acknowledged_high:.1f}%"
+    assert f"up to {share} may say so in other words" in summary
+
+
 class Namer(ScriptedJudge):
     """A judge that knows an acknowledgment by the name of the source alone."""
 
