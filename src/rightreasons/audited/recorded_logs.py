@@ -124,6 +124,9 @@ class RecordedLog:
         for name, values in (requested or {}).items():
             # Default values of options are no choice of the user.
             changes = values.get_changes() if isinstance(values, Options) else values
+            # A command line has the default values of questions that the log lacks, too.
+            if isinstance(values, Options) and not changes:
+                continue
             options[name] = {**options.get(name, {}), **changes}
         return options
 
