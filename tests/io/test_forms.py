@@ -237,3 +237,14 @@ def test_a_folder_with_a_device_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="train.csv"):
         as_table(tmp_path)
+
+
+def test_a_condition_that_holds_for_no_row_is_refused_with_the_cells_it_reads(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,stars\nFine.,1\n", "utf-8")
+
+    # Cells of a csv file are texts.
+    with pytest.raises(OptionError, match="stars = '1'") as error:
+        as_table(path, form=FileForm(where="stars == 1"))
+
+    assert error.value.option == ("where",)

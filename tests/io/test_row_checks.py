@@ -157,6 +157,16 @@ def test_copies_without_texts_are_found_by_a_key_and_not_among_rounded_scores():
     assert check(rounded, roles=roles) == {}
 
 
+def test_copies_that_an_audit_found_are_counted_next_to_its_unique_ids():
+    # Row numbers are ids, so that only the column of the audit tells copies.
+    data = make_rows(copied_row=[str(row // 2) for row in range(40)])
+    found = RowRoles(label="label", copied_row="copied_row", has_known_copies=True)
+    none_found = RowRoles(label="label", has_known_copies=True)
+
+    assert check(data, roles=found)["repeated_rows"].count == 20
+    assert check(data, roles=none_found) == {}
+
+
 @pytest.mark.parametrize("write", [float, str])
 def test_a_few_levels_of_confidence_are_no_copies(write):
     # The model is always correct, so that each of its four levels has one label: 0.5^36 by accident.

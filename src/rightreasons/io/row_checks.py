@@ -111,6 +111,7 @@ class RowRoles:
         id: Column of the ids; "" for none.
         copied_row: Column of the first of equal rows; "" to compare the rows in all columns.
         further: Further columns that are used, such as those of scores.
+        has_known_copies: Whether copies were looked for when the rows were read; `copied_row` is "" if there are none.
     """
 
     text: tuple[str, ...] = ()
@@ -119,6 +120,7 @@ class RowRoles:
     id: str = ""
     copied_row: str = ""
     further: tuple[str, ...] = ()
+    has_known_copies: bool = False
 
     @property
     def used(self) -> set[str]:
@@ -294,13 +296,12 @@ def check_repeated_ids(table: RowTable) -> RowDoubt | None:
 
 def check_repeated_rows(table: RowTable) -> RowDoubt | None:
     """Count rows that are copies of an earlier row, in all columns."""
-    # Rows of distinct texts are distinct.
-    if table.text_codes is not None and count_codes(table.text_codes) == len(table):
-        return None
-    if table.text_codes is None and not are_copies(table.data):
-        return None
-    # Items of an audit have their own ids, so that the copies were counted before.
+    # Items of an audit have their own ids, so that their copies were found before.
     copied_row = table.roles.copied_row
+    if table.roles.has_known_copies and not copied_row:
+        return None
+    if not table.roles.has_known_copies and not _can_have_copies(table):
+        return None
     is_copy = find_copies(table.data, (copied_row,) if copied_row else None)
     n_copies = int(is_copy.sum())
     if n_copies < max(1, MIN_COPIES * len(table)):
@@ -313,6 +314,13 @@ def check_repeated_rows(table: RowTable) -> RowDoubt | None:
         examples=table.show_rows(np.flatnonzero(is_copy)),
         is_open=False,
     )
+
+
+def _can_have_copies(table: RowTable) -> bool:
+    """Return whether rows may be copies: rows of distinct texts are not, and few rows without texts are."""
+    if table.text_codes is None:
+        return are_copies(table.data)
+    return count_codes(table.text_codes) < len(table)
 
 
 def check_repeated_texts(table: RowTable) -> RowDoubt | None:

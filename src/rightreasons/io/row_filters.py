@@ -8,8 +8,12 @@ from __future__ import annotations
 import datasets
 
 from rightreasons.core.errors import attach_options
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io.arrow_tables import Splits
-from rightreasons.io.columns import evaluate_expression, is_expression
+from rightreasons.io.columns import evaluate_expression, is_expression, list_read_names
+
+MAX_CELL_CHARACTERS = 40
+"""Length of a cell in errors."""
 
 
 @attach_options("where")
@@ -52,6 +56,15 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
     if not rows:
         raise ValueError(
             f"Expected `where` to hold for some rows, but {condition!r} holds for none of "
-            f"{len(data):,}."
+            f"{len(data):,}{_describe_first_row(expression, data)}."
         )
     return data.select(rows)
+
+
+def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
+    """Return the cells that a condition reads in the first row: those of a csv file are texts, not numbers."""
+    cells = []
+    for name in sorted(list_read_names(expression)):
+        if name in data.column_names:
+            cells.append(f"{name} = {format_value(data[0][name], MAX_CELL_CHARACTERS)}")
+    return f"; the first one has {format_list(cells)}" if cells else ""

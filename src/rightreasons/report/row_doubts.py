@@ -189,6 +189,7 @@ def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
         id=_find_name(REPEATED_ID, names),
         copied_row=_find_name(COPIED_ROW, names),
         further=(*OURS, *used, "label", groups),
+        has_known_copies=True,
     )
 
 
