@@ -262,6 +262,7 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     """Return whether a file contains the choices of its items."""
     from rightreasons.io.choices.forms import find_known_form
 
+    # Options about choices settle it.
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True
     if settings.task == "classification":

@@ -67,4 +67,7 @@ def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
     for name in sorted(list_read_names(expression)):
         if name in data.column_names:
             cells.append(f"{name} = {format_value(data[0][name], MAX_CELL_CHARACTERS)}")
-    return f"; the first one has {format_list(cells)}" if cells else ""
+    # A condition may read no column.
+    if not cells:
+        return ""
+    return f"; the first one has {format_list(cells)}"
