@@ -22,6 +22,7 @@ FINISHED_ROOMS = (
     "difficulty",
     "evaluate_module",
     "integrations",
+    "io",
     "models",
     "models/replies",
     "models/servers",
