@@ -103,7 +103,14 @@ def test_help_is_quick_and_loads_nothing_heavy():
         assert f"\n  {command} " in done.stdout
 
 
-def test_what_is_audited_is_printed_before_anything_slow_is_imported(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["audit", "my-model", "my-data"], "Auditing my-model on my-data … []"),
+        (["behavior", "my-model", "mine"], "Testing my-model on mine … []"),
+    ],
+)
+def test_what_is_audited_is_printed_before_anything_slow_is_imported(words, line):
     code = (
         "import sys\n"
         "from rightreasons.cli import ask, main\n"
@@ -111,11 +118,11 @@ def test_what_is_audited_is_printed_before_anything_slow_is_imported(tmp_path):
         "    slow = {'torch', 'transformers', 'datasets', 'pandas', 'scipy'} & set(sys.modules)\n"
         "    raise SystemExit(f'{line} {sorted(slow)}')\n"
         "ask.tell = stop\n"
-        "main(['audit', 'my-model', 'my-data'])"
+        f"main({words})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
-    assert "Auditing my-model on my-data … []" in done.stderr + done.stdout
+    assert line in done.stderr + done.stdout
 
 
 def test_every_command_has_help(capsys):

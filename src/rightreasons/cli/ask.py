@@ -262,16 +262,19 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.report.behavior_page import RATES
-    from rightreasons.report.schema import prepare_page_folder
-
     names = models or []
     if len(names) + (predictions is not None) != 1:
         received = "more" if names else "only one argument"
         raise ValueError(
             f"Expected a model and a suite, or a suite and --predictions, but got {received}."
         )
+    if names:
+        tell(f"Testing {names[0]} on {suite} …")
+    # These imports take seconds on a busy machine, after something is printed.
+    from rightreasons.datasets.suites.suite import open_suite
+    from rightreasons.report.behavior_page import RATES
+    from rightreasons.report.schema import prepare_page_folder
+
     prepare_page_folder(out, RATES, "predictions")
     settings = declared["settings"]
     max_cases = declared["options"].max_cases
