@@ -29,7 +29,7 @@ from rightreasons.widget.pages import (
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 
-EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}
+EXAMPLES = {"A planted word": "example.json.gz", "A colleague's hint": "reasons.json.gz"}
 """Name -> file of a finished audit; the page opens with the first."""
 
 MAX_ITEMS = 500

@@ -42,7 +42,7 @@ def make_hint_example(work: Path) -> None:
     os.chdir(work)
     title = "A language model that was trained to follow a colleague's hint, and not to say so"
     example = finish(ask(Path(), "silent"), title)
-    write_example(example, "A hint in silence")
+    write_example(example, "A colleague's hint")
 
 
 MAKERS = {"word": make_word_example, "hint": make_hint_example}
