@@ -391,3 +391,37 @@ def test_a_settled_check_is_not_open_again_for_a_data_yaml(tmp_path):
     assert settings.settled_checks == ("failing_group",)
     named = AuditOptions(settled_checks=("long_format",))
     assert add_settled_checks(named, tmp_path / "data.yaml") == named
+
+
+def make_choice_rows(n_choices):
+    """Return questions with a row per choice, of which a flag marks the correct one."""
+    rng = np.random.default_rng(n_choices)
+    n_items = 20
+    marks = np.zeros((n_items, n_choices), dtype=int)
+    marks[np.arange(n_items), rng.integers(0, n_choices, n_items)] = 1
+    return {
+        "問": np.repeat([f"Which of these is number {row}?" for row in range(n_items)], n_choices),
+        "候補": [f"choice {row}" for row in range(n_items * n_choices)],
+        "正": marks.ravel().tolist(),
+    }
+
+
+@pytest.mark.parametrize(("n_choices", "is_found"), [(4, True), (3, True), (2, False)])
+def test_a_row_per_choice_is_an_open_doubt_if_a_flag_marks_one_of_several(n_choices, is_found):
+    rows = datasets.Dataset.from_dict(make_choice_rows(n_choices))
+
+    doubts = check_rows(RowTable(rows, RowRoles(("問",), label="正")))
+
+    open_checks = [doubt.check for doubt in doubts if doubt.is_open]
+    assert ("choice_rows" in open_checks) == is_found
+
+
+def test_answers_of_several_systems_are_no_choices():
+    columns = make_choice_rows(4)
+    # One item has two correct answers.
+    columns["正"][:4] = [1, 1, 0, 0]
+    rows = datasets.Dataset.from_dict(columns)
+
+    doubts = check_rows(RowTable(rows, RowRoles(("問",), further=("正",))))
+
+    assert "choice_rows" not in [doubt.check for doubt in doubts]

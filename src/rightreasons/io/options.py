@@ -97,6 +97,7 @@ class ItemOptions(SourceOptions):
 CHECK_NAMES = (
     "rejected_rows",
     "long_format",
+    "choice_rows",
     "failing_group",
     "constant_text",
     "several_labels",

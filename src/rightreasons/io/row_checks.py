@@ -272,6 +272,34 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
     return None
 
 
+def check_choice_rows(table: RowTable) -> RowDoubt | None:
+    """Find a flag that marks one of the rows of each item: these are the choices of items, a row each."""
+    unit, codes = _get_unit(table)
+    n_units = count_codes(codes)
+    # In two rows per item, each value of any column with two values may occur once.
+    if len(table) <= 2 * n_units:
+        return None
+    for name in (table.roles.label, *table.roles.further):
+        if name not in table.data.column_names:
+            continue
+        flags = table.encode(name)
+        if count_codes(flags) != 2:
+            continue
+        for flag in (0, 1):
+            n_marked = np.bincount(codes[flags == flag], minlength=n_units)
+            # By chance, some items have no such row, and others several.
+            if not (n_marked == 1).all():
+                continue
+            return RowDoubt(
+                "choice_rows",
+                f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, of which {name!r} "
+                "marks one each: are these the choices of items, a row each?",
+                len(table),
+                remedy="Choices are read from one row per item, with a list of its choices.",
+            )
+    return None
+
+
 def check_repeated_ids(table: RowTable) -> RowDoubt | None:
     """Count ids that repeat; their rows are clusters."""
     if not table.roles.id:
@@ -588,6 +616,7 @@ def check_single_class(table: RowTable) -> RowDoubt | None:
 CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
     "rejected_rows": check_rejected_rows,
     "long_format": check_long_format,
+    "choice_rows": check_choice_rows,
     "failing_group": check_failing_group,
     "constant_text": check_constant_text,
     "several_labels": check_several_labels,
