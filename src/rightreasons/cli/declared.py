@@ -30,6 +30,7 @@ UNPREFIXED = (
     "server",
     "options",
     "drawn",
+    "items",
     "form",
 )
 """Names of arguments whose options have no prefix on the command line."""
