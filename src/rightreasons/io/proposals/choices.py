@@ -249,7 +249,8 @@ def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceL
         name: The column.
         label: The column of the right choice; "" if no heading says which it is.
     """
-    lists = read_lists(name, list(map(parse_value, contents.get_cells(name))))
+    values = list(map(parse_value, contents.get_cells(name)))
+    lists = read_lists(name, values)
     if lists is None:
         return find_split_texts(contents, name, label)
     return lists if _are_choices(lists) else None
@@ -274,7 +275,9 @@ def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
     lists = read_lists(choices[0], columns[0])
     if len(choices) > 1:
         # An item may leave the last choices empty.
-        rows = [list(filter(None, row)) for row in zip(*columns, strict=True)]
+        rows = []
+        for cells in zip(*columns, strict=True):
+            rows.append(list(filter(None, cells)))
         lists = read_lists("", rows)
     if lists is None:
         return ""
