@@ -3,6 +3,8 @@
 import csv
 import json
 
+import pytest
+
 from command_line import run
 
 
@@ -34,3 +36,12 @@ def test_a_worksheet_goes_out_and_comes_back_as_balanced_items(tmp_path, capsys)
     items = [json.loads(line) for line in balanced.read_text("utf-8").splitlines()]
     assert [item["label"] for item in items] == [0, 1, 0, 1]
     assert items[1]["prompt"] == "New for i0"
+
+
+@pytest.mark.parametrize("command", ["ratings write", "ratings read", "mirror write", "split"])
+def test_the_options_of_a_sample_have_no_prefix(capsys, command):
+    ran = run(capsys, "data", *command.split(), "--help-all")
+
+    assert "--limit" in ran.out
+    assert "--seed" in ran.out
+    assert "-limit" not in ran.out.replace("--limit", "")

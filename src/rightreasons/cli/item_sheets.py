@@ -24,11 +24,8 @@ RATINGS = command_line()
 DATA.add_typer(MIRRORS, name="mirror")
 DATA.add_typer(RATINGS, name="ratings")
 
-RATED_ITEMS: Mapping[str, Declared] = {
-    "source": SourceOptions,
-    "sample": (AuditOptions, ("limit", "seed")),
-}
-"""Options that say which items are rated."""
+SAMPLE = ("limit", "seed")
+"""Names of the options that say which items are rated or mirrored."""
 
 
 @RATINGS.callback()
@@ -36,11 +33,11 @@ def ratings() -> None:
     """Write rating sheets of multiple-choice items for people, and read the answers."""
 
 
-@declared_command(RATINGS, "write", RATED_ITEMS)
+@declared_command(RATINGS, "write", {"source": SourceOptions, "settings": (AuditOptions, SAMPLE)})
 def write(
     dataset: Dataset,
     source: SourceOptions,
-    sample: AuditOptions,
+    settings: AuditOptions,
     split: Split = None,
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
@@ -48,16 +45,18 @@ def write(
     """Write a sheet for each rater: the items in a separate order, without labels and ids."""
     from rightreasons.cues.rating_sheets import write_rating_sheets
 
-    items, split_name = open_items(dataset, source, split, limit=sample.limit, seed=sample.seed)
+    items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
     # Each rater gets an order of their own, so that no item is always the last.
-    files = write_rating_sheets(items, out, n_raters=raters, seed=sample.seed)
+    files = write_rating_sheets(items, out, n_raters=raters, seed=settings.seed)
     typer.echo(
         f"{dataset}, {split_name}: {pluralize(len(items), 'item')}\nSheets: {', '.join(map(str, files))}"
     )
 
 
 @declared_command(
-    RATINGS, "read", {**RATED_ITEMS, "settings": (AuditOptions, ("confidence_level",))}
+    RATINGS,
+    "read",
+    {"source": SourceOptions, "settings": (AuditOptions, (*SAMPLE, "confidence_level"))},
 )
 def read(
     dataset: Dataset,
@@ -68,7 +67,6 @@ def read(
         ),
     ],
     source: SourceOptions,
-    sample: AuditOptions,
     settings: AuditOptions,
     split: Split = None,
 ) -> None:
@@ -79,7 +77,7 @@ def read(
     from rightreasons.cues.rating_sheets import read_rating_sheets
     from rightreasons.cues.ratings import human_performance
 
-    items, split_name = open_items(dataset, source, split, limit=sample.limit, seed=sample.seed)
+    items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
     # Sheets are matched with the items by their codes, in whatever order they come back.
     answers = read_rating_sheets(items, sheets)
     figures = human_performance(**answers, confidence_level=settings.confidence_level)
@@ -100,7 +98,7 @@ def read(
 
 SELECTED: Mapping[str, Declared] = {
     "source": SourceOptions,
-    "settings": (AuditOptions, ("limit", "seed")),
+    "settings": (AuditOptions, SAMPLE),
 }
 """Options that say which items are mirrored."""
 
