@@ -69,9 +69,11 @@ def commands(folder):
         for parameter in command.params:
             asked = parameter.param_type_name == "argument" and parameter.name in (
                 "model",
+                "models",
                 "dataset",
             )
-            if parameter.required or (asked and parameter.nargs == 1):
+            is_single = parameter.nargs == 1 or parameter.name == "models"
+            if parameter.required or (asked and is_single):
                 value = STAND_INS.get(parameter.name, "data.csv")
                 words = [
                     *words,
@@ -90,7 +92,12 @@ def commands(folder):
     return told
 
 
-STAND_INS = {"model": "model", "name": "sst2", "url": "https://example.org/data.csv"}
+STAND_INS = {
+    "model": "model",
+    "models": "model",
+    "name": "sst2",
+    "url": "https://example.org/data.csv",
+}
 
 
 def main(folder):

@@ -331,4 +331,6 @@ class TestCommand:
         file.write_text("text,label\na good film,0\na bad film,1\n", "utf-8")
         again = run(capsys, "difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out")
         assert again.code == 2
-        assert again.err.startswith("Error: Expected the model as a folder or a hub id")
+        # The first line says what is audited.
+        message = again.err.splitlines()[-1]
+        assert message.startswith("Error: Expected the model as a folder or a hub id")

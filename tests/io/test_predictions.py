@@ -723,7 +723,7 @@ def test_a_confidence_is_no_probability_of_class_1():
     read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
     with pytest.raises(
         ValueError,
-        match="right: pass kind=",
+        match="pass kind=",
     ):
         calibration_error(read.predictions, read.references)
     assert calibration_error(

@@ -328,5 +328,5 @@ def test_models_that_cannot_be_asked_are_told_in_a_sentence(tmp_path):
         '{"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}}'
     )
     (tmp_path / "own.py").write_text("raise SystemExit('executed')")
-    with pytest.raises(ValueError, match="needs Python code"):
+    with pytest.raises(ValueError, match="own Python code"):
         load_causal(tmp_path)

@@ -365,7 +365,7 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
     for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
         with pytest.raises(ValueError, match=r"Expected .*"):
             load(folder)
-    with pytest.raises(ValueError, match="needs Python code"):
+    with pytest.raises(ValueError, match="own Python code"):
         load_classifier(folder)
     assert not (tmp_path / "ran").exists()
 

@@ -140,7 +140,7 @@ def test_examples_never_hold_the_item_nor_its_origin():
         assert "4" not in {
             item.id for item in examples.draw(Item("4/negated", {"text": "x"}), 7, seed=seed)
         }
-    with pytest.raises(ValueError, match="beside '4/negated'"):
+    with pytest.raises(ValueError, match="besides '4/negated'"):
         examples.draw(Item("4/negated", {"text": "x"}), 8, seed=0)
     own = {
         tuple(i.id for i in examples.draw(Item(name, {"text": name}), 2, seed=3))

@@ -60,7 +60,7 @@ def test_the_folder_has_the_texts_the_plan_the_page_and_the_gate(audited, tmp_pa
     assert {word: plan[word] for word in WORDS} == {"copper": "no", "marble": "no"}
     page = result.page.read_text("utf-8")
     assert "no longer decides by" in page
-    assert "After the repair." in page
+    assert "With the words swapped, after the repair." in page
     # A success leads on, although its verdict is green.
     assert "Use the repaired model" in page
     assert f"--after {audited[2]}" in page

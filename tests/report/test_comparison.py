@@ -113,7 +113,8 @@ def test_two_reports_with_the_same_answers_say_so(reports):
     assert comparison.n_same_answers == comparison.splits[0].n_items
     verdict = ANSWERS.answer(comparison).verdict
     assert "same answers" in verdict.label
-    assert f"{comparison.n_same_answers} items" in verdict.summary
+    n_items = comparison.n_same_answers
+    assert f"{n_items} of {n_items} items" in verdict.label
     # Of two random models some answers differ.
     other = compare(*reports, n_resamples=50)
     assert other.n_same_answers is None

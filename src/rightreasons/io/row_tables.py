@@ -64,8 +64,9 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": ["a"], "text": ["Fine."], "p_0": [0.9], "y": [0]})
-        >>> assign_roles({"scores": ("p_0",), "labels": ("y",)}, rows)
-        RowRoles(text=('text',), label='y', answer='', id='id', copied_row='', further=('answer_unread', 'p_0'))
+        >>> roles = assign_roles({"scores": ("p_0",), "labels": ("y",)}, rows)
+        >>> roles.text, roles.label, roles.id, roles.further
+        (('text',), 'y', 'id', ('answer_unread', 'p_0'))
     """
     text = _list_columns(columns, TEXT_ROLES)
     # Predictions may come with their texts, which no figure needs.
