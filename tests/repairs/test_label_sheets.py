@@ -76,6 +76,28 @@ def test_disputed_labels_and_as_many_others_are_written(report, tmp_path):
     assert {row["decision"] for row in rows} == {"?"}
 
 
+def test_classes_that_the_model_only_numbers_have_the_names_of_the_data(tmp_path):
+    columns = make_data()
+    scorer = rightreasons.models.as_scorer(score, label_names=["0", "1"])
+    result = rightreasons.audit(
+        scorer, columns, label_names=["bad", "good"], out=tmp_path / "report",
+        questions=["calibration"], progress=False, n_resamples=50,
+    )  # fmt: skip
+    file = write_label_sheet(result.out, tmp_path / "labels.csv")
+    rows = read_rows(file)
+    assert {row["given label"] for row in rows} == {"bad", "good"}
+    rows[0]["decision"] = rows[0]["suggested label"]
+    write_rows(file, rows)
+
+    decisions = read_label_sheet(result.out, file)
+    issues = yaml.safe_load(
+        write_label_issues(result.out, decisions, tmp_path / "labels.yaml").read_text("utf-8")
+    )
+
+    # Issues number the labels of the data.
+    assert issues[0]["to"] == ["bad", "good"].index(rows[0]["suggested label"])
+
+
 def test_the_controls_depend_on_the_seed_alone(report):
     labeled = read_labeled_report(report)
 

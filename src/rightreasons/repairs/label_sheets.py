@@ -32,7 +32,7 @@ from rightreasons.core.validation import softmax
 from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 from rightreasons.io.tables import ONLY_SPLIT
 from rightreasons.report.pairing import prediction_files, report_folder
-from rightreasons.report.schema import check_files, read_audit
+from rightreasons.report.schema import check_files, list_class_names, read_audit
 
 SHEET_COLUMNS = (
     ITEM_COLUMN,
@@ -77,8 +77,8 @@ class LabeledReport:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """Names of the classes of the model."""
-        return tuple(self.audit["model"]["label_names"])
+        """Names of the classes: the data's, if the model only numbers them."""
+        return tuple(list_class_names(self.audit))
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -439,7 +439,8 @@ def write_label_issues(
         }
         if label is not None:
             issue["action"] = "relabel"
-            issue["to"] = _find_data_label(dataset, labeled.label_names[label])
+            class_name = labeled.audit["model"]["label_names"][label]
+            issue["to"] = _find_data_label(dataset, class_name)
             issue["why"] = "A person reviewed the label."
         # Ids may repeat from split to split; a table without splits has no name for its only one.
         if dataset["primary"] != ONLY_SPLIT:
