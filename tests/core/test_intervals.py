@@ -269,6 +269,21 @@ class TestBoundedMean:
 
         assert ends_of(interval) == pytest.approx((1 / 2 - half_width, 1 / 2 + half_width))
 
+    def test_clusters_with_a_negative_bound_by_hand(self):
+        # Sums 1 and -1 of 1 and 3 values, and of two clusters of 2 values at -1 and 1: -2 and 2.
+        # The mean is 0, so that the sums are the deviations: 1 + 1 + 4 + 4 = 10.
+        half_width = student(0.5, 3) * math.sqrt(10) / 8
+
+        interval = bounded_mean_interval(
+            [1, 0, 0, -1],
+            low=-1,
+            high=1,
+            confidence_level=0.5,
+            clusters=["a", "b", "b", "b"],
+        )
+
+        assert ends_of(interval) == pytest.approx((-half_width, half_width))
+
     def test_the_ends_are_within_the_bounds(self):
         assert ends_of(bounded_mean_interval([2, 4], low=2, high=4)) == (2, 4)
 

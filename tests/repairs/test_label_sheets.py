@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import rightreasons
+from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.repairs.label_sheets import (
     measure_review,
     read_label_sheet,
@@ -132,7 +133,14 @@ def test_the_change_counts_disputed_labels_by_their_share(report, reviewed):
     assert review.n_reviewed == 8
     # The item 12 is a tie, which argmax gives to "bad".
     assert review.accuracy.value in (56 / 60, 55 / 60)
-    assert review.accuracy_change.low < review.accuracy_change.value < review.accuracy_change.high
+    # The distances of the two means to the ends of their intervals add up as squares.
+    disputed = bounded_mean_interval([1, 1, 1, 0], low=-1, high=1)
+    controls = bounded_mean_interval([0, 0, 0, 0], low=-1, high=1)
+    below = np.hypot(4 / 60 * (3 / 4 - disputed.low), 56 / 60 * (0 - controls.low))
+    above = np.hypot(4 / 60 * (disputed.high - 3 / 4), 56 / 60 * controls.high)
+    change = review.accuracy_change
+    assert change.low == pytest.approx(change.value - below)
+    assert change.high == pytest.approx(change.value + above)
 
 
 def test_the_next_audit_reads_the_reviewed_labels(report, reviewed, tmp_path):

@@ -91,6 +91,12 @@ BOTH = frozenset({"copper", "marble"})
             make_swaps(make_row("small"), insertions=(make_row("large", "insertion"),)),
             "inserted",
         ),
+        # The user calls exactly the inserted words reasons.
+        (
+            Judge(reasons=BOTH),
+            make_swaps(make_row("small", "form", ()), insertions=(make_row("large", "insertion"),)),
+            "reasons",
+        ),
         # Of 100 items 5 are of the rare label: what decides all of them decides a twentieth.
         (Judge(), make_swaps(make_row("small"), most_frequent=0.95, accuracy=(0.97, 1.0)), "rare"),
         (Judge(), make_swaps(make_row(), most_frequent=0.95), "named"),

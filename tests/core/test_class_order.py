@@ -1,0 +1,37 @@
+"""The doubt about numbered classes whose labels would fit another order."""
+
+import numpy as np
+
+from rightreasons.core.labels.class_order import suggest_class_order
+
+
+def test_items_of_both_labels_are_counted():
+    # Label 0: 27 of 30 are answered 1. Label 1: 16 of 20 are answered 0. So 3 + 4 of 50 are
+    # correct, and 43 in the other order. Items without a label of a class do not count.
+    labels = np.repeat([0, 0, 1, 1, -1, 2], [27, 3, 16, 4, 9, 5])
+    answers = np.repeat([1, 0, 0, 1, 0, 1], [27, 3, 16, 4, 9, 5])
+
+    sentence = suggest_class_order(np.where(answers == 1, 0.8, 0.5), labels, None)
+
+    assert "14.0%" in sentence
+    assert "the other order (0 is 1, 1 is 0) it would be 86.0%" in sentence
+
+
+def test_one_of_several_orders_is_named():
+    # Each label is answered by the next class, but for two items of each: 6 and 54 of 60.
+    labels = np.repeat([0, 1, 2], 20)
+    answers = (labels + 1) % 3
+    answers[[0, 1, 20, 21, 40, 41]] = (0, 0, 1, 1, 2, 2)
+
+    sentence = suggest_class_order(np.eye(3)[answers], labels, ["low", "mid", "high"])
+
+    assert "10.0%" in sentence
+    assert "another order (0 is mid, 1 is high, 2 is low) it would be 90.0%" in sentence
+
+
+def test_answers_at_chance_raise_no_doubt():
+    labels = np.tile([0, 1], 20)
+    scores = np.repeat([[0.9, 0.1], [0.2, 0.8]], 20, axis=0)
+
+    assert suggest_class_order(scores, labels, None) == ""
+    assert suggest_class_order(scores, np.full(40, -1), None) == ""
