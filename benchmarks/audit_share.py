@@ -38,9 +38,9 @@ PARTS = (
     ("tokenizing", "transformers/tokenization"),
     ("loading and saving models", "transformers/modeling_utils.py"),
     ("loading and saving models", "transformers/models/auto/"),
-    ("trainer, beside its passes", "transformers/trainer"),
-    ("trainer, beside its passes", "torch/utils/data/"),
-    ("trainer, beside its passes", "accelerate/"),
+    ("the rest of the trainer", "transformers/trainer"),
+    ("the rest of the trainer", "torch/utils/data/"),
+    ("the rest of the trainer", "accelerate/"),
     ("making the data", "rightreasons/datasets/"),
     ("storing and fingerprints", "rightreasons/core/store.py"),
     ("storing and fingerprints", "rightreasons/report/folder.py"),
@@ -51,8 +51,8 @@ PARTS = (
     ),
     ("writing the page", "rightreasons/page/"),
     ("writing the page", "rightreasons/report/"),
-    ("beside the passes in ours", "rightreasons/models/"),
-    ("beside the passes in ours", "rightreasons/audited/"),
+    ("the rest of reading with the model", "rightreasons/models/"),
+    ("the rest of reading with the model", "rightreasons/audited/"),
 )
 """Part -> the end of the file that a call is in; the first that fits an innermost call counts."""
 
@@ -102,7 +102,7 @@ def table(seconds: collections.Counter[str]) -> str:
     ]
     other = 1 - (seconds[PASSES] + seconds["updates of the weights"]) / total
     return "\n".join(
-        [*lines, f"| all | {total:.1f} | {100 * other:.1f} % beside passes and updates |"]
+        [*lines, f"| all | {total:.1f} | {100 * other:.1f} % without passes and updates |"]
     )
 
 

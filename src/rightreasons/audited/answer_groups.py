@@ -112,12 +112,14 @@ def _find_answer_texts(answers: GivenAnswers) -> str | None:
     A column of texts that says which answers are correct comes first, as that of a log does. Next is the
     only other column of texts.
     """
+    # Texts of a data set are no answers.
+    if not answers.used_columns:
+        return None
     candidates: list[str] = []
     for name, feature in answers.split.data.features.items():
         if name in ITEM_COLUMNS or getattr(feature, "dtype", "") != "string":
             continue
-        # Texts of a dataset are no answers.
-        if not answers.used_columns or not _has_texts(answers, name):
+        if not _has_texts(answers, name):
             continue
         if name in answers.used_columns:
             return str(name)

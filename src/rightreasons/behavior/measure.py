@@ -199,7 +199,7 @@ def measure_behavior(
 
     Args:
         classifier: From `load_classifier`, or another `Scorer` of classes, such as a `Prompted`. A
-            missing answer is a separate class, which is no label.
+            missing answer counts as a further class that no label has.
         suite: A suite with one or two texts per example.
         resampling: Level of the intervals.
         **running: As in `predict`: batch_size, progress, out, fail_fast. Unless it fails fast, an

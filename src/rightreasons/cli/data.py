@@ -50,7 +50,7 @@ def list_issues(
     from rightreasons.datasets.builder import get_builder_class
     from rightreasons.datasets.issues.table import get_table
 
-    # An unknown data set is an error of its own.
+    # This refuses a name that no data set has; a data set may have no issues.
     get_builder_class(dataset)
     issues = get_table(dataset)
     hand_over([issue.model_dump(mode="json", by_alias=True) for issue in issues])

@@ -30,7 +30,8 @@ def open_items(
     Args:
         dataset: What the user named.
         source: Where it is, and what its columns mean.
-        split: A split; None for the first of test, validation and dev with labels, or else any.
+        split: A split. If None, the first of test, validation and dev with a labeled item, or else
+            of the other splits.
         train_first: Whether train comes before these.
         **options: Further options of `open_multiple_choice`.
 

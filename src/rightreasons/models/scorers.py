@@ -68,9 +68,9 @@ def as_scorer(
             by class name, as pipelines do. A language model gets a `Prompt`.
         tokenizer: The tokenizer of a loaded model. If None, that of the folder or download from
             which the model was loaded.
-        label_names: K names of the classes, in the order of the scores. A function needs them, but
-            in an audit, where they are those of the data; an estimator has its own in `classes_`. With them a language model is a scorer of classes,
-            without them of choices.
+        label_names: K names of the classes, in the order of the scores. A function needs them,
+            except in an audit, which takes those of the data. An estimator has its own in
+            `classes_`. With them, a language model scores classes; without them, choices.
         name: Name in reports. If None, the model's own.
         fingerprint: Name of what the answers depend on, such as a version, under which they are
             stored for a later run. If None, an estimator is digested, and answers of a function are

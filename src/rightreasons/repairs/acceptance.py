@@ -72,29 +72,35 @@ def require_above(name: str, value: float, bound: float) -> Criterion:
     return Criterion(name, value, bound, value > bound)
 
 
-def get_failed_name(criteria: Sequence[Criterion]) -> str:
-    """Return the name of the first condition that is not met; "" if all are."""
+def find_failed(criteria: Sequence[Criterion]) -> Criterion | None:
+    """Return the first condition that is not met; None if all are."""
     # A sentence explains one condition; the table lists all.
     for criterion in criteria:
         if not criterion.is_met:
-            return criterion.name
-    return ""
+            return criterion
+    return None
+
+
+def get_failed_name(criteria: Sequence[Criterion]) -> str:
+    """Return the name of the first condition that is not met; "" if all are."""
+    failed = find_failed(criteria)
+    if failed is None:
+        return ""
+    return failed.name
 
 
 def describe_failed_condition(criteria: Sequence[Criterion], names: Mapping[str, str]) -> str:
-    """Return the first condition that is not met, with its bound and what was measured.
+    """Return the first condition that is not met, with its bound and what was measured; "" if all are.
 
     Args:
-        criteria: The conditions, one of which is not met.
+        criteria: The conditions.
         names: Name of a condition in audit.json -> its name for readers, which ends where the bound
             follows.
     """
-    name = get_failed_name(criteria)
-    for criterion in criteria:
-        if criterion.name == name:
-            bound = percent(criterion.bound)
-            return f"{names[name]} {bound} (measured: {percent(criterion.value)})"
-    return ""
+    failed = find_failed(criteria)
+    if failed is None:
+        return ""
+    return f"{names[failed.name]} {percent(failed.bound)} (measured: {percent(failed.value)})"
 
 
 def list_condition_rows(

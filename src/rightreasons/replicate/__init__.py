@@ -1,4 +1,4 @@
-"""Repeat the experiments of a paper by one command, and put the result beside the printed tables.
+"""Repeat the experiments of a paper with one command, and compare the results with its printed tables.
 
 A recipe (`recipes/PAPER.yaml`) names the models, data sets, seeds and training of a paper at several
 scales, its steps, and its tables. `runner.replicate` runs the steps, each of which is stored when it

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 
 from rightreasons.core.sentences import format_list, join_parts
@@ -38,10 +37,12 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     if not label or not candidates:
         return ""
     # Next to answers that are read, those of a poor system are known by their values alone.
-    answers = set(filter(None, [table.roles.answer]))
+    answer = table.roles.answer
+    if answer:
+        candidates.append(answer)
     contents = describe_contents(table.data)
-    agreeing = find_agreeing_columns(contents, label, [*candidates, *answers])
-    columns = list(itertools.filterfalse(answers.__contains__, agreeing))
+    agreeing = find_agreeing_columns(contents, label, candidates)
+    columns = [name for name in agreeing if name != answer]
     if not columns:
         return ""
     names = format_list(list(map(repr, columns[:MAX_ANSWER_COLUMNS])))
