@@ -16,6 +16,7 @@ from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.models.choices import load_chooser
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
+from rightreasons.models.prompted import Prompted
 from rightreasons.report.runner import audit
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
@@ -100,9 +101,8 @@ def test_examples_are_marked_and_told_what_flips_them(answered):
     assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
 
 
-def test_choices_of_a_language_model_are_ranked(tmp_path):
-    model = save_tiny_causal(tmp_path / "model")
-    rows = [
+def make_rows_of_choices():
+    return [
         {
             "prompt": f"the man fell because {'very ' * (number % 5)}the {word}",
             "choices": ["of the rain", "the floor was dry"],
@@ -110,7 +110,11 @@ def test_choices_of_a_language_model_are_ranked(tmp_path):
         }
         for number, word in enumerate(["rain", "glass", "film", "plot"] * 6)
     ]
-    data = datasets.Dataset.from_list(rows)
+
+
+def test_choices_of_a_language_model_are_ranked(tmp_path):
+    model = save_tiny_causal(tmp_path / "model")
+    data = datasets.Dataset.from_list(make_rows_of_choices())
 
     found = audit(str(model), data, out=tmp_path / "out", **OPTIONS).outcomes[0].result
 
@@ -122,6 +126,24 @@ def test_choices_of_a_language_model_are_ranked(tmp_path):
     # Words are replaced in texts alone.
     assert found.data["substitutions"] is None
     assert any("those of the choices are fixed" in limit for limit in found.limits)
+
+
+def test_choices_are_scored_once(tmp_path, monkeypatch):
+    model = save_tiny_causal(tmp_path / "model")
+    data = datasets.Dataset.from_list(make_rows_of_choices())
+    scored = []
+    score_items = Prompted.score_items
+
+    def record(scorer, items, *arguments, **options):
+        scored.extend(item.id for item in items)
+        return score_items(scorer, items, *arguments, **options)
+
+    monkeypatch.setattr(Prompted, "score_items", record)
+
+    audit(str(model), data, out=tmp_path / "out", **OPTIONS)
+
+    # The predictions of the report are those that the eigenvalues are computed from.
+    assert len(scored) == len(set(scored)) == len(data)
 
 
 def test_without_labels(planted, planted_model, tmp_path):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
+from rightreasons.core.scores import Scores
 from rightreasons.difficulty.measure import DifficultyMeasurement, measure_difficulty
 from rightreasons.difficulty.options import MAX_CHOICE_ITEMS, DifficultyOptions
 from rightreasons.io.samples import choose_rows
@@ -31,8 +33,14 @@ def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSpli
     return split.take(np.sort(np.array(rows)))
 
 
+def select_scores(scores: Scores, ids: Sequence[str]) -> Scores:
+    """Return the scores of the items with these ids, in their order."""
+    row_by_id = {name: row for row, name in enumerate(scores.ids)}
+    return scores.take(np.array([row_by_id[name] for name in ids]))
+
+
 def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasurement:
-    """Compute the Fisher information of the items of a split.
+    """Compute the Fisher information of items of the primary split.
 
     Raises:
         ValueError: If it is known of too few items.
@@ -43,7 +51,10 @@ def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasure
     )
     running = context.running(folder)
     arguments: dict[str, Any] = {"text_pairs": split.text_pairs, "choices": split.choices}
-    if not context.why_no_gradients():
+    if context.why_no_gradients():
+        # The choices were scored for the predictions. Only their gradients are new.
+        arguments["scores"] = select_scores(context.scores(), split.ids)
+    else:
         # The words of a text are marked by how far the eigenvector moves them.
         arguments |= {"eigenvector": True, "unit": "word"}
     measured = measure_difficulty(

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.gradients.choice_fisher import explain_missing_choice_gradients
 from rightreasons.models.gradients.eigenvalues import FisherOptions
@@ -181,12 +183,43 @@ def test_items_that_cannot_be_read_are_named_and_the_others_stay(causal, tmp_pat
         fisher_information(causal, PROMPTS, choices=choices, progress=False, fail_fast=True)
 
 
+def test_known_scores_are_not_computed_again(causal, monkeypatch):
+    scorer = bare(causal)
+    expected = fisher_information(scorer, PROMPTS, choices=CHOICES, progress=False)
+    scores = scorer.choose(PROMPTS, CHOICES, progress=False)
+    monkeypatch.delattr(Prompted, "score_items")
+
+    found = fisher_information(
+        scorer, PROMPTS, choices=CHOICES, scores=scores.take(np.arange(4)[::-1]), progress=False
+    )
+
+    # They go by id, so that their order does not matter.
+    np.testing.assert_array_equal(found.eigenvalues, expected.eigenvalues)
+    np.testing.assert_array_equal(found.logits, expected.logits)
+
+
+def test_stored_results_of_other_scores_are_not_reused(causal, tmp_path):
+    options = {"choices": CHOICES, "progress": False, "out": tmp_path}
+    scores = bare(causal).choose(PROMPTS, CHOICES, progress=False)
+    fisher_information(causal, PROMPTS, scores=scores, **options)
+    rows = scores.logits
+    doubled = dataclasses.replace(scores, logits=Ragged(2 * rows.values, rows.offsets))
+
+    with pytest.warns(SetAsideWarning, match="differs in scores"):
+        found = fisher_information(causal, PROMPTS, scores=doubled, **options)
+
+    expected = fisher_information(causal, PROMPTS, choices=CHOICES, scores=doubled, progress=False)
+    np.testing.assert_array_equal(found.eigenvalues, expected.eigenvalues)
+
+
 def test_options_that_do_not_fit(causal):
+    three_of_four = bare(causal).choose(PROMPTS[:3], CHOICES[:3], progress=False)
     for option, arguments in (
         ("eigenvector", {"choices": CHOICES, "eigenvector": True}),
         ("method", {"choices": CHOICES, "method": "power"}),
         ("choices", {}),
         ("max_length", {"choices": CHOICES, "max_length": 8}),
+        ("scores", {"choices": CHOICES, "scores": three_of_four}),
     ):
         with pytest.raises(ValueError, match="Expected") as error:
             fisher_information(causal, PROMPTS, progress=False, **arguments)

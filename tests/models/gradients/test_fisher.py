@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from rightreasons.core.errors import OptionError
 from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier, load_classifier
@@ -260,6 +261,15 @@ def test_texts_that_are_empty_after_tokenization(text):
     assert information.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
     assert np.isfinite(information.eigenvalues[0])
     assert np.isnan(information.eigenvalues[1])
+
+
+def test_a_classifier_takes_no_scores():
+    classifier = tiny_encoder("bert", n_labels=2)
+    scores = classifier.predict(TEXTS, progress=False)
+
+    with pytest.raises(OptionError, match="no `scores`") as error:
+        fisher_information(classifier, TEXTS, scores=scores, progress=False)
+    assert error.value.option == ("scores",)
 
 
 def test_a_model_through_which_no_gradient_flows():

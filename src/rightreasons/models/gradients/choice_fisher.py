@@ -95,6 +95,8 @@ class ChoiceTexts:
         choices: N lists of choices; None for label words.
         ids: N unique ids.
         max_length: Maximum tokens per sequence of a head; None takes what the model allows.
+        scores: Scores of the N items by the same model, or why an item has none; None to ask for
+            them.
     """
 
     texts: Sequence[str]
@@ -102,6 +104,7 @@ class ChoiceTexts:
     choices: Sequence[Sequence[str]] | None
     ids: Sequence[str]
     max_length: int | None
+    scores: Scores | None = None
 
 
 class HeadReader:
@@ -298,9 +301,12 @@ def measure_choice_fisher(
         raise ValueError(reason)
     _check_options(options)
     reader = _make_reader(scorer, requests)
-    scores = reader.score(
-        progress=progress, out=get_results_subfolder(out, "scores"), fail_fast=fail_fast
-    )
+    scores = requests.scores
+    if scores is None:
+        scores = reader.score(
+            progress=progress, out=get_results_subfolder(out, "scores"), fail_fast=fail_fast
+        )
+    _check_scores(scores, requests.ids)
     run = _Run(reader, requests, options, scores)
     items, reasons = run.read_items()
     if (fail_fast and reasons) or not items:
@@ -371,6 +377,8 @@ class _Run:
             "ids": fingerprint_texts(requests.ids),
             "scorer": self.reader.scorer.fingerprint,
             "texts": digest_value([list(requests.texts), pairs, requests.choices]),
+            # Scores of another batch may differ in their last digits, and so do the eigenvalues.
+            "scores": digest_value([row.tolist() for row in self._logits.values()]),
             "options": {
                 **self.options.model_dump(exclude={"unit"}),
                 "max_length": requests.max_length,
@@ -442,6 +450,15 @@ class _Run:
         for row, eigenvalues in zip(rows, spectrum, strict=True):
             values[row] = eigenvalues
         return Ragged.of(np.concatenate(values), lengths)
+
+
+def _check_scores(scores: Scores, ids: Sequence[str]) -> None:
+    known = {*scores.ids, *scores.failures}
+    for name in ids:
+        if name not in known:
+            raise OptionError(
+                f"Expected `scores` of every item, but got none of item {name!r}.", option="scores"
+            )
 
 
 def _check_options(options: FisherOptions) -> None:

@@ -18,7 +18,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids
 from rightreasons.models.batching import read_later
 from rightreasons.models.gradients.choice_fisher import (
@@ -48,6 +50,7 @@ def fisher_information(
     text_pairs: Sequence[str] | None = None,
     choices: Sequence[Sequence[str]] | None = None,
     ids: Iterable[object] | None = None,
+    scores: Scores | None = None,
     options: FisherOptions,
     batch_size: int = 32,
     max_tokens: int | None = 4096,
@@ -81,6 +84,9 @@ def fisher_information(
         text_pairs: N second texts for a task of pairs.
         choices: N lists of at least two texts; None for classes and label words.
         ids: N unique ids; by default "0", "1", …
+        scores: Scores of these items by the same model that chooses, such as from `choose`. If None
+            (default), the model is asked for them. A classifier has them from the same pass as its
+            gradients.
         options: A `FisherOptions`, in place of the following keywords.
         method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram
             up to `GRAM_CLASSES` classes.
@@ -123,11 +129,18 @@ def fisher_information(
     """
     if choices is not None or is_scorer_of_choices(classifier):
         names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-        requests = ChoiceTexts(texts, text_pairs, choices, names, max_length)
+        requests = ChoiceTexts(texts, text_pairs, choices, names, max_length, scores)
         return measure_choice_fisher(
             classifier, requests, options, progress=progress, out=out, fail_fast=fail_fast
         )
     model = classifier_with_gradients(classifier)
+    # Scores given here would save no pass, and could contradict the gradients.
+    if scores is not None:
+        raise OptionError(
+            f"Expected no `scores` for {model.name}, which has classes: its scores come from the "
+            "same pass as its gradients.",
+            option="scores",
+        )
     # An empty text is a separate failure, not an error of the call.
     items = Items.of(
         model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True
