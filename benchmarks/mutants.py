@@ -1,14 +1,16 @@
 """Mutation testing: change one thing of a file at a time, and see whether its tests notice.
 
-    python benchmarks/mutants.py --changed          # the lines that the last commit and the working tree changed
-    python benchmarks/mutants.py cues core --sample 120 --seed 0
+    python -m benchmarks.executed                   # which tests execute which functions: once, and after tests changed
+    python -m benchmarks.mutants --changed          # the lines that the last commit and the working tree changed
+    python -m benchmarks.mutants cues core --sample 120 --seed 0
 
 A mutant is one operator, comparison, constant or function name that is replaced by another of its kind, such as `<` by
 `<=` or `max` by `min`; error messages, annotations, docstrings and `strict=` are not changed. Each mutant runs in a
 forked process in which an import hook puts the changed module in place of the real one, so no file is touched: first
-the doctests of the module, then the tests that mirror it. The sample depends on the seed alone. Results are appended to
-a file under a digest of the module and its tests, and a second run resumes from there. `--control` runs the unchanged
-files the same way, each of which must survive. The exit status is 1 where too few mutants are killed.
+the doctests of the module, then the recorded tests that execute the changed function, up to a minute of them. The
+sample depends on the seed alone. Results are appended to a file under a digest of the module and its tests, and a
+second run resumes from there. `--control` runs the unchanged files the same way, each of which must survive. The exit
+status is 1 where too few mutants are killed.
 """
 
 from __future__ import annotations
@@ -28,13 +30,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-SRC = ROOT / "src" / "rightreasons"
-TESTS = ROOT / "tests"
+from benchmarks.executed import PYTEST_OPTIONS, ROOT, SRC, TESTS, Executed, ExecutedTest
+
 LEAST = {"kernels": 0.9, "elsewhere": 0.8}
 """The least share of mutants that must be killed."""
 KERNEL_FLOORS = (
@@ -48,7 +49,7 @@ KERNEL_FLOORS = (
     "reasons",
 )
 """A file of these is a kernel if it imports nothing of ours but from these; all other files are elsewhere."""
-TIMEOUT = 180
+TIMEOUT = 300
 """Seconds of processor time after which a mutant counts as killed: it loops, or is many times slower."""
 WARM = (
     "numpy",
@@ -60,90 +61,6 @@ WARM = (
     "torch",
 )
 """Imported once, before the forks."""
-MIRRORS = {
-    "io/options.py": ("cli/test_declared.py",),
-    "audited/context.py": ("report/test_runner.py", "report/test_comparison.py"),
-    "audited/examples.py": ("report/test_runner.py", "report/test_comparison.py"),
-    "audited/opening.py": ("report/test_runner.py", "cli/test_mistakes.py"),
-    "audited/predictions_file.py": ("report/test_runner.py", "report/test_comparison.py"),
-    "audited/scoring.py": ("report/test_runner.py", "report/test_comparison.py"),
-    "audited/splits.py": ("report/test_runner.py", "ways/test_ways.py"),
-    "audited/stored_items.py": ("audited/test_stored.py",),
-    "audited/task_data.py": ("report/test_runner.py", "cli/test_mistakes.py"),
-    "behavior/expectations.py": ("behavior/test_rates.py", "core/test_suites.py"),
-    "calibration/question.py": (
-        "report/test_verdicts.py",
-        "report/test_verdict_edges.py",
-        "report/test_runner.py",
-    ),
-    "calibration/judged.py": ("calibration/test_measure.py",),
-    "calibration/figures.py": ("calibration/test_measure.py", "calibration/test_verdict.py"),
-    "calibration/measure.py": ("report/test_verdict_edges.py",),
-    "calibration/paired.py": ("calibration/test_measure.py",),
-    "calibration/confidence_table.py": ("calibration/test_confidence_tables.py",),
-    "calibration/measure_sources.py": ("calibration/test_sources.py",),
-    "calibration/vote_columns.py": ("audited/test_stored.py",),
-    "calibration/measurement.py": (
-        "report/test_verdicts.py",
-        "report/test_verdict_edges.py",
-        "calibration/test_elicit.py",
-        "calibration/test_sources.py",
-        "calibration/test_verdict.py",
-    ),
-    "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
-    "cli/data.py": ("cli/test_cues.py", "cli/test_people.py", "datasets/test_benchmark_folder.py"),
-    "cli/declared.py": ("cli/test_declared.py",),
-    "cli/reports.py": ("cli/test_doctor.py",),
-    "core/arrays.py": (
-        "core/test_arrays.py",
-        "core/test_row_reductions.py",
-        "core/test_validation.py",
-        "modules/test_forms.py",
-        "shortcuts/test_measure.py",
-        "probes/test_measure_order.py",
-    ),
-    "core/binning.py": (
-        "calibration/test_norms.py",
-        "calibration/test_error_interval.py",
-        "calibration/test_errors.py",
-    ),
-    "core/options.py": ("core/test_options.py", "cli/test_declared.py", "cli/test_mistakes.py"),
-    "evaluate_module/": (
-        "modules/test_kernel_options.py",
-        "modules/test_batches.py",
-        "modules/test_class_names.py",
-        "modules/test_inputs_of_modules.py",
-        "modules/test_wordings.py",
-        "modules/test_loading.py",
-    ),
-    "training/metrics.py": ("training/test_trainer_metrics.py",),
-    "models/gradients/inputs.py": (
-        "models/gradients/test_attribution_units.py",
-        "models/gradients/test_readers.py",
-        "models/gradients/test_fisher.py",
-        "difficulty/test_substitutions.py",
-    ),
-    "models/heads.py": ("models/test_model_loading.py",),
-    "models/loading.py": ("models/test_model_loading.py",),
-    "models/protocol.py": ("models/test_local.py", "models/test_prompted.py"),
-    "page/parts.py": ("report/test_render.py",),
-    "page/plots.py": ("report/test_render.py",),
-    "page/formats.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
-    "page/prose.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
-    "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),
-    "report/answering.py": ("report/test_runner.py", "ways/test_ways.py"),
-    "report/messages.py": ("report/test_runner.py", "report/test_plan.py"),
-    "report/opening.py": ("report/test_runner.py",),
-    "report/reproduction.py": ("cli/test_declared.py",),
-    "report/request.py": ("report/test_runner.py", "cli/test_declared.py"),
-    "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
-    "report/folder.py": ("report/test_reports.py", "report/test_runner.py"),
-    "report/record.py": ("report/test_reports.py", "report/test_runner.py"),
-    "widget/": ("modules/test_widget.py", "spaces/test_contract.py"),
-}
-"""The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have
-tests/FOLDER/test_FILE.py with those of tests/FOLDER that import the module; else the folder."""
-
 COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -247,26 +164,6 @@ def is_kernel(file: Path) -> bool:
     return all(not parts or parts[0] in KERNEL_FLOORS for parts in ours)
 
 
-def tests_of(file: Path) -> list[Path]:
-    """Return the test files that mirror a module."""
-    name = file.relative_to(SRC).as_posix()
-    for mirrored in (name, name.partition("/")[0] + "/"):
-        if mirrored in MIRRORS:
-            return [TESTS / test for test in MIRRORS[mirrored]]
-    folder = TESTS / Path(name).parent
-    while not folder.is_dir():
-        folder = folder.parent
-    every = sorted(folder.glob("test_*.py"))
-    imported = re.compile(
-        rf"\brightreasons\.{re.escape(name.removesuffix('.py').replace('/', '.'))}\b"
-    )
-    return [
-        path
-        for path in every
-        if path.stem == f"test_{file.stem}" or imported.search(path.read_text("utf-8"))
-    ] or every
-
-
 def changed_lines(base: str) -> dict[Path, set[int]]:
     """Return the lines of each source file that differ from a commit; all lines of a file that git does not know."""
 
@@ -315,26 +212,47 @@ def passes(outcomes: Mapping[tuple[str, str], Counter[str]]) -> bool:
     return enough
 
 
-class Mutant:
-    """One change of one file."""
+class Selection:
+    """A pytest plugin that keeps the chosen tests of the collected files."""
 
-    def __init__(self, file: Path, number: int | None) -> None:
+    def __init__(self, tests: Iterable[ExecutedTest]) -> None:
+        self.names = {(str(TESTS / test.file), test.name) for test in tests}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Drop the other tests."""
+        items[:] = [
+            item for item in items if (str(item.path), item.nodeid.partition("::")[2]) in self.names
+        ]
+
+
+class Mutant:
+    """One change of one file.
+
+    Args:
+        file: File of the package.
+        number: Position among the changes of the file, None for the unchanged file.
+        executed: Which tests execute which functions.
+    """
+
+    def __init__(self, file: Path, number: int | None, executed: Executed) -> None:
         self.file = file
         self.tree = ast.parse(file.read_text("utf-8"))
-        texts = b"".join(path.read_bytes() for path in (file, *tests_of(file)))
-        self.digest = hashlib.blake2b(texts, digest_size=6).hexdigest()
         self.name = f"{file.relative_to(SRC)} unchanged"
+        line = None
         if number is not None:
             line, words, apply = list(changes(self.tree))[number]
             self.name = f"{file.relative_to(SRC)}:{line} [{number}] {words}"
             apply()
+        self.tests = executed.list_tests(file, line)
+        texts = b"".join(path.read_bytes() for path in (file, *self.test_files()))
+        self.digest = hashlib.blake2b(texts, digest_size=6).hexdigest()
         self.module = ".".join(file.relative_to(SRC.parent).with_suffix("").parts).removesuffix(
             ".__init__"
         )
 
-    def tests(self) -> list[list[str]]:
-        """Return the tests to run, the quick ones first."""
-        return [["--doctest-modules", str(self.file)], [str(path) for path in tests_of(self.file)]]
+    def test_files(self) -> list[Path]:
+        """Return the files of the chosen tests, the nearest first."""
+        return [TESTS / name for name in dict.fromkeys(test.file for test in self.tests)]
 
     def survives(self) -> bool:
         """Run the tests in this process; to be called in a fork."""
@@ -353,9 +271,14 @@ class Mutant:
         importlib.import_module(self.module)
         import pytest
 
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+        options = [*PYTEST_OPTIONS, "-x"]
         # 5 says that there was no test, as in a module without doctests.
-        return all(pytest.main([*options, *tests]) in (0, 5) for tests in self.tests())
+        if pytest.main([*options, "--doctest-modules", str(self.file)]) not in (0, 5):
+            return False
+        if not self.tests:
+            return True
+        files = [str(path) for path in self.test_files()]
+        return pytest.main([*options, *files], plugins=[Selection(self.tests)]) == 0
 
 
 def run(mutant: Mutant) -> str:
@@ -399,9 +322,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.jsonl")
     options = parser.parse_args()
     os.chdir(ROOT)
-    sys.path.append(
-        str(ROOT)
-    )  # as `python -m pytest` does: some tests import what is in benchmarks/
+    executed = Executed()
+    if not executed.by_function:
+        parser.error("Expected a record of the tests: run `python -m benchmarks.executed` first.")
     files = [
         path
         for room in options.rooms
@@ -434,7 +357,7 @@ def main() -> int:
     outcomes: dict[tuple[str, str], Counter[str]] = {}
     sound = True
     for place, (path, number) in enumerate(chosen):
-        mutant = Mutant(path, number)
+        mutant = Mutant(path, number, executed)
         key = f"{mutant.digest} {mutant.name}"
         if key not in results:
             if time.monotonic() > end:

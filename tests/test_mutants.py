@@ -1,5 +1,6 @@
 """The gate of mutants: which lines, which tests, and when it fails."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -9,17 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # where the folder `benchmarks` is
 
-from benchmarks import mutants
-
-
-def test_every_mirror_is_there():
-    assert [name for name in mutants.MIRRORS if not (mutants.SRC / name).exists()] == []
-    tests = {test for mirrors in mutants.MIRRORS.values() for test in mirrors}
-    assert [test for test in sorted(tests) if not (mutants.TESTS / test).is_file()] == []
-
-
-def test_every_module_has_tests():
-    assert [path for path in sorted(mutants.SRC.rglob("*.py")) if not mutants.tests_of(path)] == []
+from benchmarks import executed, mutants
 
 
 def test_kernels_are_what_computes_alone():
@@ -81,24 +72,125 @@ def test_nine_of_ten_in_kernels_and_eight_of_ten_elsewhere(capsys, kernels, else
     assert f"{elsewhere[0]:>4} killed {elsewhere[1]:>4} survived" in capsys.readouterr().out
 
 
-def test_a_mutant_is_killed_where_a_test_holds_its_line_and_survives_elsewhere(
-    tmp_path, monkeypatch
-):
-    for name in ("SRC", "TESTS"):
-        folder = tmp_path / name.lower() / "package"
+SUMS = """
+LIMIT = 3
+
+
+def held(x):
+    return x + 1
+
+
+def unheld(x):
+    return x + 2
+
+
+class Total:
+    def unused(self):
+        return LIMIT
+"""
+TESTS_OF_SUMS = """
+import pytest
+from package.sums import held, unheld
+
+
+@pytest.fixture(scope="module")
+def two():
+    return held(1)
+
+
+def test_before():
+    unheld(1)
+
+
+def test_first(two):
+    assert two == 2
+
+
+def test_second(two):
+    assert [two] == [2]
+"""
+
+
+@pytest.fixture
+def sums(tmp_path, monkeypatch):
+    """A package of one file, and what its tests execute, recorded in another process."""
+    source, tests = tmp_path / "src" / "package", tmp_path / "tests" / "package"
+    for folder, name, text in ((source, "sums.py", SUMS), (tests, "test_sums.py", TESTS_OF_SUMS)):
         folder.mkdir(parents=True)
-        monkeypatch.setattr(mutants, name, folder)
-    source = tmp_path / "src" / "package" / "sums.py"
-    source.write_text("def held(x):\n    return x + 1\n\n\ndef unheld(x):\n    return x + 2\n")
-    (mutants.TESTS / "test_sums.py").write_text(
-        "from package.sums import held, unheld\n\n\ndef test_both():\n    assert held(1) == 2\n    unheld(1)\n"
-    )
+        (folder / name).write_text(text)
+    monkeypatch.setattr(mutants, "SRC", source)
+    monkeypatch.setattr(mutants, "TESTS", tests)
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
-    found = [mutants.Mutant(source, number) for number in (None, 0, 1, 2, 3)]
+    record = tmp_path / "executed.jsonl"
+    script = (
+        "import sys; from pathlib import Path; import pytest; from benchmarks.executed import Recorder;"
+        "source, tests, record = map(Path, sys.argv[1:]); sys.path.append(str(source.parent));"
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', str(tests)],"
+        " plugins=[Recorder(source, tests, record)]))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, str(source), str(tests), str(record)],
+        cwd=mutants.ROOT,
+        check=True,
+    )
+    return executed.Executed(record, source, tests)
+
+
+def list_names(tests):
+    return {test.name for test in tests}
+
+
+def test_what_a_shared_fixture_executes_belongs_to_every_test_that_uses_it(sums):
+    path = sums.source / "sums.py"
+
+    # Line 6 is the body of `held`, line 10 of `unheld`, line 2 a constant of the module.
+    assert list_names(sums.list_tests(path, 6)) == {"test_first", "test_second"}
+    assert list_names(sums.list_tests(path, 10)) == {"test_before"}
+    assert list_names(sums.list_tests(path, 2)) == {"test_before", "test_first", "test_second"}
+    assert sums.list_untested() == ["sums.py:Total.unused"]
+
+
+def test_a_changed_file_of_tests_is_recorded_anew(sums):
+    path = sums.tests / "test_sums.py"
+    assert sums.is_current(path)
+
+    path.write_text(path.read_text() + "\n")
+
+    assert not sums.is_current(path)
+
+
+def test_quick_and_near_tests_come_first_up_to_a_minute(tmp_path):
+    for name in ("src/io/files.py", "tests/io/test_a.py", "tests/cli/test_b.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("def read():\n    return 1\n")
+    seconds = {"io/test_a.py": {"long": 50, "short": 2}, "cli/test_b.py": {"quick": 1, "slow": 20}}
+    lines = [
+        {
+            "file": file,
+            "digest": "",
+            "functions": ["io/files.py:read"],
+            "tests": {name: [value, [0]] for name, value in tests.items()},
+        }
+        for file, tests in seconds.items()
+    ]
+    record = tmp_path / "executed.jsonl"
+    record.write_text("\n".join(map(json.dumps, lines)))
+
+    chosen = executed.Executed(record, tmp_path / "src", tmp_path / "tests").list_tests(
+        tmp_path / "src" / "io" / "files.py", 2
+    )
+
+    # 2 + 50 + 1 = 53 seconds; with the slow one of 20 it would be more than 60.
+    assert [test.name for test in chosen] == ["short", "long", "quick"]
+
+
+def test_a_mutant_is_killed_where_a_test_holds_its_line_and_survives_elsewhere(sums):
+    path = sums.source / "sums.py"
+    found = [mutants.Mutant(path, number, sums) for number in (None, 1, 2, 3, 4)]
     assert {mutant.name: mutants.run(mutant) for mutant in found} == {
         "sums.py unchanged": "survived",
-        "sums.py:2 [0] Add -> Sub": "killed",
-        "sums.py:2 [2] 1 -> 2": "killed",
-        "sums.py:6 [1] Add -> Sub": "survived",
-        "sums.py:6 [3] 2 -> 3": "survived",
+        "sums.py:6 [1] Add -> Sub": "killed",
+        "sums.py:6 [3] 1 -> 2": "killed",
+        "sums.py:10 [2] Add -> Sub": "survived",
+        "sums.py:10 [4] 2 -> 3": "survived",
     }

@@ -168,7 +168,8 @@ def test_no_command_of_a_report_asks_again_what_another_asked(files, capsys):
     assert len([*(report / ".work").rglob("answers.jsonl")]) == 1
 
 
-def test_what_a_server_refuses_or_filters_is_no_incorrect_answer(files, capsys):
+def test_what_a_server_refuses_or_filters_is_no_incorrect_answer(files, monkeypatch, capsys):
+    monkeypatch.setattr("rightreasons.models.servers.client.FIRST_PAUSE", 0.001)
     too_long = "This model's maximum context length is 512 tokens."
     filtered = "The prompt triggered Azure OpenAI's content management policy."
 
