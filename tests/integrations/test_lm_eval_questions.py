@@ -17,6 +17,21 @@ lm_eval = pytest.importorskip("lm_eval", reason="lm_eval is not installed")
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 
+def score_continuation(context, continuation):
+    """Return the log-probability of a continuation; the harness moves white space to its beginning."""
+    text = context.rstrip()
+    continuation = f"{context[len(text) :]}{continuation}"
+    letter = continuation.lstrip()
+    # White space that begins a line has a probability that depends on the prompt.
+    value = -len(text) / 1000 if continuation.startswith("\n") else 0.0
+    # The choices of the task itself are no letters.
+    if len(letter) > 1:
+        return -1.0
+    if letter:
+        value += compute_log_probabilities(text, [letter])[0]
+    return value
+
+
 def make_model():
     """Return the scripted model as one of the harness."""
     from lm_eval.api.model import LM
@@ -28,21 +43,16 @@ def make_model():
             return "turns"
 
         def apply_chat_template(self, chat_history, add_generation_prompt=True):
-            return join_turns(chat_history)
+            return f"{join_turns(chat_history)}\n"
 
         def loglikelihood(self, requests):
             answers = []
             for request in requests:
-                # The choices of the task itself are no letters.
-                context, continuation = request.args
-                value = -1.0
-                if len(continuation.strip()) == 1:
-                    (value,) = compute_log_probabilities(context, [continuation])
-                answers.append((value, False))
+                answers.append((score_continuation(*request.args), False))
             return answers
 
         def generate_until(self, requests):
-            return [write_answer(request.args[0]) for request in requests]
+            return [write_answer(request.args[0].rstrip()) for request in requests]
 
         def loglikelihood_rolling(self, requests):
             raise NotImplementedError
@@ -65,6 +75,16 @@ def ask(folder, n_items, questions, capsys, **options):
     return items, samples, metrics
 
 
+def assert_equal(estimate, direct, path):
+    """Check that an estimate is that of a direct audit, up to the rounding of a difference for POSIX."""
+    if path != "ways.posix":
+        assert estimate == direct, path
+        return
+    assert estimate.value == pytest.approx(direct.value, rel=1e-12)
+    assert estimate.low == pytest.approx(direct.low, rel=1e-12)
+    assert estimate.high == pytest.approx(direct.high, rel=1e-12)
+
+
 @pytest.mark.parametrize("is_chat", [True, False])
 def test_a_log_answers_questions_as_a_direct_audit_does(is_chat, tmp_path, capsys):
     asked = "probes,reasons,ways" if is_chat else "probes,ways"
@@ -82,7 +102,7 @@ def test_a_log_answers_questions_as_a_direct_audit_does(is_chat, tmp_path, capsy
 
     assert set(by_log.figures) == set(direct.figures)
     for path, figure in direct.figures.items():
-        assert by_log.figures[path].estimate == figure.estimate, path
+        assert_equal(by_log.figures[path].estimate, figure.estimate, path)
     for name in asked.split(","):
         assert by_log[name].result.verdict.label == direct[name].result.verdict.label
         assert f"{name}." in " ".join(by_log.figures)

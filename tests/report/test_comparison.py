@@ -353,7 +353,7 @@ def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_sh
         )
         assert code == 0, err
     comparison = compare(*folders, n_resamples=50)
-    assert (comparison.first, comparison.second) == ("step-100.jsonl", "step-200.jsonl")
+    assert (comparison.first, comparison.second) == ("step-100", "step-200")
     assert [split.n_items for split in comparison.splits] == [60]
     file.write_text(file.read_text("utf-8").replace("text ", "another text "), "utf-8")
     code, _, err = run(

@@ -6,7 +6,13 @@ import re
 
 import pytest
 
-from rightreasons.report.schema import audit_schema, check_audit, read_audit
+from rightreasons.report.schema import (
+    audit_schema,
+    check_audit,
+    get_names,
+    get_short_names,
+    read_audit,
+)
 
 
 def named_fields(schema):
@@ -113,3 +119,32 @@ def test_reading_back(report, tmp_path):
     file.write_text(json.dumps([1]))
     with pytest.raises(ValueError, match=r"`` does not: \[1\]"):
         read_audit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "logged", "names"),
+    [
+        ("org/model", "org/data", None, ("org/model", "org/data")),
+        ("/runs/tone", "/data/films.csv", None, ("tone", "films.csv")),
+        # A log names the model and the task, whatever its file is called.
+        ("logs/s.jsonl", "logs/s.jsonl", ["org/model", "piqa"], ("org/model", "piqa")),
+        ("logs/s.jsonl", "logs/s.jsonl", ["org/model", ""], ("org/model", "s")),
+        ("answers.csv", "answers.csv", None, ("answers", "answers")),
+        # Stored predictions of a file of items.
+        ("answers.csv", "/data/films.csv", ["org/model", ""], ("org/model", "films.csv")),
+    ],
+)
+def test_names_of_a_log_precede_those_of_its_file(model, data, logged, names):
+    audit = {"model": {"name": model, "logged": logged}, "dataset": {"name": data}}
+
+    assert get_names(audit) == names
+
+
+def test_short_names_have_no_folder_of_a_logged_model():
+    audit = {
+        "model": {"name": "s.jsonl", "logged": ["/models/tone", "piqa"]},
+        "dataset": {"name": "s.jsonl"},
+    }
+
+    assert get_names(audit) == ("/models/tone", "piqa")
+    assert get_short_names(audit) == ("tone", "piqa")

@@ -63,6 +63,9 @@ OPTIONS: Mapping[str, type[Options]] = {
 }
 """Question -> the class of its options."""
 
+SINGLE_ITEM = Resampling(0.95, resamples=2)
+"""Resampling of the figures of a single item, which are not read."""
+
 
 class _EagerReader(SecondReader):
     """Reads a text also if the model fails on planted ones.
@@ -202,6 +205,18 @@ class ItemAsker:
             possible.update(engine.requests)
         return possible
 
+    def explore_posix(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
+        """Return the requests whose log-probabilities POSIX compares between prompts, by their keys."""
+        # Without a label, an item is not asked in several formats.
+        if "ways" not in self.options or row["label"] < 0:
+            return {}
+        engine = ExploringEngine(position=0, has_template=has_template)
+        prompted = Prompted(self.prompt, engine, seed=self.seed)
+        asking = Asking(prompted, _make_split(row), None, progress=False)
+        ways = draw_ways(prompted, self.options["ways"].n_ways, seed=self.seed)
+        asking.measure_posix(ways, SINGLE_ITEM)
+        return engine.requests
+
     def _make_settings(self, engine: Engine) -> RecordSettings:
         changes = {}
         for name, options in self.options.items():
@@ -272,16 +287,15 @@ class ItemAsker:
         if row["label"] < 0:
             return
         asking = Asking(prompted, _make_split(row), None, progress=False)
-        # Figures of a single item are not read, but what is asked for them is recorded.
-        resampling = Resampling(0.95, 2, self.seed)
         ways = draw_ways(prompted, options.n_ways, seed=self.seed)
         picks = []
         for way in ways:
             scores = asking.score(way, way.scorer(prompted), asking.items)
             picks.append(scores.answers(asking.split.ids))
-        asking.measure_posix(ways, resampling)
+        # Figures of a single item are not read, but what is asked for them is recorded.
+        asking.measure_posix(ways, SINGLE_ITEM)
         if options.doubt and picks[0][0] != NO_ANSWER:
-            asking.measure_flips(ways[0], np.asarray(picks[0]), resampling)
+            asking.measure_flips(ways[0], np.asarray(picks[0]), SINGLE_ITEM)
 
 
 def _make_items(row: Row) -> list[Item]:

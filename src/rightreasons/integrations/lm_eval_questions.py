@@ -56,46 +56,44 @@ class Questioned(Probed):
             self._seed,
         )
         self._has_template = False
-        self._possible_requests: dict[str, dict[str, PossibleRequest]] = {}
+        self._requests_by_document: dict[str, DocumentRequests] = {}
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
         """Return the requests of a document, followed by those of the questions."""
         metadata = options.get("metadata")
-        template = options.get("chat_template")
         # Whether conversations are asked is an argument of the run.
         self._has_template = bool(options.get("apply_chat_template"))
         requests = super().construct_requests(doc, ctx, **options)
-        for possible in self._explore(doc).values():
-            kind = "loglikelihood" if possible.options is None else "generate_until"
+        item = self._make_item(doc)
+        document_requests = DocumentRequests(
+            self._asker.explore(item, has_template=self._has_template),
+            self._asker.explore_posix(item, has_template=self._has_template),
+            options.get("chat_template"),
+        )
+        self._requests_by_document[digest_document(doc)] = document_requests
+        for kind, arguments in document_requests.list_arguments():
             request = Instance(
                 request_type=kind,
                 doc=doc,
-                arguments=_make_arguments(possible, template),
+                arguments=arguments,
                 idx=len(requests),
                 metadata=metadata,
             )
             requests.append(request)
         return requests
 
-    def _explore(self, doc: dict[str, Any]) -> dict[str, PossibleRequest]:
-        """Return the requests of a document, in one order whenever they are listed."""
-        key = digest_document(doc)
-        if key not in self._possible_requests:
-            item = self._make_item(doc)
-            self._possible_requests[key] = self._asker.explore(
-                item, has_template=self._has_template
-            )
-        return self._possible_requests[key]
-
     def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
         """Return the metrics of a document; the answers to the questions are put into the document."""
         plain_doc = {name: value for name, value in doc.items() if name != REQUESTS_KEY}
-        possible = self._explore(plain_doc)
+        document_requests = self._requests_by_document.get(digest_document(plain_doc))
+        if document_requests is None:
+            raise ValueError(
+                f"Expected requests of {self.config.task} that are made in this run, but they come "
+                "from a cache: run it without --cache_requests."
+            )
         # Requests of the document itself come first.
-        n_plain = len(results) - len(possible)
-        answers = {}
-        for (key, request), result in zip(possible.items(), results[n_plain:], strict=True):
-            answers[key] = _read_result(request, result)
+        n_plain = len(results) - len(document_requests)
+        answers = document_requests.read_answers(results[n_plain:])
         settings = RecordSettings(
             questions={},
             prompt={},
@@ -112,15 +110,84 @@ class Questioned(Probed):
         return metrics
 
 
-def _make_arguments(request: PossibleRequest, chat_template: Any) -> tuple[Any, ...]:
-    """Return the arguments of a request of the harness."""
-    prompt = request.prompt
-    # Without a template, no conversation is asked.
-    if not isinstance(prompt, str):
-        prompt = chat_template([dict(turn) for turn in prompt])
-    if request.options is None:
-        return prompt, request.continuation
-    return prompt, _make_generation(request.options)
+class DocumentRequests:
+    """The requests of a document to the harness, and the answers in its results.
+
+    The harness moves white space from the end of a prompt, where chat templates have it, to the
+    continuation, and returns the log-probability of both. This is no matter between the options of
+    one prompt. For POSIX, which compares prompts, the white space is one more request, whose
+    log-probability is subtracted.
+
+    Args:
+        possible: Key -> each request that an answer could lead to.
+        compared: Key -> each of them whose log-probability is compared between prompts.
+        chat_template: Function from the turns of a conversation to a text. None if there are none.
+    """
+
+    def __init__(
+        self,
+        possible: Mapping[str, PossibleRequest],
+        compared: Mapping[str, PossibleRequest],
+        chat_template: Any,
+    ) -> None:
+        self._possible = possible
+        self._chat_template = chat_template
+        # The options of a prompt share the request for its white space.
+        prompts = dict.fromkeys(self._render(request) for request in compared.values())
+        self._spaced_prompts = [prompt for prompt in prompts if prompt != prompt.rstrip()]
+
+    def __len__(self) -> int:
+        return len(self._possible) + len(self._spaced_prompts)
+
+    def list_arguments(self) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the type and the arguments of each request of the harness."""
+        requests: list[tuple[str, tuple[Any, ...]]] = []
+        for request in self._possible.values():
+            prompt = self._render(request)
+            if request.options is None:
+                context, space = split_white_space(prompt)
+                arguments = (context, f"{space}{request.continuation}")
+                requests.append(("loglikelihood", arguments))
+            else:
+                requests.append(("generate_until", (prompt, _make_generation(request.options))))
+        for prompt in self._spaced_prompts:
+            requests.append(("loglikelihood", split_white_space(prompt)))
+        return requests
+
+    def read_answers(self, results: Sequence[Any]) -> dict[str, Sequence[Any]]:
+        """Return key -> the answer as a record has it, from the results of all requests."""
+        n_possible = len(self._possible)
+        spaces = {}
+        for prompt, result in zip(self._spaced_prompts, results[n_possible:], strict=True):
+            spaces[prompt] = float(result[0])
+        answers: dict[str, Sequence[Any]] = {}
+        pairs = zip(self._possible.items(), results[:n_possible], strict=True)
+        for (key, request), result in pairs:
+            if request.options is None:
+                space = spaces.get(self._render(request), 0.0)
+                answers[key] = [float(result[0]) - space, 1.0]
+            else:
+                reply = Reply.parse(str(result), tags=request.options.tags)
+                answers[key] = [_list_fields(reply)]
+        return answers
+
+    def _render(self, request: PossibleRequest) -> str:
+        """Return the text of a prompt."""
+        if isinstance(request.prompt, str):
+            return request.prompt
+        # Without a template, no conversation is asked.
+        return str(self._chat_template([dict(turn) for turn in request.prompt]))
+
+
+def split_white_space(prompt: str) -> tuple[str, str]:
+    r"""Return a prompt without the white space at its end, and that white space.
+
+    Example:
+        >>> split_white_space("Answer:\n")
+        ('Answer:', '\n')
+    """
+    context = prompt.rstrip()
+    return context, prompt[len(context) :]
 
 
 def _make_generation(options: Generation) -> dict[str, Any]:
@@ -134,14 +201,6 @@ def _make_generation(options: Generation) -> dict[str, Any]:
     if options.temperature > 0:
         arguments |= {"temperature": options.temperature, "top_p": options.top_p}
     return arguments
-
-
-def _read_result(request: PossibleRequest, result: Any) -> Sequence[Any]:
-    """Return the answer to a request as a record has it."""
-    if request.options is None:
-        return [float(result[0]), 1.0]
-    reply = Reply.parse(str(result), tags=request.options.tags)
-    return [_list_fields(reply)]
 
 
 def _list_fields(reply: Reply) -> Mapping[str, str]:

@@ -19,11 +19,9 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm
 from rightreasons.page import parts as p
-from rightreasons.page.formats import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import (
-    Audit,
     ComparedFigure,
     ComparedSplit,
     ReportPair,
@@ -34,7 +32,7 @@ from rightreasons.report.pairing import (
     same_items,
 )
 from rightreasons.report.render import Page, sentences, write_page
-from rightreasons.report.schema import prepare_page_folder
+from rightreasons.report.schema import get_names, prepare_page_folder
 
 SIDES: tuple[Winner, ...] = ("first", "second")
 
@@ -241,7 +239,7 @@ def compare(
     comparison = Comparison(
         first=names[0],
         second=names[1],
-        dataset=short_name(pair.audits[0]["dataset"]["name"]),
+        dataset=get_names(pair.audits[0])[1],
         splits=predictions.splits,
         figures=_correct_tests([*predictions.figures, *questions.figures], resampling.level),
         n_resamples=resampling.resamples,
@@ -281,7 +279,7 @@ def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) ->
 
 def _name_models(pair: ReportPair) -> tuple[str, str]:
     """Return the names of the models; models of one name are told apart by their reports."""
-    name, partner_name = map(_name_model, pair.audits)
+    name, partner_name = (get_names(audit)[0] for audit in pair.audits)
     if name != partner_name:
         return name, partner_name
     folder, partner_folder = pair.folders
@@ -289,14 +287,6 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
     if folder.name == partner_folder.name:
         return f"{name} ({folder})", f"{name} ({partner_folder})"
     return f"{name} ({folder.name})", f"{name} ({partner_folder.name})"
-
-
-def _name_model(audit: Audit) -> str:
-    # Stored predictions may say which model they are of.
-    logged = audit["model"].get("logged")
-    if logged and logged[0]:
-        return str(logged[0])
-    return short_name(audit["model"]["name"])
 
 
 def _write_within_sentence(name: str) -> str:

@@ -26,6 +26,7 @@ from rightreasons.core.store import check_folder, digest_value, list_changed_fil
 from rightreasons.core.validation import check_kind
 from rightreasons.io.row_checks import RowDoubt
 from rightreasons.page import parts
+from rightreasons.page.formats import short_name
 from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.render import PAGE
@@ -318,6 +319,39 @@ def list_class_names(audit: Mapping[str, Any]) -> list[str]:
     for word, number in audit["dataset"]["label_classes"].items():
         word_by_number[number] = word
     return [word_by_number.get(name, name) for name in names]
+
+
+def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the model and of the data, which are those in the log if it has any.
+
+    Args:
+        audit: Content of audit.json.
+
+    Example:
+        >>> model = {"name": "logs/samples.jsonl", "logged": ["org/model", "piqa"]}
+        >>> get_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
+        ('org/model', 'piqa')
+    """
+    model_name = audit["model"]["name"]
+    data_name = audit["dataset"]["name"]
+    model, task = audit["model"].get("logged") or ("", "")
+    # A file that does not say whose answers it holds is both the model and the data.
+    if model_name == data_name and not task:
+        stem = Path(data_name).stem
+        return model or stem, stem
+    return model or short_name(model_name), task or short_name(data_name)
+
+
+def get_short_names(audit: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the model and of the data, without the folders of a logged path.
+
+    Example:
+        >>> model = {"name": "logs/samples.jsonl", "logged": ["/models/tone", "piqa"]}
+        >>> get_short_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
+        ('tone', 'piqa')
+    """
+    model, data = get_names(audit)
+    return short_name(model), data
 
 
 def prepare_page_folder(out: str | os.PathLike[str], *own_files: str) -> Path:

@@ -22,13 +22,12 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.io.files.compressed import get_data_type
 from rightreasons.io.log_forms import is_joined_file
 from rightreasons.page import parts as p
-from rightreasons.page.formats import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.comparison import COMPARISON_FILE
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, prepare_page_folder, read_audit
+from rightreasons.report.schema import AUDIT_FILE, get_names, prepare_page_folder, read_audit
 
 LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")
 """Types of files that logs of harnesses have."""
@@ -128,7 +127,7 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
         answers = audit.get("answers")
         if answers is None:
             raise ValueError(f"Expected labeled items in {report}, but it has none.")
-        model, task = _name_answers(audit)
+        model, task = get_names(audit)
         # A second report of the same model and task, such as one with another prompt.
         names = {cell.model for cell in cells if cell.task == task}
         cells.append(
@@ -160,18 +159,6 @@ def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
             short_task = cell.task
         renamed.append(dataclasses.replace(cell, task=short_task))
     return tuple(renamed)
-
-
-def _name_answers(audit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the model whose answers a report is about, and the task."""
-    model_name = audit["model"]["name"]
-    data_name = audit["dataset"]["name"]
-    model, task = audit["model"].get("logged") or ("", "")
-    # A file that does not say whose answers it holds is both the model and the data.
-    if model_name == data_name and not task:
-        stem = Path(data_name).stem
-        return model or stem, stem
-    return model or short_name(model_name), task or short_name(data_name)
 
 
 def _make_unique(name: str, names: Collection[str]) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.formats import format_estimate, short_name
+from rightreasons.page.formats import format_estimate
 from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE
+from rightreasons.report.schema import get_short_names
 
 
 def describe_verdicts(audit: Mapping[str, Any], folder: Path) -> str:
@@ -51,7 +52,7 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
     }
     finding = answers[0]["result"]["finding"] if answers else None
     if finding is not None:
-        subject = short_name(audit["model"]["name"])
+        subject = get_short_names(audit)[0]
         variables["claim"] = f"{subject} {finding['claim']}".rstrip(".") + "."
         variables["evidence"] = finding["evidence"]
         if finding["contrast"] is not None:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import check_file, write_bytes
 from rightreasons.core.validation import check_kind
-from rightreasons.page.formats import short_name
 from rightreasons.report.figures import AuditFigure, audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
-from rightreasons.report.schema import read_audit
+from rightreasons.report.schema import get_short_names, read_audit
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCard
@@ -55,7 +54,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     check_kind(to, "to", str | os.PathLike)
     audit = read_audit(report)
     file = check_file(to, "to")
-    name = short_name(audit["model"]["name"])
+    name, _ = get_short_names(audit)
     card = _open_card(file, name)
     metadata: Any = card.data
     # Results of other tools stay.
@@ -108,6 +107,7 @@ def format_section(audit: Mapping[str, Any]) -> str:
 def _describe_audit(audit: Mapping[str, Any]) -> str:
     """Return a sentence about the version, the items and the level of the intervals."""
     dataset = audit["dataset"]
+    _, data_name = get_short_names(audit)
     n_items = 0
     for split in dataset["splits"]:
         if split["name"] == dataset["primary"]:
@@ -115,7 +115,7 @@ def _describe_audit(audit: Mapping[str, Any]) -> str:
     level = 100 * audit["settings"]["confidence_level"]
     return (
         f"Audited with rightreasons {audit['rightreasons']} on {pluralize(n_items, 'item')} of the "
-        f"split “{escape(dataset['primary'])}” of {escape(short_name(dataset['name']))} "
+        f"split “{escape(dataset['primary'])}” of {escape(data_name)} "
         f"({audit['created'][:10]}). In brackets: {level:g}% intervals."
     )
 
@@ -144,7 +144,7 @@ def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResu
     from huggingface_hub import EvalResult
 
     task, task_name = _TASKS[audit["model"]["task"]]
-    dataset = short_name(audit["dataset"]["name"])
+    _, dataset = get_short_names(audit)
     # The type of a data set is a name on the hub, which has few characters.
     dataset_type = re.sub(r"[^\w./-]+", "-", dataset).strip("-") or "data"
     return EvalResult(

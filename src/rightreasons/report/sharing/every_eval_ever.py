@@ -10,7 +10,7 @@ from typing import Any
 
 from rightreasons.core.store import check_file, write_json
 from rightreasons.report.figures import AuditFigure, audit_figures
-from rightreasons.report.schema import read_audit
+from rightreasons.report.schema import get_names, read_audit
 
 SCHEMA = "0.3.0"
 """Version of their schema."""
@@ -33,16 +33,18 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
         FileNotFoundError: If there is no report.
     """
     audit = read_audit(report)
+    model_name, data_name = get_names(audit)
     created = datetime.datetime.fromisoformat(audit["created"])
     timestamp = str(int(created.timestamp()))
     results = []
     for figure in audit_figures(audit).values():
         # An undefined figure is no result.
         if figure.estimate.value is not None:
-            results.append(_make_result(figure, audit))
+            split = figure.split or audit["dataset"]["primary"]
+            results.append(_make_result(figure, data_name, split))
     record = {
         "schema_version": SCHEMA,
-        "evaluation_id": f"rightreasons/{audit['model']['name']}/{timestamp}",
+        "evaluation_id": f"rightreasons/{model_name}/{timestamp}",
         "evaluation_timestamp": timestamp,
         "retrieved_timestamp": timestamp,
         "source_metadata": {
@@ -51,21 +53,21 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "rightreasons", "version": audit["rightreasons"]},
-        "model_info": _describe_model(audit["model"]),
+        "model_info": _describe_model(model_name, audit["model"]),
         "evaluation_results": results,
     }
     return write_json(check_file(to, "to"), record)
 
 
-def _describe_model(model: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_model(name: str, model: Mapping[str, Any]) -> dict[str, Any]:
     """Return their record of a model."""
     deployment = "self_deployed"
     # Who runs a server is not known.
     if model["server"] is not None:
         deployment = "unknown"
     return {
-        "name": model["name"],
-        "id": model["name"],
+        "name": name,
+        "id": name,
         "additional_details": {
             "deployment_type": deployment,
             "model_availability": "unknown",
@@ -74,7 +76,7 @@ def _describe_model(model: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _make_result(figure: AuditFigure, audit: Mapping[str, Any]) -> dict[str, Any]:
+def _make_result(figure: AuditFigure, data_name: str, split: str) -> dict[str, Any]:
     """Return their record of a figure."""
     details: dict[str, Any] = {"score": figure.estimate.value}
     uncertainty = _describe_uncertainty(figure)
@@ -84,9 +86,9 @@ def _make_result(figure: AuditFigure, audit: Mapping[str, Any]) -> dict[str, Any
     return {
         "evaluation_name": figure.path,
         "source_data": {
-            "dataset_name": audit["dataset"]["name"],
+            "dataset_name": data_name,
             "source_type": "other",
-            "additional_details": {"split": figure.split or audit["dataset"]["primary"]},
+            "additional_details": {"split": split},
         },
         "metric_config": _describe_metric(figure),
         "score_details": details,
