@@ -74,7 +74,7 @@ def test_details_of_an_exported_task_have_the_probes_of_a_direct_audit(arms, tmp
     path.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
     done = run(capsys, "data", "export", path, "--to", "lighteval", "--out", tmp_path / "task")
     assert done.code == 0, done.err
-    rows = tmp_path / "task" / "rightreasons_days_probed" / "test.jsonl"
+    rows = tmp_path / "task" / "rightreasons_days_probed_rows" / "test.jsonl"
 
     details = []
     hits = []

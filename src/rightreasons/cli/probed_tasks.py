@@ -66,7 +66,7 @@ from pathlib import Path
 
 from rightreasons.integrations.lighteval_arms import make_task
 
-TASKS_TABLE = [make_task("{task}", Path(__file__).parent / "{task}")]
+TASKS_TABLE = [make_task("{task}", Path(__file__).parent / "{rows}")]
 """
 """Content of the file of a task of lighteval."""
 
@@ -94,8 +94,10 @@ def write_lighteval_tasks(
     from rightreasons.datasets.perturbing.probes import Pool
 
     tasks = {name_task(name, "probed"): rows for name, rows in rows_by_name.items()}
-    files = ["logs", "__pycache__", *tasks]
-    folder = check_folder(out, own=(*files, *(f"{task}.py" for task in tasks)))
+    files = ["logs", "__pycache__"]
+    for task in tasks:
+        files += [f"{task}.py", name_rows_folder(task)]
+    folder = check_folder(out, own=files)
     declared = []
     # Texts are borrowed within a dataset, as in its audit.
     for task, rows in tasks.items():
@@ -106,11 +108,24 @@ def write_lighteval_tasks(
             arms = [make_original(row), *list_arms(row, TEXT_KINDS, pool=pool, seed=seed)]
             for arm in arms:
                 lines.append({"id": arm.id, "arm": write_arm(arm)})
-        (folder / task).mkdir(parents=True, exist_ok=True)
-        write_text(folder / task / "test.jsonl", format_json_lines(lines))
-        text = LIGHTEVAL_TEXT.format(task=task, file=f"{folder.name}/{task}.py")
+        rows_folder = name_rows_folder(task)
+        (folder / rows_folder).mkdir(parents=True, exist_ok=True)
+        write_text(folder / rows_folder / "test.jsonl", format_json_lines(lines))
+        text = LIGHTEVAL_TEXT.format(task=task, file=f"{folder.name}/{task}.py", rows=rows_folder)
         declared.append(write_text(folder / f"{task}.py", text))
     return declared
+
+
+def name_rows_folder(task: str) -> str:
+    """Return the name of the folder of the rows of a task.
+
+    lighteval takes the name of a task for that of a file, if there is one in the current folder.
+
+    Example:
+        >>> name_rows_folder("rightreasons_piqa_probed")
+        'rightreasons_piqa_probed_rows'
+    """
+    return f"{task}_rows"
 
 
 def name_task(dataset: str, kind: str) -> str:
