@@ -15,6 +15,7 @@ import rightreasons
 from command_line import run
 from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_table import read_confidence
+from rightreasons.core.errors import OptionError
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import add_nested_columns
 from rightreasons.io.descriptions import make_description
@@ -830,3 +831,19 @@ def test_every_door_takes_a_data_yaml(tmp_path):
 def test_what_is_no_table_is_told_in_one_sentence(source):
     with pytest.raises((TypeError, ValueError), match="^Expected "):
         open_dataset(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("items: a.csv\n", ("items",)),
+        ("data: a.csv\nanswers: b.csv\n", ("answers",)),
+        ("data: a.csv\njoin: id\n", ("join",)),
+        ("data: a.csv\nitems: a.csv\nanswers: b.csv\n", ("data", "items", "answers")),
+    ],
+)
+def test_a_description_of_half_of_two_files_is_refused(tmp_path, content, options):
+    (tmp_path / "data.yaml").write_text(content)
+    with pytest.raises(OptionError, match="Expected `") as error:
+        resolve(tmp_path / "data.yaml")
+    assert error.value.option == options

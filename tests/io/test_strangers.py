@@ -18,6 +18,7 @@ from rightreasons.io import (
     read_predictions,
     resolve,
 )
+from rightreasons.io.descriptions import Description
 
 NAMES = ("contradiction", "entailment", "neutral")
 GOLD = [
@@ -396,3 +397,109 @@ def test_a_result_holds_items_as_json_has_them(tmp_path):
         {"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]}
     )
     assert resolve(texts).to_dict()["items"][0]["when"].startswith("2024-05-01")
+
+
+def make_label_studio_task(number, labels, answer=None):
+    """A task of Label Studio's JSON export: an annotation per label, and a prediction."""
+
+    def choose(label):
+        return [{"value": {"choices": [label]} if label else None, "type": "choices"}]
+
+    annotations = [
+        {"completed_by": rater, "result": choose(label), "was_cancelled": False}
+        for rater, label in enumerate(labels)
+    ]
+    prediction = {"model_version": "v1", "score": 0.5 + number / 100, "result": choose(answer)}
+    return {
+        "id": number,
+        "data": {"text": f"The {answer} lens of order {number} arrived late, in a plain box."},
+        "annotations": annotations,
+        "predictions": [prediction] if answer else [],
+        "total_annotations": len(labels),
+    }
+
+
+# 18 tasks, of which the prediction agrees with the first label but in tasks 0, 5, 10 and 15.
+FIRST_LABELS = ["good", "poor", "fair"] * 6
+LABEL_STUDIO_ANSWERS = [
+    "fair" if number % 5 == 0 and label != "fair" else label
+    for number, label in enumerate(FIRST_LABELS)
+]
+N_EQUAL = sum(map(str.__eq__, FIRST_LABELS, LABEL_STUDIO_ANSWERS))
+
+
+@pytest.fixture
+def label_studio():
+    pairs = zip(FIRST_LABELS, LABEL_STUDIO_ANSWERS, strict=True)
+    return [
+        make_label_studio_task(number, [label], answer)
+        for number, (label, answer) in enumerate(pairs)
+    ]
+
+
+def test_annotations_and_predictions_are_items_or_predictions(tmp_path, label_studio):
+    (tmp_path / "export.json").write_text(json.dumps(label_studio))
+
+    stored = resolve(Description(tmp_path / "export.json", {"kind": "predictions"}))
+    items = resolve(Description(tmp_path / "export.json", {"kind": "items"}))
+    proposed = resolve(tmp_path / "export.json")
+
+    assert N_EQUAL == 15
+    assert stored.columns["right"] == (
+        "predictions.result.value.choices",
+        "annotations.result.value.choices",
+    )
+    assert items.columns["label"] == ("annotations.result.value.choices",)
+    assert items.columns["text"] == ("data.text",)
+    assert "predictions for these answers or items" in " ".join(proposed.doubts)
+
+
+def test_the_expression_of_answers_in_lists_of_objects_is_read_again(label_studio):
+    proposed = resolve(as_table(label_studio))
+
+    read = read_predictions(
+        label_studio,
+        correct_column=proposed.comparison,
+        confidence_column="predictions.score",
+    )
+
+    assert read.references.sum() == N_EQUAL
+    assert read.predictions[3] == pytest.approx(0.53)
+
+
+def test_several_annotators_vote_if_their_labels_are_named():
+    # The second and the third rater overrule the first one, who says "fair", in tasks 5, 11 and 17.
+    tasks = []
+    for number, label in enumerate(FIRST_LABELS):
+        third_label = "poor" if number % 6 == 5 else label
+        tasks.append(make_label_studio_task(number, [label, "poor", third_label], label))
+
+    items = resolve(Description(tasks, {"kind": "items"}))
+    opened = open_dataset(tasks, label_column="annotations.result.value.choices")
+    read = read_predictions(
+        tasks, label_column="annotations.result.value.choices", answers_alone=True
+    )
+
+    assert opened["label"].count(opened.features["label"].str2int("fair")) == 3
+    assert "names one of predictions.result.value.choices, annotations" in " ".join(items.doubts)
+    assert read.references.sum() == 15
+
+
+def test_ids_of_predictions_are_no_scores_and_tasks_without_a_result_have_no_label(label_studio):
+    for task in label_studio:
+        task["predictions"] = [5000 + task["id"]]
+    label_studio[3]["annotations"][0]["result"] = []
+
+    opened = open_dataset(label_studio)
+
+    assert opened["label"][2:5] == [0, -1, 2]
+    assert resolve(as_table(label_studio)).kind == "classification"
+
+
+def test_rows_without_an_answer_are_told_and_those_without_a_label_are_a_question():
+    table = {"label": ["a", "b"] * 6, "prediction": ["a", ""] * 6}
+    with pytest.warns(UserWarning, match="6 of 12 rows have no answer"):
+        assert read_predictions(table, answers_alone=True).references.sum() == 6
+    with pytest.raises(OptionError, match="3 of 12 rows") as error:
+        read_predictions({**table, "label": ["a", "b", "a", ""] * 3}, answers_alone=True)
+    assert error.value.option == ("where",)

@@ -339,7 +339,16 @@ def _print_questions(
     """Print which questions the data can answer, and the command that asks them."""
     from rightreasons.report.questions import QUESTIONS, list_questions_for_table
 
+    # The description has all that was typed about the data.
+    data = dataset if out is None else str(out)
     names = list_questions_for_table(resolution.kind)
+    if not resolution.has_confidence:
+        typer.echo("It gives the accuracy of these answers.")
+        typer.echo(
+            f"Without a confidence it cannot answer: {', '.join(names)}; --confidence-column names it."
+        )
+        typer.echo(f"Next: rightreasons audit --predictions {data}")
+        return
     is_labeled = any(row.label for row in resolution.mapping) or "right" in resolution.columns
     answerable = []
     unanswerable = []
@@ -365,6 +374,4 @@ def _print_questions(
     command = f"audit {model or 'MODEL'}"
     if resolution.kind == "predictions":
         command = names[0]
-    # The description has all that was typed about the data.
-    data = dataset if out is None else str(out)
     typer.echo(f"Next: rightreasons {command} {data}")

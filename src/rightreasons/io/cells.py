@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,33 @@ def parse_cell(cell: Any) -> Any:
         if isinstance(value, (list, dict)):
             return value
     return cell
+
+
+def drop_missing(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without its empty fields: Arrow gives every object the fields of all.
+
+    Example:
+        >>> drop_missing({"A": "yes", "B": None})
+        {'A': 'yes'}
+    """
+    return {name: value for name, value in cell.items() if value is not None}
+
+
+def is_list_of_one(value: Any) -> bool:
+    """Return whether a value is a list of one value."""
+    return isinstance(value, list) and len(value) == 1
+
+
+def unwrap_value(value: Any) -> Any:
+    """Return the value in lists of one, as some files write every value; another value as it is.
+
+    Example:
+        >>> unwrap_value([["joy"]]), unwrap_value(["joy", "fear"]), unwrap_value("joy")
+        ('joy', ['joy', 'fear'], 'joy')
+    """
+    while is_list_of_one(value):
+        (value,) = value
+    return value
 
 
 def parse_number(value: Any) -> float | None:

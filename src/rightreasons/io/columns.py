@@ -22,7 +22,12 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_list, suggest_similar_names
 from rightreasons.io.arrow_tables import AGAIN, make_column, make_dataset, read_values, short_reason
-from rightreasons.io.cells import describe_membership, parse_cell
+from rightreasons.io.cells import (
+    describe_membership,
+    is_list_of_one,
+    parse_cell,
+    unwrap_value,
+)
 from rightreasons.io.headings import find_usual_column
 
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
@@ -307,6 +312,46 @@ def quote_column(column: str) -> str:
         return column
     quoted = json.dumps(column, ensure_ascii=False)
     return f"row[{quoted}]"
+
+
+def quote_field(name: str, columns: Columns) -> str:
+    """Return how an expression names a column, or a field of objects that may be in lists of one.
+
+    Example:
+        >>> quote_field("predictions.choices", {"predictions": [[{"choices": ["joy"]}]]})
+        'predictions[0].choices[0]'
+        >>> quote_field("gold label", {"gold label": ["joy"]})
+        'row["gold label"]'
+    """
+    root = _find_root(name, list(columns))
+    if not root:
+        return quote_column(name)
+    term = quote_column(root)
+    value = parse_cell(columns[root][0])
+    for step in name.removeprefix(f"{root}.").split("."):
+        term += _write_first(value) + _write_step(step)
+        fields = unwrap_value(value)
+        value = fields.get(step) if isinstance(fields, dict) else None
+    return term + _write_first(value)
+
+
+def _write_first(value: Any) -> str:
+    """Return how an expression takes the value out of lists of one."""
+    term = ""
+    while is_list_of_one(value):
+        (value,) = value
+        term += "[0]"
+    return term
+
+
+def _write_step(step: str) -> str:
+    """Return how an expression takes a field of an object."""
+    # jinja would take the method of this name.
+    is_method = hasattr(dict, step)
+    if step.isidentifier() and not is_method:
+        return f".{step}"
+    quoted = json.dumps(step, ensure_ascii=False)
+    return f"[{quoted}]"
 
 
 def is_expression(name: Any) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.limits import MAX_COLUMNS
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.io.cells import parse_cell, parse_number
+from rightreasons.io.cells import is_list_of_one, parse_cell, parse_number, unwrap_value
 
 MAX_SAMPLED_ROWS = 2_000
 """Number of rows that are looked at."""
@@ -209,6 +209,26 @@ class Contents(Mapping[str, Content]):
                 columns.append(name)
         return columns
 
+    def list_votes(self, names: Iterable[str]) -> list[str]:
+        """Return the columns whose cells list what several people said, some of them the same."""
+        return list(filter(self._has_votes, names))
+
+    def _has_votes(self, name: str) -> bool:
+        n_votes = 0
+        has_repeats = False
+        values: set[str] = set()
+        for cell in self.get_cells(name):
+            votes = parse_value(cell)
+            if not isinstance(votes, list):
+                return False
+            keys = [make_key(unwrap_value(vote)) for vote in votes]
+            n_votes += len(keys)
+            has_repeats = has_repeats or len({*keys}) < len(keys)
+            values.update(keys)
+        return (
+            has_repeats and 2 <= len(values) <= MAX_CLASSES and n_votes >= MIN_REPEATS * len(values)
+        )
+
     def list_choices(self, names: Iterable[str]) -> list[str]:
         """Return the columns that may be the choices of the items: one of lists, or as many of texts as there are marks.
 
@@ -366,13 +386,13 @@ def describe_content(cells: Sequence[Any]) -> Content:
         >>> content.kind, content.n_values, content.has_classes
         ('number', 2, True)
     """
-    values = list(map(parse_value, itertools.filterfalse(is_empty, cells)))
+    values = list(itertools.filterfalse(is_empty, map(parse_value, cells)))
     if not values:
         return Content(0, 0, "empty")
     # Some files write every value as a list of one.
-    in_lists = all(map(_is_wrapped, values))
+    in_lists = all(map(is_list_of_one, values))
     if in_lists:
-        values = list(map(_unwrap, values))
+        values = list(map(unwrap_value, values))
     n_values = len(set(map(make_key, values)))
     numbers = None if in_lists else _parse_numbers(cells)
     if numbers is not None:
@@ -458,17 +478,6 @@ def parse_value(cell: Any) -> Any:
     return parse_cell(cell)
 
 
-def _is_wrapped(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 1
-
-
-def _unwrap(value: Any) -> Any:
-    """Return the value in lists of one."""
-    while _is_wrapped(value):
-        (value,) = value
-    return value
-
-
 def _is_list_of_texts(value: Any) -> bool:
     if not isinstance(value, list) or len(value) < 2:
         return False
@@ -483,9 +492,11 @@ def sample_rows(n_rows: int) -> NDArray[np.int64]:
 
 
 def is_empty(cell: Any) -> bool:
-    """Return whether a cell is missing, or a text without signs."""
+    """Return whether a cell is missing, a text without signs, or a list of nothing."""
     if isinstance(cell, str):
         return not cell.strip()
+    if isinstance(cell, list):
+        return all(map(is_empty, cell))
     # NaN is not itself.
     is_nan = isinstance(cell, float) and cell != cell
     return cell is None or is_nan

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rightreasons.core.errors import OptionError
 from rightreasons.core.json_files import read_text
 from rightreasons.core.options import Options, check_options, format_names
 from rightreasons.core.store import write_text
@@ -148,6 +149,8 @@ def _read_file(path: Path) -> Description:
     is_mapping = isinstance(content, dict)
     is_joined = is_mapping and {"items", "answers"} <= content.keys()
     has_data = is_mapping and isinstance(content.get("data"), str)
+    if is_mapping:
+        _check_files(content, path)
     if not is_joined and not has_data:
         raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
     check_options(content, KEYS, str(path))
@@ -160,6 +163,24 @@ def _read_file(path: Path) -> Description:
     else:
         source = _resolve_path(path, content["data"])
     return make_description({"data": source, **settings})
+
+
+def _check_files(content: Mapping[str, Any], path: Path) -> None:
+    """Refuse a description of only one of two files that are joined, or of a third one."""
+    if {"items", "answers"} <= content.keys():
+        if "data" in content:
+            raise OptionError(
+                f"Expected `data`, or `items` and `answers`, in {path}, but got all of them.",
+                option=("data", "items", "answers"),
+            )
+        return
+    for name, partner in (("items", "answers"), ("answers", "items"), ("join", "items")):
+        if name in content:
+            raise OptionError(
+                f"Expected `{partner}` next to `{name}` in {path}: items and answers are two files, which are "
+                "joined by their ids.",
+                option=name,
+            )
 
 
 def _is_description(path: Path) -> bool:

@@ -120,6 +120,18 @@ def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[s
     return columns
 
 
+def is_model_answer(name: str) -> bool:
+    """Return whether a heading, or that of the objects which a field is in, names what a model answered.
+
+    Example:
+        >>> is_model_answer("predictions.result.choices"), is_model_answer("answer")
+        (True, False)
+    """
+    root = make_heading_key(name.partition(".")[0])
+    # Scores are called "predictions" as well, and are no labels either.
+    return root in MODEL_ANSWER_HEADINGS or root == "predictions"
+
+
 def is_first_row(names: Sequence[str]) -> bool:
     """Return whether the headings of a table look like its first row: one of them is a number, or a long text.
 

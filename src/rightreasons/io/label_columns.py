@@ -24,7 +24,13 @@ from rightreasons.core.labels.names import check_label_names, fold_name
 from rightreasons.core.labels.values import MULTI_LABEL_HINT, MULTI_LABEL_OPTIONS, NO_GOLD_LABEL
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_list, format_value
-from rightreasons.io.cells import list_labels, parse_cell
+from rightreasons.io.cells import (
+    drop_missing,
+    is_list_of_one,
+    list_labels,
+    parse_cell,
+    unwrap_value,
+)
 from rightreasons.io.columns import (
     Column,
     find_column,
@@ -217,9 +223,12 @@ def select_single_labels(labels: Column, location: str) -> Column:
     lists = []
     for cell in map(parse_cell, labels):
         value = cell.tolist() if isinstance(cell, np.ndarray) else cell
-        cells.append(value)
         if isinstance(value, list):
+            # Annotation tools put the label of each person into a list, which may be empty.
+            members = map(unwrap_value, value)
+            value = [member for member in members if member != []]
             lists.append(value)
+        cells.append(value)
     _refuse_several_marks(cells, location)
     form = _describe_lists(lists)
     selected: list[Any] = []
@@ -229,8 +238,8 @@ def select_single_labels(labels: Column, location: str) -> Column:
             selected.append(_select_likeliest(shares))
             continue
         # A label as it is, perhaps in a list.
-        label = _unwrap(cell)
-        if isinstance(cell, dict) or (isinstance(cell, list) and label is cell):
+        label = unwrap_value(cell)
+        if isinstance(label, (dict, list)):
             raise OptionError(
                 f"Expected one label per row in {location}, or shares of classes that add up to 1, but "
                 f"row {row} holds {format_value(cell, 40)}: {MULTI_LABEL_HINT}.",
@@ -245,18 +254,6 @@ def _may_hold_several(cell: Any) -> bool:
     if isinstance(cell, (list, dict, np.ndarray)):
         return True
     return str(cell).lstrip()[:1] in ("[", "{")
-
-
-def _is_single(cell: Any) -> bool:
-    """Return whether a cell is a list of one value."""
-    return isinstance(cell, list) and len(cell) == 1
-
-
-def _unwrap(cell: Any) -> Any:
-    """Return the value in lists of one."""
-    while _is_single(cell):
-        (cell,) = cell
-    return cell
 
 
 def _describe_lists(lists: Sequence[list[Any]]) -> ListForm:
@@ -287,9 +284,9 @@ def _has_repeats(cell: Sequence[Any]) -> bool:
 def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
     """Return the share, or the votes, of each class; None for a cell that is a label, or holds several."""
     if isinstance(cell, dict):
-        shares = {name: share for name, share in cell.items() if share is not None}
-        return shares if _are_shares(shares) else None
-    if not isinstance(cell, list) or _is_single(cell):
+        shares_by_name = drop_missing(cell)
+        return shares_by_name if _are_shares(shares_by_name) else None
+    if not isinstance(cell, list) or is_list_of_one(cell):
         return None
     if form.are_votes:
         return Counter(cell)

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.labels.names import fold_name
-from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
+from rightreasons.io.cells import parse_cell, parse_list, parse_numbers, unwrap_value
 from rightreasons.io.columns import Columns
 from rightreasons.io.contents import Content, Contents, describe_contents, spread_fields
 from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
+from rightreasons.io.label_columns import select_single_labels
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.prediction_roles import PredictionRoles, find_named_roles
 from rightreasons.io.proposals.agreement import (
@@ -58,11 +59,17 @@ def find_prediction_roles(
     # The first row of a table without a heading proposes nothing.
     if is_first_row(list(roles.columns)):
         return roles
-    # An option may have made a column of a field.
-    fields = spread_fields(roles.columns)
-    for name in roles.columns:
-        fields.pop(name, None)
+    fields = {}
+    for name, cells in spread_fields(roles.columns, in_lists=True).items():
+        # An option may have made a column of a field.
+        if name not in roles.columns:
+            fields[name] = list(map(_get_single, cells))
     columns = {**roles.columns, **fields}
+    label = options.label_column
+    # The votes of several people on a label are known if an option names their column.
+    if label is not None and not roles.is_scored:
+        location = f"the column {label!r} of {source_name}"
+        columns[label] = select_single_labels(columns[label], location)
     proposed = propose_roles(dataclasses.replace(roles, columns=columns))
     return _drop_unused_fields(proposed, fields)
 
@@ -398,6 +405,12 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
 
 
 # ---------------------------------------------------------------------------------- fields
+
+
+def _get_single(cell: Any) -> Any:
+    """Return the value in lists of one; None for an empty list, as rows without an answer have."""
+    value = unwrap_value(cell)
+    return None if value == [] else value
 
 
 def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:

@@ -38,6 +38,7 @@ from rightreasons.io.columns import (
     check_unique_columns,
     collect_results,
     quote_column,
+    quote_field,
     require_column,
 )
 from rightreasons.io.headings import PREDICTION_HEADINGS, make_heading_key
@@ -240,15 +241,16 @@ def _make_answer_question(roles: PredictionRoles) -> OptionError:
     candidates = roles.answer_candidates
     shown = format_list([repr(name) for name in candidates])
     labels = roles.labels or roles.label_headings
+    terms = [quote_field(name, roles.columns) for name in candidates]
     if not labels:
-        comparison = f"{quote_column(candidates[-1])} == {quote_column(candidates[0])}"
+        comparison = f"{terms[-1]} == {terms[0]}"
         return OptionError(
             f"Expected a heading that says which column holds the labels of {roles.source_name}, but {shown} hold "
             "the same values: `correct_column` compares the answers of a system with the labels, as in "
             f"'{{{{ {comparison} }}}}'.",
             option="correct_column",
         )
-    comparison = f"{quote_column(candidates[0])} == {quote_column(labels[0])}"
+    comparison = f"{terms[0]} == {quote_field(labels[0], roles.columns)}"
     return OptionError(
         f"Expected one column of answers in {roles.source_name}, but {shown} hold the values of {labels[0]!r}, as the "
         "answers of several systems do: `correct_column` reads those of one, as in "

@@ -34,9 +34,9 @@ from rightreasons.io.columns import (
     add_nested_columns,
     get_nested_features,
     get_values,
-    quote_column,
+    quote_field,
 )
-from rightreasons.io.contents import describe_contents
+from rightreasons.io.contents import describe_contents, spread_fields
 from rightreasons.io.descriptions import Description, read_description
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
@@ -64,7 +64,7 @@ from rightreasons.io.proposals.answer_columns import (
     describe_confidence_columns,
 )
 from rightreasons.io.reading import as_table
-from rightreasons.io.roles import Role, Roles, add_role_columns
+from rightreasons.io.roles import Role, Roles, add_role_columns, describe_columns_and_fields
 from rightreasons.io.row_checks import RowDoubt, RowTable, check_rows, describe_unused_columns
 from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
@@ -93,6 +93,7 @@ class Resolution(Result):
         unused: The columns of few values that are not used, with their counts, in a sentence; "" for none.
         comparison: The expression that compares the answers with the labels, if only their cells propose which columns
             they are; "" otherwise.
+        has_confidence: Whether predictions have scores or a confidence, and are not answers alone.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class Resolution(Result):
     row_doubts: tuple[RowDoubt, ...] = ()
     unused: str = ""
     comparison: str = ""
+    has_confidence: bool = True
 
 
 def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
@@ -177,7 +179,10 @@ def _resolve(description: Description) -> Resolution:
     fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
     doubts = fields.get("doubts", ())
     unlabeled = _describe_unlabeled_rows(fields.get("mapping", ()))
-    fields["doubts"] = (*doubts, *unlabeled)
+    other_kind = ""
+    if "kind" not in description.settings:
+        other_kind = _describe_items(kind, columns, fields.get("roles", ()))
+    fields["doubts"] = (*doubts, *filter(None, [other_kind]), *unlabeled)
     rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
     # Questions on one text share it, and have many right answers.
     if kind != "question_answering":
@@ -185,6 +190,21 @@ def _resolve(description: Description) -> Resolution:
         fields["row_doubts"] = tuple(check_rows(rows, settled))
     fields["unused"] = _describe_unused(rows, fields.get("roles", ()))
     return Resolution(kind=kind, **fields)
+
+
+def _describe_items(kind: str, columns: Columns, roles: Sequence[Role]) -> str:
+    """Return the sentence that names both kinds if answers that only their cells propose stand next to texts."""
+    is_proposed = any(role.name == "right" and role.source == "content" for role in roles)
+    if kind != "predictions" or not is_proposed:
+        return ""
+    contents = describe_contents({**columns, **spread_fields(columns)})
+    texts = contents.list_texts(contents)
+    if not texts:
+        return ""
+    return (
+        f"The texts of {texts[0]!r} may be items of another model as well: `kind` settles it, predictions "
+        "for these answers or items for the texts and their labels."
+    )
 
 
 def _describe_unused(rows: RowTable, roles: Sequence[Role]) -> str:
@@ -316,6 +336,7 @@ def _read_predictions(
         "doubts": tuple(_describe_order(predictions.mapping, options.label_names)),
         "outcomes": judge_predictions(predictions),
         "comparison": _describe_comparison(predictions),
+        "has_confidence": not predictions.answers_once,
     }
 
 
@@ -334,8 +355,8 @@ def _describe_comparison(predictions: Predictions) -> str:
     is_equal = list(map(operator.eq, answers, labels))
     if not np.array_equal(is_equal, np.asarray(predictions.references)):
         return ""
-    answer = quote_column(answer_column)
-    label = quote_column(label_column)
+    answer = quote_field(answer_column, predictions.columns)
+    label = quote_field(label_column, predictions.columns)
     return f"{{{{ {answer} == {label} }}}}"
 
 
@@ -360,7 +381,7 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
     label_names: tuple[str, ...] = ()
     label = roles.get("label")
     if label is None:
-        doubts += _describe_missing_labels(roles, _list_leaves(next(iter(parts.values()))))
+        doubts += _describe_missing_labels(roles, next(iter(parts.values())))
     else:
         column = label.columns[0]
         rows_by_part = []
@@ -407,15 +428,21 @@ def _list_leaves(table: datasets.Dataset) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _describe_missing_labels(roles: Roles, column_names: Sequence[str]) -> list[str]:
+def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]:
     used: set[str] = set()
     for role in roles.roles:
         used.update(role.columns)
-    # In the order of the table.
-    unused = list(itertools.filterfalse(used.__contains__, column_names))
+    unused = list(itertools.filterfalse(used.__contains__, _list_leaves(table)))
     if not unused:
         return []
-    return [f"No column is taken for the labels; `label_column` names one of {', '.join(unused)}."]
+    contents = describe_columns_and_fields(table)
+    names = list(filter(contents.__contains__, unused))
+    # What repeats as labels do comes first, and then the others, in the order of the table.
+    candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
+    ordered = list(dict.fromkeys(candidates))
+    return [
+        f"No column is taken for the labels; `label_column` names one of {format_list(ordered)}."
+    ]
 
 
 def _describe_label_doubts(

@@ -38,6 +38,7 @@ from rightreasons.io.headings import (
     TEXT_HEADINGS,
     find_usual_column,
     is_first_row,
+    is_model_answer,
     list_ending_columns,
     list_usual_columns,
 )
@@ -483,7 +484,11 @@ class _TextRoleFinder:
     def _list_classes(self) -> list[str]:
         named = (self.options.text_column, self.options.text_pair_column)
         classes = self.contents.list_classes(name for name in self.known_names if name not in named)
-        return classes or self.contents.list_classes(self.field_names)
+        # Next to the labels in an object, numbers may count what was done with a row.
+        if not any(self.contents[name].kind == "text" for name in classes):
+            classes += self.contents.list_classes(self.field_names)
+        # Labels are what a person said.
+        return list(itertools.filterfalse(is_model_answer, classes))
 
     def _make_missing_error(
         self, subject: str, headings: Sequence[str], option: str, candidates: Sequence[str]

@@ -15,6 +15,7 @@ import datasets
 
 from rightreasons.core.validation import check_all
 from rightreasons.io import columns
+from rightreasons.io.cells import drop_missing
 from rightreasons.io.choices.forms import ChoiceForm
 
 # A choice that begins with its letter: "(A) yes", "A) yes", "A. yes".
@@ -103,14 +104,11 @@ def _parse_cells(cells: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 def _parse_object(content: dict[str, Any]) -> tuple[Any, list[Any]]:
     """Return the choices of an object, and their names."""
-    lettered = {}
-    for key in sorted(content):
-        # Arrow gives every object the letters of all of them.
-        if content[key] is not None:
-            lettered[key] = content[key]
-    if lettered and all(map(_is_letter, content)):
+    choices = drop_missing(content)
+    if choices and all(map(_is_letter, content)):
         # {"A": …, "B": …}
-        return list(lettered.values()), list(lettered)
+        letters = sorted(choices)
+        return list(map(choices.__getitem__, letters)), letters
     # {"text": […], "label": ["A", "B", …]}
     return content.get("text"), content.get("label") or []
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.io.cells import drop_missing
 from rightreasons.io.columns import quote_column
 
 MIN_SHARE_OF_SPLIT_ROWS = 0.95
@@ -113,9 +114,9 @@ def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> C
     marks = []
     texts = []
     for cell in cells:
-        # Arrow gives every object the keys of all.
-        names = sorted(name for name in cell if cell[name] is not None)
-        values = list(map(cell.__getitem__, names))
+        choices = drop_missing(cell)
+        names = sorted(choices)
+        values = list(map(choices.__getitem__, names))
         if not _are_texts(values):
             return None
         letters = string.ascii_uppercase[: len(names)]
@@ -131,8 +132,7 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
     texts = []
     positions = []
     for cell in cells:
-        # Arrow gives every object the keys of all.
-        marks = {name: mark for name, mark in cell.items() if mark is not None}
+        marks = drop_missing(cell)
         values = list(marks.values())
         if not _mark_one(values):
             return None

@@ -20,7 +20,7 @@ from rightreasons.core.labels.numbers import NUMBER_BY_WORD
 from rightreasons.core.ordering import factorize
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
-from rightreasons.io.cells import is_number, parse_numbers
+from rightreasons.io.cells import is_number, parse_numbers, unwrap_value
 from rightreasons.io.columns import Column, Columns, quote_column, require_column
 from rightreasons.io.headings import MODEL_ANSWER_HEADINGS, PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.label_columns import NamedLabels
@@ -80,7 +80,7 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
         source_name,
     )
     kind = settle_kind(roles.options.scores)
-    numbers = parse_numbers(roles.columns[name], name)
+    numbers = parse_numbers(_unwrap_column(roles.columns[name]), name)
     # Only logarithms of fractions are negative throughout.
     if kind is None and numbers.size and numbers.max() <= 0 and numbers.min() < 0:
         kind = "log_probabilities"
@@ -95,6 +95,15 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
     if kind in (None, "probabilities"):
         check_all(confidence, lambda value: not (value < 0 or value > 1), expected)
     return _make_predictions(roles, confidence, {"confidence": (name,)}, scores=kind)
+
+
+def _unwrap_column(column: Column) -> Column:
+    """Return the values of a column of lists of one, as a field of a list of objects has them."""
+    if isinstance(column, list):
+        return list(map(unwrap_value, column))
+    if isinstance(column, np.ndarray) and column.shape[1:] == (1,):
+        return column[:, 0]
+    return column
 
 
 def _are_whole(column: Column) -> bool:
@@ -227,10 +236,22 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
     comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
     remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
     answers, gold = _resolve_both(columns, remedy)
-    check_all(
-        gold.ids.tolist(), lambda number: number >= 0, f"a label in each row of {label_location}"
-    )
+    is_labeled = gold.ids >= 0
+    # The answer to an item without a label is neither correct nor incorrect.
+    if not is_labeled.all():
+        raise OptionError(
+            f"Expected a label in each row of {label_location}, but row {is_labeled.argmin()} has none "
+            f"({(~is_labeled).sum():,} of {len(is_labeled):,} rows): `where` keeps those that have one.",
+            option="where",
+        )
     is_answered = answers.ids >= 0
+    # A model that refuses to answer is not correct, but an export may also lack answers.
+    if not is_answered.all():
+        warnings.warn(
+            f"{(~is_answered).sum():,} of {len(is_answered):,} rows have no answer in {answer!r}, and count as "
+            "incorrect: `where` leaves them out.",
+            stacklevel=2,
+        )
     if len(is_answered) >= MIN_ANSWERS and not np.isin(answers.ids, gold.ids).any():
         answer_words, label_words = (
             format_list(list(dict.fromkeys(map(str, column)))) for column in columns.values()

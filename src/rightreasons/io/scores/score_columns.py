@@ -15,7 +15,13 @@ import numpy as np
 
 from rightreasons.core.arrays import CLASS_COLUMNS, parse_class_column
 from rightreasons.core.options import parse_names
-from rightreasons.io.cells import is_number, parse_cell, parse_numbers
+from rightreasons.io.cells import (
+    is_list_of_one,
+    is_number,
+    parse_cell,
+    parse_numbers,
+    unwrap_value,
+)
 from rightreasons.io.columns import Column, Columns
 from rightreasons.io.headings import PREDICTION_HEADINGS, list_role_columns, make_heading_key
 from rightreasons.io.options import PredictionOptions
@@ -70,8 +76,7 @@ def _list_usual_scores(columns: Columns) -> list[ScoreColumns]:
     kind_by_heading = PREDICTION_HEADINGS["scores"]
     candidates = []
     for name in list_role_columns(columns, "scores"):
-        # Annotation tools export a column of predictions that no model has filled in.
-        if not _is_empty(columns[name]):
+        if _may_hold_scores(columns[name]):
             kind = kind_by_heading[make_heading_key(name)]
             candidates.append(ScoreColumns((name,), kind))
     for name in list_role_columns(columns, "confidence"):
@@ -183,11 +188,23 @@ def _are_shares(columns: Columns, names: Iterable[str]) -> bool:
     return any(np.allclose(sums, total, atol=SUM_TOLERANCE * total) for total in (1, 100))
 
 
-def _is_empty(column: Column) -> bool:
-    """Return whether all cells of a column are empty lists, texts or missing; numbers and arrays are not."""
+def _may_hold_scores(column: Column) -> bool:
+    """Return whether a column may hold scores, by its first cell that is not empty.
+
+    Annotation tools export predictions as well: none that a model filled in, objects, or the ids of these.
+    """
     if isinstance(column, np.ndarray):
-        return False
-    return all(map((None, [], "", "[]").__contains__, iterate_distinct(column)))
+        return True
+    for cell in iterate_distinct(column):
+        if cell in (None, [], "", "[]"):
+            continue
+        value = unwrap_value(cell)
+        if is_list_of_one(cell) and isinstance(value, int):
+            # P(class 1) of a list is a fraction.
+            return value in (0, 1)
+        example = value[0] if isinstance(value, list) else value
+        return not isinstance(example, dict)
+    return False
 
 
 def _has_lists(column: Column) -> bool:
