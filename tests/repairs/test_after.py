@@ -2,15 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 import yaml
 
 import rightreasons
 from command_line import run
-from repairs.reviews import WORDS, audit_reviews, balance, fit, write_reviews
+from repairs.reviews import NAMES, WORDS, audit_reviews, balance, fit, write_reviews
 from rightreasons.core.errors import OptionError
+from rightreasons.models import as_scorer
 from rightreasons.report.earlier import read_earlier
 from rightreasons.report.questions import read_reproduction
+from shortcuts.planted_models import draw_texts, read_content
+from shortcuts.test_measure_deciding import follow_noun, plant_noun
 
 pytest.importorskip("sklearn")
 # From the greenest to the reddest verdict.
@@ -118,3 +122,46 @@ def test_only_a_report_that_recorded_its_tests_is_taken(audited, tmp_path, capsy
     code, _, err = run(capsys, "calibration", "model", "test.csv", "--after", report)
     assert code == 2
     assert "--after" in err
+
+
+def audit_nouns(rule, report, *, plant=plant_noun, **options):
+    """Audit a rule on texts with one of 24 nouns each, which say the label in 95 % of them."""
+    train, train_labels = draw_texts(800, 103, plant)
+    texts, labels = draw_texts(300, 3, plant_noun)
+
+    def predict(texts):
+        odds = np.array([rule(text) for text in texts])
+        shares = 1 / (1 + np.exp(-odds))
+        return np.column_stack((1 - shares, shares))
+
+    result = rightreasons.audit(
+        as_scorer(predict, label_names=NAMES),
+        {"text": texts, "label": [NAMES[label] for label in labels]},
+        train={"text": train, "label": [NAMES[label] for label in train_labels]},
+        questions=["shortcuts"],
+        options={"shortcuts": {"budget": 6000}},
+        out=report,
+        progress=False,
+        **options,
+    )
+    return result.audit["questions"][0]["result"]
+
+
+def test_a_list_that_decided_opens_the_next_report(tmp_path):
+    first = audit_nouns(follow_noun, tmp_path / "first")
+    # No pair of the nouns decides a tenth; all of them decide nearly everything.
+    assert first["data"]["tested"]["test"] == "all listed words"
+    assert first["data"]["tested"]["decisive"] == []
+
+    # The new training texts have none of the nouns.
+    second = audit_nouns(read_content, tmp_path / "second", plant=None, after=tmp_path / "first")
+    assert abs(find_row(second, "words listed before")["effect"]["deciding_share"]) < 0.1
+    claim = second["finding"]["claim"]
+    assert claim.startswith("lets words, such as")
+    before = first["data"]["tested"]["decisive_share"]
+    assert f"({before:.1%} before)" in claim
+
+    # A third audit tests the list as well, and compares with what the second one found.
+    third = audit_nouns(read_content, tmp_path / "third", plant=None, after=tmp_path / "second")
+    assert third["data"]["tested"]["test"] == "words listed before"
+    assert third["finding"]["claim"].startswith("lets words, such as")

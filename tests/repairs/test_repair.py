@@ -12,8 +12,14 @@ import rightreasons
 from command_line import run
 from repairs.reviews import BAD, GOOD, NAMES, WORDS, fit
 from rightreasons.core.errors import OptionError
-from rightreasons.repairs.findings import Findings, NamedFeature, list_features, read_findings
-from rightreasons.repairs.plan import PLAN_FILE, make_plan, read_plan
+from rightreasons.repairs.findings import (
+    Findings,
+    NamedFeature,
+    _find_pair_shares,
+    list_features,
+    read_findings,
+)
+from rightreasons.repairs.plan import PLAN_FILE, explain_unjudged, make_plan, read_plan
 from rightreasons.repairs.run import TRAIN_FILE
 from rightreasons.repairs.training_set import open_training_set
 from rightreasons.report.schema import add_digest
@@ -363,24 +369,34 @@ def test_the_page_of_other_texts_is_no_proof_of_these(audited, tmp_path):
     assert not (out / "audit.json").exists()
 
 
-def test_a_word_has_the_share_of_its_pair():
+def test_a_word_has_the_share_of_its_pair_and_that_of_its_list():
     features = (
-        NamedFeature("words", "words", ("good", "copper", "bad", "marble"), 1.0, is_spurious=False),
+        NamedFeature(
+            "words", "all listed words", ("good", "copper", "bad", "marble"), 1.0, is_spurious=False
+        ),
         NamedFeature("a", "words", ("copper", "marble"), 0.4, is_spurious=False),
-        NamedFeature("b", "words", ("good", "bad"), 0.3, is_spurious=False),
     )
     findings = Findings(
         folder=Path("report"), audit={}, features=features, items=(), ids=(),
         labels=np.array([]), predicted=np.array([]),
+        # "bad" stands in two pairs, neither of which decides enough to be a feature; "good" in none.
+        pair_shares=_find_pair_shares([
+            {"words": ["copper", "marble"], "effect": {"deciding_share": 0.4}},
+            {"words": ["bad", "copper"], "effect": {"deciding_share": 0.04}},
+            {"words": ["bad"], "effect": {"deciding_share": -0.01}},
+        ]),
     )  # fmt: skip
     texts = ["a bad copper pot", "a good marble pot"]
     training = open_training_set({"text": texts, "label": NAMES}, NAMES)
 
-    rows = make_plan(findings, training, {})
+    rows = make_plan(findings, training, {"pot": "yes"})
 
-    assert [(row.word, row.decides) for row in rows] == [
-        ("copper", 0.4), ("marble", 0.4), ("bad", 0.3), ("good", 0.3),
+    assert [(row.word, row.decides, row.decides_together) for row in rows] == [
+        ("copper", 0.4, None), ("marble", 0.4, None), ("bad", 0.04, 1.0), ("good", None, 1.0), ("pot", None, None),
     ]  # fmt: skip
+    # The line names the words of the pair alone, and those of the list where no pair decides.
+    assert "copper,marble" in explain_unjudged(rows, Path("repair.yaml"))
+    assert "bad,good" in explain_unjudged(rows[2:], Path("repair.yaml"))
 
 
 RULE = """

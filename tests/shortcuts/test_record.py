@@ -16,6 +16,7 @@ RECORD = FeatureRecord(
     lists={"all listed words": {(0, "copper"): 1, (0, "marble"): 0, (1, "tin"): 0}},
     decisive=(COPPER,),
     inserted={(0, "copper"): 1},
+    strengths={(0, "copper"): 0.25, (1, "tin"): 1.5},
 )
 
 
@@ -42,6 +43,7 @@ def test_reasons_are_not_tested_again():
 
     assert record.pairs == (RARE,)
     assert record.lists == {"all listed words": {(0, "marble"): 0, (1, "tin"): 0}}
+    assert record.strengths == {(1, "tin"): 1.5}
     assert record.decisive == ()
     assert record.inserted == {}
 
@@ -71,5 +73,24 @@ def test_a_list_that_decided_is_swapped_again():
 
     rows = {row.test: row for row in second.rows}
     assert rows["words listed before"].effect.deciding_share > 0.6
+    # The same model depends on the same words, so that their list is tested once.
+    assert rows["a word per text"].effect.deciding_share > 0.6
+    assert "a word per text before" not in rows
     assert conclude(second, Judge()) == "named"
     assert planted.keys() <= second.record.lists["all listed words"].keys()
+
+
+def test_the_own_list_of_another_model_is_swapped_again():
+    first = measure_rule(follow_noun, plant_noun, seed=3)
+    strengths = first.record.strengths
+    second = measure_rule(
+        read_content, plant_noun, seed=3, plants_training=False, previous=first.record
+    )
+
+    rows = {row.test: row for row in second.rows}
+    # The nouns of the first model decide nothing in the second one.
+    assert rows["a word per text before"].effect.deciding_share < 0.1
+    # They were the strongest words of the first model, and so come first in each text.
+    nouns = [word for (_, word) in strengths if word.endswith("ium")]
+    strongest = sorted(strengths, key=lambda key: -strengths[key])
+    assert {word for _, word in strongest[: len(nouns)]} == set(nouns)

@@ -20,6 +20,9 @@ from rightreasons.shortcuts.swapping.segments import Text
 QUESTION = "shortcuts"
 """The question whose findings are repaired."""
 
+PAIR_SIZE = 2
+"""Number of words that are swapped for each other; more words of one feature are a list."""
+
 DECISIVE = ("large", "some")
 """Decisions by which a feature decides more than its margin allows."""
 
@@ -43,6 +46,13 @@ class NamedFeature:
     deciding_share: float
     is_spurious: bool
 
+    @property
+    def joint_share(self) -> float | None:
+        """Share that the words of a list decide together; None for a pair, whose share is that of its words."""
+        if len(self.words) <= PAIR_SIZE:
+            return None
+        return round(self.deciding_share, 4)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Findings:
@@ -52,6 +62,8 @@ class Findings:
         folder: Folder of the report.
         audit: Its audit.json.
         features: Features that decide, the largest share first.
+        pair_shares: Word -> share of the predictions that the strongest pair with it decides, whether that is much or
+            not.
         items: N audited items.
         ids: N ids.
         labels: (N,) gold labels in the model's numbering; -1 for none.
@@ -65,6 +77,7 @@ class Findings:
     ids: Sequence[str]
     labels: NDArray[np.int64]
     predicted: NDArray[np.int64]
+    pair_shares: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -167,7 +180,8 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
     file = prediction_files(audit)[audit["dataset"]["primary"]]
     check_files(folder, audit, [file])
     predictions = read_predictions(folder / file)
-    features = list(list_features(result["data"]["swaps"]))
+    swaps = result["data"]["swaps"]
+    features = list(list_features(swaps))
     features.sort(key=lambda feature: -feature.deciding_share)
     return Findings(
         folder=folder,
@@ -177,7 +191,18 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
         ids=predictions.ids,
         labels=predictions.labels,
         predicted=np.asarray(predictions.logits).argmax(axis=1),
+        pair_shares=_find_pair_shares(swaps["pairs"]),
     )
+
+
+def _find_pair_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the share that the strongest pair with each word decides."""
+    shares: dict[str, float] = {}
+    for row in pairs:
+        share = round(float(row["effect"]["deciding_share"]), 4)
+        for word in row["words"]:
+            shares[word] = max(share, shares.get(word, share))
+    return shares
 
 
 def list_features(swaps: Mapping[str, Any]) -> Iterator[NamedFeature]:

@@ -18,7 +18,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import write_text
-from rightreasons.repairs.findings import Findings
+from rightreasons.repairs.findings import Findings, NamedFeature
 from rightreasons.repairs.training_set import TrainingSet
 
 PLAN_FILE = "repair.yaml"
@@ -35,6 +35,10 @@ MAX_WORDS = 60
 """Number of words that a plan lists."""
 
 
+NO_FEATURE = NamedFeature("", "", (), 0.0, is_spurious=False)
+"""The feature of a word that only a user named."""
+
+
 @dataclasses.dataclass(frozen=True)
 class PlannedWord(Result):
     """A word that decides, for a person to judge.
@@ -43,7 +47,9 @@ class PlannedWord(Result):
         word: The word.
         predicts: Name of the label that it predicts.
         texts: Number of training texts that have it.
-        decides: Share of the predictions that its pair decides, or else the shortest list with it.
+        decides: Share of the predictions that the strongest pair with it decides; None if the report shows none.
+        decides_together: Share that the words of the shortest list with it decide together; None for the words of a
+            pair.
         reason: "yes" if it is a reason for the label, "no" if it is none, "?" if nobody has judged it.
         examples: Three training texts that have it.
     """
@@ -51,9 +57,17 @@ class PlannedWord(Result):
     word: str
     predicts: str
     texts: int
-    decides: float
+    decides: float | None
+    decides_together: float | None
     reason: Judgment
     examples: tuple[str, ...]
+
+    @property
+    def named_share(self) -> float | None:
+        """Share that the pair or the list decides by which the word was named."""
+        if self.decides_together is not None:
+            return self.decides_together
+        return self.decides
 
 
 def make_plan(
@@ -69,47 +83,56 @@ def make_plan(
     Returns:
         The words: those that nobody has judged first, and of these the pairs, by the share that they decide.
     """
+    naming = _find_naming_features(findings)
+    texts_by_word = _collect_texts(training, [*naming, *judged])
+    # A word of the audited texts alone cannot be edited in the training texts.
+    words = list(filter(texts_by_word.get, texts_by_word))
+    rows = []
+    for word, label in training.label_words(words).labels.items():
+        texts = texts_by_word[word]
+        feature = naming.get(word, NO_FEATURE)
+        row = PlannedWord(
+            word=word,
+            predicts=training.label_names[label],
+            texts=len(texts),
+            decides=findings.pair_shares.get(word),
+            decides_together=feature.joint_share,
+            reason=judged.get(word, "?"),
+            examples=tuple(texts[:N_TEXTS]),
+        )
+        rows.append(row)
+
+    def rank(row: PlannedWord) -> tuple[bool, int, float, str]:
+        feature = naming.get(row.word, NO_FEATURE)
+        # What waits for a person comes first, and a pair before the lists, which name many words.
+        return row.reason != "?", len(feature.words), -feature.deciding_share, row.word
+
+    rows.sort(key=rank)
+    return rows[:MAX_WORDS]
+
+
+def _find_naming_features(findings: Findings) -> dict[str, NamedFeature]:
+    """Return, for each word that an audit named, the smallest feature with it, the strongest of equal ones."""
     # A pair says more about its words than a list of all words that decide.
     features = sorted(
         findings.features, key=lambda feature: (len(feature.words), -feature.deciding_share)
     )
-    shares: dict[str, float] = {}
-    sizes: dict[str, int] = {}
+    naming: dict[str, NamedFeature] = {}
     for feature in features:
         for word in feature.words:
-            shares.setdefault(word, feature.deciding_share)
-            sizes.setdefault(word, len(feature.words))
-    for word in judged:
-        shares.setdefault(word, 0.0)
-        sizes.setdefault(word, 0)
+            naming.setdefault(word, feature)
+    return naming
 
-    texts_by_word: dict[str, list[str]] = {word: [] for word in shares}
-    counts = dict.fromkeys(shares, 0)
+
+def _collect_texts(training: TrainingSet, words: Iterable[str]) -> dict[str, list[str]]:
+    """Return the training texts with each word, in their order."""
+    texts: dict[str, list[str]] = {word: [] for word in words}
     for item in training.items:
         tokens = training.segmenter.split(item)
-        words = {token.word for token in tokens}
-        for word in words & shares.keys():
-            counts[word] += 1
-            if len(texts_by_word[word]) < N_TEXTS:
-                texts_by_word[word].append(" / ".join(item))
-
-    # A word of the audited texts alone cannot be edited in the training texts.
-    words_in_training = list(filter(counts.get, shares))
-    rows = []
-    for word, label in training.label_words(words_in_training).labels.items():
-        rows.append(
-            PlannedWord(
-                word=word,
-                predicts=training.label_names[label],
-                texts=counts[word],
-                decides=round(shares[word], 4),
-                reason=judged.get(word, "?"),
-                examples=tuple(texts_by_word[word]),
-            )
-        )
-    # What waits for a person comes first, and a pair before the lists, which name many words.
-    rows.sort(key=lambda row: (row.reason != "?", sizes[row.word], -row.decides, row.word))
-    return rows[:MAX_WORDS]
+        words_of_item = {token.word for token in tokens}
+        for word in words_of_item & texts.keys():
+            texts[word].append(" / ".join(item))
+    return texts
 
 
 def write_plan(file: Path, rows: Sequence[PlannedWord], settings: Mapping[str, Any]) -> Path:
@@ -152,10 +175,10 @@ def read_plan(file: Path) -> dict[str, Judgment]:
 def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
     """Return the sentence for a report whose words nobody has judged."""
     unjudged = [row for row in rows if row.reason == "?"]
-    # The first rows are the strongest pair. A longer list would invite to call every word no reason.
+    # The first rows are of one pair or list. A longer line would invite to call every word no reason.
     words = []
     for row in unjudged[:MAX_WORDS_IN_SENTENCE]:
-        if row.decides == unjudged[0].decides:
+        if row.named_share == unjudged[0].named_share:
             words.append(row.word)
     # The line can be pasted.
     line = shlex.join(["--not-reasons", ",".join(words)])

@@ -47,7 +47,7 @@ from rightreasons.shortcuts.swapping.exclusive import list_exclusive_words
 from rightreasons.shortcuts.swapping.naming import name_form_parts
 from rightreasons.shortcuts.swapping.own_list import MAX_LEFT_OUT, learn_own_list
 from rightreasons.shortcuts.swapping.pairing import pair_words
-from rightreasons.shortcuts.swapping.record import FeatureRecord, make_even_list
+from rightreasons.shortcuts.swapping.record import FeatureRecord, make_recorded_list
 from rightreasons.shortcuts.swapping.segments import Text
 from rightreasons.shortcuts.swapping.training import TrainingTexts, get_item
 from rightreasons.shortcuts.swapping.word_lists import Key, WordList
@@ -89,6 +89,7 @@ TEST_MARGINS: Mapping[str, Margin] = {
     "all listed words": Margin(small=0.5, large=0.45),
     "words listed before": Margin(small=0.5, large=0.45),
     "a word per text": Margin(small=0.4, large=0.4),
+    "a word per text before": Margin(small=0.4, large=0.4),
     # A few dozen words that are in most texts and nearly determine their label are one feature.
     "exclusive words": MARGINS["decides"],
     "exclusive words before": MARGINS["decides"],
@@ -116,6 +117,7 @@ WORD_TESTS = frozenset(
         "exclusive words",
         "exclusive words before",
         "a word per text",
+        "a word per text before",
         "rare words",
         "insertion",
     }
@@ -126,6 +128,7 @@ WORD_TESTS = frozenset(
 EARLIER_TESTS = {
     "all listed words": "words listed before",
     "exclusive words": "exclusive words before",
+    "a word per text": "a word per text before",
 }
 """Test of a list -> the test of the list that an earlier audit had."""
 
@@ -437,7 +440,7 @@ class _TestSuite:
         self.outcomes: dict[str, Outcome] = {}
         self.names: dict[str, tuple[str, ...]] = {}
         self.untested: dict[str, str] = {}
-        self.lists: dict[str, Mapping[Key, int]] = {}
+        self.lists: dict[str, WordList] = {}
         self._swap_pairs()
         self._swap_lists()
         self._swap_earlier_lists()
@@ -470,6 +473,7 @@ class _TestSuite:
         experiment = self.experiment
         self._swap_list("all listed words", self.label_list)
         if len(self.own_list):
+            self.lists["a word per text"] = self.own_list
             outcome = experiment.swap_strongest(self.own_list, experiment.testing_rows)
             self._record("a word per text", outcome, experiment.name_words(outcome, self.own_list))
         else:
@@ -484,7 +488,7 @@ class _TestSuite:
             self._swap_list("declared words", self.label_list.restrict(keys))
 
     def _swap_earlier_lists(self) -> None:
-        """Swap the words that decided in an earlier audit, and the list that it had."""
+        """Swap the words that decided in an earlier audit, and the lists that it had."""
         experiment = self.experiment
         if self.previous.decisive:
             # By the same swaps as each pair alone, so that the joint effect can be compared.
@@ -493,13 +497,17 @@ class _TestSuite:
             )
             self._record("words named before", outcome, self.previous.decisive_words)
         frequencies = experiment.training.frequencies
-        for test, labels in self.previous.lists.items():
-            # With the same training texts, both lists are one.
-            if not labels or labels.keys() == self.lists.get(test, {}).keys():
+        for test, recorded in self.previous.lists.items():
+            # The same training texts give the same list, which is tested already.
+            is_tested = test in self.lists and recorded.keys() == self.lists[test].labels.keys()
+            if not recorded or is_tested:
                 continue
-            words = make_even_list(labels, frequencies)
-            # Under the name of the first test, so that the same words are drawn as then.
-            outcome = experiment.swap_list(words, experiment.all_rows, test)
+            words = make_recorded_list(recorded, self.previous.strengths, frequencies)
+            if test == "a word per text":
+                outcome = experiment.swap_strongest(words, experiment.testing_rows)
+            else:
+                # Under the name of the first test, so that the same words are drawn as then.
+                outcome = experiment.swap_list(words, experiment.all_rows, test)
             names = experiment.name_words(outcome, words)
             self._record(EARLIER_TESTS[test], outcome, names)
 
@@ -510,7 +518,7 @@ class _TestSuite:
             self.untested[test] = "the labeled texts offer no word that predicts a label"
             return
         if test in EARLIER_TESTS:
-            self.lists[test] = words.labels
+            self.lists[test] = words
         outcome = experiment.swap_list(words, experiment.all_rows, test)
         self._record(test, outcome, experiment.name_words(outcome, words))
 
@@ -783,10 +791,16 @@ class _TestSuite:
         for key, (label, _) in self.inserted.items():
             if key[1:] in followed_words:
                 inserted[key] = label
-        lists = {}
-        for test in EARLIER_TESTS:
-            lists[test] = {**self.previous.lists.get(test, {}), **self.lists.get(test, {})}
-        return FeatureRecord(tuple(self.pairs), lists, tuple(pairs), inserted)
+        lists = {test: dict(labels) for test, labels in self.previous.lists.items()}
+        for test, words in self.lists.items():
+            lists.setdefault(test, {}).update(words.labels)
+        return FeatureRecord(
+            pairs=tuple(self.pairs),
+            lists=lists,
+            strengths={**self.previous.strengths, **self.own_list.strengths},
+            decisive=tuple(pairs),
+            inserted=inserted,
+        )
 
     def _predict_neutral(self, rows: NDArray[np.intp]) -> Labels:
         """Return the predictions with every listed word replaced by a neutral one."""

@@ -42,6 +42,7 @@ from rightreasons.shortcuts.measure import (
     rank_training_heads,
 )
 from rightreasons.shortcuts.measure_deciding import (
+    EARLIER_TESTS,
     NAMING_TESTS,
     NO_RECORD,
     FeatureEffect,
@@ -68,6 +69,9 @@ POWER = Power("decides", n_tests=8, item_fraction=0.5)
 MIN_HALVED = 100
 """Minimum number of labeled items for half of them to replace missing training texts."""
 
+POSITION_TESTS = ("place", "one text alone")
+"""Tests that report one of several positions, the most effective one."""
+
 RECORDS = "shortcuts.json"
 """File that `ShortcutCallback(out=...)` writes into the folder of the model."""
 
@@ -81,15 +85,29 @@ class EarlierAudit:
 
     Attributes:
         record: Words that it tested.
-        decisive_share: Share of the predictions that the words that it named decided, in [0, 1].
+        test: Test whose feature its headline named; "" if it named none.
+        name: Name of that feature.
+        words: Words by which the report named it, the most effective first; () if it is no words.
+        decisive_share: Share of the predictions that the feature decided, in [0, 1].
         n_items: Number of items that it tested.
         sampling: Digest of the items and of the seed that ordered them.
     """
 
     record: FeatureRecord
+    test: str
+    name: str
+    words: tuple[str, ...]
     decisive_share: float
     n_items: int
     sampling: str
+
+    @property
+    def repeating_tests(self) -> tuple[str, ...]:
+        """Tests that show what the named feature decides now, the closest one first."""
+        if self.test in NAMING_TESTS:
+            return ("words named before",)
+        # Without an earlier list, the training texts gave the same one again.
+        return EARLIER_TESTS.get(self.test, self.test), self.test
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -212,16 +230,34 @@ class ShortcutAnswers:
 
     @property
     def named_before(self) -> FeatureEffect | None:
-        """What the words that an earlier audit named decide now, all swapped together."""
-        for row in self.swaps.rows:
-            if row.test == "words named before":
-                return row
+        """What the feature that an earlier audit named decides now; None if it named none.
+
+        Its words are swapped together, if they are single words or pairs; a list of words is
+        swapped again as it was.
+        """
+        if self.previous is None:
+            return None
+        for test in self.previous.repeating_tests:
+            for row in self.swaps.rows:
+                # Another third of the text is another feature.
+                is_other = row.test in POSITION_TESTS and row.name != self.previous.name
+                if row.test == test and not is_other:
+                    return self._name_as_before(row)
         return None
+
+    def _name_as_before(self, row: FeatureEffect) -> FeatureEffect:
+        """Return an effect with the words by which the earlier report named the feature."""
+        # The words of a list that flip most now are others than those that a reader knows.
+        if self.previous is not None and row.test in EARLIER_TESTS.values():
+            return dataclasses.replace(row, words=self.previous.words)
+        return row
 
     @property
     def has_new_feature(self) -> bool:
-        """Whether the feature of the verdict decides, and is other than the words named before."""
+        """Whether the feature of the verdict decides, and is other than the one named before."""
         if not self.deciding or self.named_before is None:
+            return False
+        if self.deciding[0].test == self.named_before.test:
             return False
         words = set(self.deciding[0].words)
         return not words or not words <= set(self.named_before.words)
@@ -364,15 +400,31 @@ def digest_sampling(context: AuditContext) -> str:
 def make_earlier_values(m: ShortcutAnswers) -> dict[str, Any]:
     """Return the plain values from which a later audit reads an `EarlierAudit`."""
     # Plain values rather than the class: audit.json and audit.yaml hold them.
-    shares = [0.0]
-    for row in (*m.swaps.rows, *m.swaps.pairs):
-        if row.test in NAMING_TESTS:
-            shares.append(row.effect.deciding_share)
     return {
-        "decisive_share": max(shares),
+        **_describe_named_feature(m),
         "n_items": m.swaps.n_items,
         "sampling": digest_sampling(m.context),
         **m.swaps.record.to_plain(m.context.label_names or ()),
+    }
+
+
+def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
+    """Return the feature that the headline names, and the share that it decides."""
+    # Where nothing decides any more, a third audit still tests what the first one named.
+    named = m.deciding[0] if m.deciding else m.named_before
+    if named is None:
+        return {"test": "", "name": "", "words": [], "decisive_share": 0.0}
+    shares = [named.effect.deciding_share]
+    if named.test in NAMING_TESTS:
+        # A later audit swaps the words of all pairs together, of which the strongest one counts.
+        for row in (*m.swaps.rows, *m.swaps.pairs):
+            if row.test in NAMING_TESTS:
+                shares.append(row.effect.deciding_share)
+    return {
+        "test": named.test,
+        "name": named.name,
+        "words": list(named.words),
+        "decisive_share": max(0.0, *shares),
     }
 
 
@@ -383,6 +435,10 @@ def _read_previous(context: AuditContext, n_columns: int) -> EarlierAudit | None
         return None
     return EarlierAudit(
         record=read_record(values, context.label_names or (), n_columns),
+        # Reports of earlier versions name pairs of words only.
+        test=values.get("test", "words"),
+        name=values.get("name", ""),
+        words=tuple(values.get("words", ())),
         decisive_share=values["decisive_share"],
         n_items=values["n_items"],
         sampling=values["sampling"],

@@ -25,6 +25,7 @@ GROUPS = {
     "words named before": "the words",
     "words listed before": "words",
     "exclusive words before": "words of a single label",
+    "a word per text before": "a single word of each text",
     "all listed words": "words",
     "exclusive words": "words of a single label",
     "a word per text": "a single word of each text",

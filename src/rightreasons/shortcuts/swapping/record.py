@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.sentences import format_value
 from rightreasons.shortcuts.swapping.edits import Pair
 from rightreasons.shortcuts.swapping.word_lists import Key, WordList
+
+Value = TypeVar("Value")
 
 NEUTRAL = -1
 """Label of a word that predicts none."""
@@ -27,6 +29,8 @@ class FeatureRecord:
     Attributes:
         pairs: Pairs of words that were swapped for each other.
         lists: Test -> words that were swapped together: (column, word) -> label.
+        strengths: Strength of each word of the model's own list, by which the strongest word of a
+            text is found.
         decisive: Pairs that decided, in this audit or an earlier one, and pairs of declared words.
         inserted: Words that made their label nearly wherever they were inserted: (column, word) ->
             label.
@@ -34,6 +38,7 @@ class FeatureRecord:
 
     pairs: tuple[Pair, ...] = ()
     lists: Mapping[str, Mapping[Key, int]] = dataclasses.field(default_factory=dict)
+    strengths: Mapping[Key, float] = dataclasses.field(default_factory=dict)
     decisive: tuple[Pair, ...] = ()
     inserted: Mapping[Key, int] = dataclasses.field(default_factory=dict)
 
@@ -56,6 +61,7 @@ class FeatureRecord:
         return FeatureRecord(
             pairs=_exclude_pairs(self.pairs, words),
             lists=lists,
+            strengths=_exclude_words(self.strengths, words),
             decisive=_exclude_pairs(self.decisive, words),
             inserted=_exclude_words(self.inserted, words),
         )
@@ -69,11 +75,15 @@ class FeatureRecord:
         for test, words in self.lists.items():
             lists[test] = _group_words(words, label_names)
         pairs = _describe_pairs(self.pairs, label_names)
+        strengths = []
+        for (column, word), strength in self.strengths.items():
+            strengths.append({"column": column, "word": word, "strength": strength})
         decisive_pairs = _describe_pairs(self.decisive, label_names)
         inserted_words = _group_words(self.inserted, label_names)
         return {
             "pairs": pairs,
             "lists": lists,
+            "strengths": strengths,
             "decisive": decisive_pairs,
             "inserted": inserted_words,
         }
@@ -135,25 +145,37 @@ def read_record(
     lists = {}
     for test, rows in values["lists"].items():
         lists[test] = read_words(rows)
+    strengths = {}
+    # Reports of earlier versions have none.
+    for row in values.get("strengths", ()):
+        strengths[row["column"], row["word"]] = row["strength"]
     return FeatureRecord(
         pairs=read_pairs(values["pairs"]),
         lists=lists,
+        strengths=strengths,
         decisive=read_pairs(values["decisive"]),
         inserted=read_words(values["inserted"]),
     )
 
 
-def make_even_list(labels: Mapping[Key, int], frequencies: Mapping[Key, int]) -> WordList:
-    """Return a list of recorded words, equally strong and drawn by their present frequency."""
+def make_recorded_list(
+    labels: Mapping[Key, int],
+    strengths: Mapping[Key, float],
+    frequencies: Mapping[Key, int],
+) -> WordList:
+    """Return a list of recorded words, as strong as they were, drawn by their present frequency."""
     weights = {}
+    strength_by_key = {}
     for key in labels:
         # Edited training texts may no longer have a word, which is then drawn as a rare one.
         weights[key] = float(frequencies.get(key, 1))
-    return WordList(labels=labels, strengths=dict.fromkeys(labels, 1.0), weights=weights)
+        # Words without a recorded strength are equally strong.
+        strength_by_key[key] = strengths.get(key, 1.0)
+    return WordList(labels=labels, strengths=strength_by_key, weights=weights)
 
 
-def _exclude_words(labels: Mapping[Key, int], words: Collection[str]) -> dict[Key, int]:
-    return {key: label for key, label in labels.items() if key[1] not in words}
+def _exclude_words(values: Mapping[Key, Value], words: Collection[str]) -> dict[Key, Value]:
+    return {key: value for key, value in values.items() if key[1] not in words}
 
 
 def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair, ...]:
