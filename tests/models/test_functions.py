@@ -2,12 +2,14 @@
 
 import json
 import pickle
+from fractions import Fraction
 
 import datasets
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from transformers import ViTConfig, ViTForImageClassification
 
 import rightreasons
 from command_line import run
@@ -208,6 +210,7 @@ def test_a_file_is_described_by_its_content(tmp_path, name, content, kind):
         (("config.cfg", "meta.json"), "doc.cats"),
         (("modules.json",), "sentence-transformers"),
         (("model_index.json",), "diffusers"),
+        (("pytorch_model.bin", "tokenizer.json"), "`load_state_dict`"),
         (("checkpoint-9/config.json", "checkpoint-10/config.json"), "checkpoint-10"),
     ],
 )
@@ -219,6 +222,43 @@ def test_a_folder_is_described_by_its_files(tmp_path, files, kind):
     assert kind in describe_folder(tmp_path)
 
 
+def make_object_of_a_package(package):
+    # Neither package is installed everywhere: the package of the type is all that is looked at.
+    kind = type("Model", (), {"__module__": f"{package}.language", "__call__": lambda *_: None})
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("package", "words"), [("spacy", "doc.cats"), ("fasttext", "removeprefix")]
+)
+def test_an_object_of_a_library_is_told_by_which_function_it_is_asked(package, words):
+    with pytest.raises(TypeError, match=words):
+        as_scorer(make_object_of_a_package(package), label_names=NAMES)
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(TypeError, match="the class Fraction"):
+        as_scorer(Fraction, label_names=NAMES)
+
+
+@pytest.mark.parametrize("n_texts", [3, 150])
+def test_raw_outputs_are_told_which_option_says_so(n_texts):
+    scorer = as_scorer(lambda texts: [[3.0, -2.0] for text in texts], label_names=NAMES)
+
+    # Few texts, of which all fail, and more than a run tries.
+    with pytest.raises(ValueError, match="raw model outputs") as error:
+        scorer.predict([f"film {i}" for i in range(n_texts)], progress=False)
+    assert error.value.option == ("scores",)
+
+
+def test_other_names_of_classes_are_told_which_option_renames_them():
+    scorer = as_scorer(lambda texts: [{"LABEL_1": 0.7} for text in texts], label_names=NAMES)
+
+    with pytest.raises(ValueError, match="LABEL_1") as error:
+        scorer.predict(TEXTS, progress=False)
+    assert error.value.option == ("label_names",)
+
+
 @pytest.mark.parametrize("options", [[], ["--style", "letters"]])
 @pytest.mark.parametrize(
     ("model", "words"), [("missing.gguf", "no such file"), ("./missing", "does not exist")]
@@ -228,6 +268,29 @@ def test_a_missing_model_is_the_mistake_and_not_an_option(module, capsys, model,
 
     assert done.code == 2
     assert words in done.err
+
+
+def test_a_loaded_model_of_pictures_is_told_by_its_input():
+    config = ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=16)
+    with pytest.raises(TypeError, match="reads pixel_values") as error:
+        as_scorer(ViTForImageClassification(config))
+    assert error.value.option == ("predictions",)
+
+
+def test_a_model_of_pictures_and_texts_is_named_by_its_architecture(tmp_path):
+    config = {"model_type": "clip", "architectures": ["CLIPModel"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="it is CLIPModel") as error:
+        as_scorer(tmp_path)
+    assert "my_model.py:function" in str(error.value)
+
+
+def test_a_damaged_gguf_file_is_named(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF cut")
+    with pytest.raises(ValueError, match="interrupted download") as error:
+        as_scorer(path)
+    assert str(path) in str(error.value)
 
 
 def test_a_model_of_pictures_is_told_by_its_input(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.errors import OptionError, attach_options, get_first_line
 from rightreasons.core.labels.names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_package_code
@@ -211,7 +211,8 @@ class FunctionScorer:
             table = parse_answers(answers, self.label_names, self._scores)
         except Exception as error:
             reason = get_first_line(error).rstrip(".:")
-            raise ValueError(f"Expected {expected}, but {reason}.") from error
+            option = getattr(error, "option", ())
+            raise OptionError(f"Expected {expected}, but {reason}.", option=option) from error
 
         _check_count(len(texts), len(table), self.name)
         n_classes = len(self.label_names)
@@ -224,7 +225,9 @@ class FunctionScorer:
                 f"Expected {n_classes} {expected} for each of {len(texts)} texts, but got an array "
                 f"of shape {table.shape}."
             )
-        logits = check_logits(table, scores=self._scores, name=self.name)
+        # Numbers of another kind are most often raw outputs, which the option says.
+        with attach_options("scores"):
+            logits = check_logits(table, scores=self._scores, name=self.name)
         # Rows of a table have one length, so that they are never ragged.
         return np.asarray(logits, dtype=np.float64)
 

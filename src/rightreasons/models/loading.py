@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import os
 import re
@@ -19,7 +20,7 @@ import torch
 import transformers
 
 from rightreasons.core.arrays import describe_kind
-from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.errors import OptionError, OptionTypeError, get_first_line
 from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.sentences import format_value
 from rightreasons.models.batching import vocabulary_size
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 GGUF_SUFFIX = ".gguf"
 _SETFIT_HEAD = "model_head.pkl"
+_UNKNOWN_TASK = "Unrecognized configuration class"
 _CODE_ERRORS = ("Weights only load failed", "trust_remote_code")
 
 MIN_KNOWN_TOKENS = 0.5
@@ -193,6 +195,8 @@ def unpack_model(
     if tokenizer is None:
         tokenizer = getattr(model, "tokenizer", None)
     model = unwrap_model(model)
+    # No tokenizer would help a model of pictures, so that it is not asked for one.
+    _check_input(model)
     source = getattr(getattr(model, "config", None), "_name_or_path", "")
     if tokenizer is None and source:
         with contextlib.suppress(ValueError):
@@ -205,9 +209,41 @@ def unpack_model(
     name = name or source or type(model).__name__
     # A session of optimum has no weights of torch.
     if isinstance(model, torch.nn.Module):
+        _check_arguments(model, tokenizer)
         check_in_memory(model, name)
         check_vocabulary(model, tokenizer, name)
     return model, tokenizer, name
+
+
+def _check_input(model: Any) -> None:
+    """Refuse a loaded model of transformers that reads no text, such as one of pictures."""
+    kind = type(model).__name__
+    other_input = find_other_input([kind])
+    if other_input:
+        raise OptionTypeError(
+            f"Expected a model of texts, but {kind} reads {other_input}: audit its stored "
+            "predictions, with `predictions`.",
+            option="predictions",
+        )
+
+
+def _check_arguments(model: torch.nn.Module, tokenizer: Any) -> None:
+    """Refuse a module that needs other arguments than those that its tokenizer makes.
+
+    Modules of sentence-transformers, and many of users, wrap a model of transformers.
+    """
+    # Models are called with their inputs by name.
+    inputs = {*tokenizer.model_input_names, "attention_mask"}
+    for parameter in inspect.signature(model.forward).parameters.values():
+        is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        is_required = parameter.default is parameter.empty and not is_variable
+        if is_required and parameter.name not in inputs:
+            raise TypeError(
+                f"Expected a model that reads {', '.join(tokenizer.model_input_names)}, but "
+                f"{type(model).__name__} needs {parameter.name!r}: pass the model of transformers "
+                "in it and its tokenizer as a pair, or a function of a list of texts that returns "
+                "probabilities."
+            )
 
 
 def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
@@ -286,6 +322,12 @@ def open_weights(
                 **options,
             )
         except Exception as error:
+            # The name is that of the folder, but the user gave the file.
+            if "gguf_file" in options:
+                raise ValueError(
+                    f"Expected {Path(name) / options['gguf_file']} to be a {kind}, but the file "
+                    f"cannot be read, as after an interrupted download: {get_first_line(error)}"
+                ) from error
             raise _explain(error, kind, name, settings.get("revision")) from error
     # An adapter may turn a model for another task into one for this.
     if "config" not in options:
@@ -640,6 +682,13 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
             f"Expected {name} to be a {kind}, but it is {architectures[0]}, which reads "
             f"{other_input} and no text: audit its stored predictions, with `predictions`.",
             option="predictions",
+        )
+    # A model of texts and pictures, for example, has no head for the task.
+    if architectures and _UNKNOWN_TASK in str(error):
+        return ValueError(
+            f"Expected {name} to be a {kind}, but it is {architectures[0]}, of which transformers "
+            "has none: define a function that returns the probabilities of texts, and name it as "
+            "my_model.py:function."
         )
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(

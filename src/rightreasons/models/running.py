@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import format_error
+from rightreasons.core.errors import OptionError, format_error
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.store import Records, digest_package_code
 from rightreasons.models.fingerprints import fingerprint_model
@@ -293,7 +293,8 @@ def run_batches(
     failures = join([failed, *workers.gather(join(work.failed), "failures")])
     result = columns.add_failures(failures)
     if result.failures and not len(columns):
-        raise ValueError(next(iter(result.failures.values())))
+        # One reason stands for all, and so do the options to blame for it.
+        raise OptionError(next(iter(result.failures.values())), option=work.options)
     return result
 
 
@@ -340,6 +341,7 @@ class _Work:
         failed: Items that failed so far, with their reasons.
         n_written: Number of chunks of both that are written.
         max_items: Items of a batch that fit in memory; None while all do.
+        options: Names of the options to blame for the last failure; () if it is not an option.
     """
 
     compute: Compute
@@ -349,6 +351,7 @@ class _Work:
     failed: list[Columns] = field(default_factory=list)
     n_written: tuple[int, int] = (0, 0)
     max_items: int | None = None
+    options: Sequence[str] = ()
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Advance) -> None:
         """Compute batches; what is computed is written also when an error ends it.
@@ -428,6 +431,7 @@ class _Work:
                 return np.array_split(items, 2)
             reason = np.array([format_error(error)])
             self.failed.append(Columns(items, {"reason": reason}))
+            self.options = getattr(error, "option", ())
             if not self.computed and len(self.failed) >= MAX_FAILURES:
                 raise
         return []

@@ -23,6 +23,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Scorer
 from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 from rightreasons.models.servers.options import ServerOptions, is_address
+from rightreasons.models.unreadable import describe_object
 from rightreasons.models.wording import Prompt
 
 MEMBERS = (
@@ -169,6 +170,14 @@ def _of_function(
     scores: str | None,
 ) -> Scorer:
     """Return the scorer of a function or an estimator."""
+    refusal = describe_object(model)
+    if refusal:
+        raise TypeError(refusal)
+    if isinstance(model, type):
+        raise TypeError(
+            f"Expected {_ACCEPTED_MODELS}, but got the class {model.__name__}: make an object of "
+            "it."
+        )
     function: Callable[..., Any]
     if callable(getattr(model, "predict_proba", None)):
         name = name or describe_estimator(model)

@@ -1,7 +1,7 @@
-"""Files and folders that are no model of transformers: what they are, and which way works.
+"""Files, folders and objects that are no model of transformers: what they are, and which way works.
 
-A file is recognized by its first bytes, and a folder by the files in it. Nothing is loaded: a
-pickle runs code when it is opened.
+A file is recognized by its first bytes, a folder by the files in it, and an object by the package
+of its type. Nothing is loaded: a pickle runs code when it is opened.
 """
 
 from __future__ import annotations
@@ -15,6 +15,14 @@ OBJECT_ADVICE = (
 )
 """The way that works for every model that Python can run."""
 
+_SPACY_SCORES = "[doc.cats for doc in nlp.pipe(texts)]"
+_FASTTEXT_SCORES = (
+    "[{name.removeprefix('__label__'): p for name, p in zip(*answer)} "
+    "for answer in zip(*model.predict(texts, k=-1))]"
+)
+SCORES_BY_PACKAGE = {"spacy": _SPACY_SCORES, "fasttext": _FASTTEXT_SCORES}
+"""Package -> the scores of texts by class, which its models do not return by themselves."""
+
 _MAGIC_BYTES = {
     b"PK\x03\x04": "an archive, as torch.save writes it",
     b"\xba\x16\x4f\x2f": "a model of fastText",
@@ -23,6 +31,7 @@ _MAGIC_BYTES = {
     b"BZh": "a compressed file, as joblib writes it",
     b"x\x9c": "a compressed file, as joblib writes it",
 }
+_WEIGHT_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".safetensors")
 _PICKLE_SUFFIXES = (".joblib", ".pkl", ".pickle")
 _MAX_HEADER_BYTES = 4096
 
@@ -74,17 +83,44 @@ def describe_folder(folder: Path) -> str:
     if "config.cfg" in names and "meta.json" in names:
         return (
             f"{expected} a pipeline of spaCy: in a Python file, define a function of texts that "
-            "returns [doc.cats for doc in nlp.pipe(texts)], and name it as my_model.py:function."
+            f"returns {_SPACY_SCORES}, and name it as my_model.py:function."
         )
     if "model_index.json" in names:
         return f"{expected} a pipeline of diffusers, which has no classes of texts."
     pickles = [name for name in names if Path(name).suffix in _PICKLE_SUFFIXES]
     if pickles:
         return f"{expected} {pickles[0]}, a pickle, which is never opened: {OBJECT_ADVICE}."
+    # A state dict does not say which model it belongs to, so that nobody but the user can build it.
+    weights = [name for name in names if Path(name).suffix in _WEIGHT_SUFFIXES]
+    if weights:
+        return (
+            f"{expected} {weights[0]}, weights alone: load them into their model by "
+            "`load_state_dict`, without a prefix such as 'module.' or '_orig_mod.' that a wrapper "
+            "adds to their names, and save it and its tokenizer by `save_pretrained`."
+        )
     file_names = ", ".join(names[:5])
     if len(names) > 5:
         file_names += ", …"
     return f"{expected} {file_names}."
+
+
+def describe_object(model: object) -> str:
+    """Return the sentence that refuses an object of a library with other scores; "" for others.
+
+    Example:
+        >>> describe_object(lambda texts: [0.5 for text in texts])
+        ''
+    """
+    # A user may derive a class from that of a library.
+    for kind in type(model).__mro__:
+        package = kind.__module__.partition(".")[0]
+        scores = SCORES_BY_PACKAGE.get(package)
+        if scores is not None:
+            return (
+                f"Expected a function of texts, but got an object of {package} "
+                f"({type(model).__name__}): pass lambda texts: {scores}."
+            )
+    return ""
 
 
 def find_other_input(architectures: list[str]) -> str:
