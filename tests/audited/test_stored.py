@@ -127,8 +127,12 @@ def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
     for most in (300, 2):
         monkeypatch.setattr("rightreasons.calibration.question.MAX_LISTED_LABELS", most)
         made = audit(predictions=path, out=tmp_path / f"{most}", questions=["calibration"], **FAST)
-        (part,) = [part for part in result_of(made).parts if part.title == "Possible label errors"]
+        (part,) = [
+            part for part in result_of(made).parts if part.title == "Labels that the model disputes"
+        ]
         assert f"contradicts {len(found)} labels" in part.text
+        (share,) = part.headlines
+        assert (share.key, share.n) == ("disputed_incorrect", len(found))
         (table,) = part.tables
         assert [row[0] for row in table.rows] == [f"row {row}" for row in found[:most]]
         assert [row[3] for row in table.rows] == pytest.approx(TABLE[found, LABELS[found]][:most])

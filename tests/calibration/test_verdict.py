@@ -144,3 +144,31 @@ def test_a_lower_accuracy_is_not_kept():
         vars(answers)["worst"] = "b"
 
         assert answers.keeps_accuracy is expected
+
+
+def make_disputed_answers(**split):
+    """Return answers on five items, of which a confident model contradicts the last two."""
+    table = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.95, 0.05], [0.9, 0.1]])
+    labels = np.array([0, 0, 1, 1, 1])
+    items = SimpleNamespace(table=table, top=SimpleNamespace(labels=labels), n_units=5)
+    context = SimpleNamespace(
+        primary=SimpleNamespace(labeled=np.ones(5, dtype=bool), **split), resampling=Resampling()
+    )
+    return CalibrationAnswers(context, None, SimpleNamespace(items=items), classes=[])
+
+
+def test_disputed_labels_have_an_expected_share_of_incorrect_ones():
+    answers = make_disputed_answers(records_mislabeled=False)
+
+    assert answers.label_errors.tolist() == [3, 4]
+    assert 0 <= answers.incorrect_share.low <= answers.incorrect_share.high <= 1
+
+
+def test_a_label_that_the_data_confirms_is_not_disputed():
+    mislabeled = np.array([False, False, False, False, True])
+
+    answers = make_disputed_answers(records_mislabeled=True, mislabeled=mislabeled)
+
+    assert answers.label_errors.tolist() == [4]
+    # The data records it: nothing is left to estimate.
+    assert answers.incorrect_share is None

@@ -150,12 +150,15 @@ class AuditSplit:
     @functools.cached_property
     def mislabeled(self) -> NDArray[np.bool_]:
         """(N,) whether the label contradicts the text according to the data."""
-        content_labels = self.column("content_label")
-        labels = self.column("label")
-        # Only planted data records both labels.
-        if content_labels is None or labels is None:
+        if not self.records_mislabeled:
             return np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(np.array(content_labels) != np.array(labels))
+        content_labels = np.array(self.column("content_label"))
+        return np.asarray(content_labels != np.array(self.column("label")))
+
+    @property
+    def records_mislabeled(self) -> bool:
+        """Whether the data records which labels contradict their texts, as planted data does."""
+        return self.column("content_label") is not None and self.column("label") is not None
 
     @property
     def labeled(self) -> NDArray[np.bool_]:

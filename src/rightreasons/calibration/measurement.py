@@ -37,6 +37,7 @@ from rightreasons.calibration.vote_columns import measure_votes
 from rightreasons.core.classification import find_disputed_labels
 from rightreasons.core.decisions import MARGINS, Decision, decide
 from rightreasons.core.estimates import Estimate
+from rightreasons.core.label_noise import estimate_incorrect_share
 from rightreasons.page.parts import Example, Headline
 
 if TYPE_CHECKING:
@@ -233,7 +234,29 @@ class CalibrationAnswers:
         # Without classes, as of choices, no label competes with those of other items.
         if self.measured is None or self.classes is None:
             return np.zeros(0, dtype=np.int64)
-        return find_disputed_labels(self.measured.items.table, self._top.labels)
+        rows = find_disputed_labels(self.measured.items.table, self._top.labels)
+        split = self.context.primary
+        if split.records_mislabeled:
+            # A label that the data confirms is not in doubt: the model is incorrect.
+            is_incorrect = split.mislabeled[split.labeled]
+            return np.asarray(rows[is_incorrect[rows]])
+        return rows
+
+    @functools.cached_property
+    def incorrect_share(self) -> Estimate | None:
+        """Expected share of incorrect labels among `label_errors`; None if the data records it."""
+        if self.measured is None or not self.label_errors.size:
+            return None
+        if self.context.primary.records_mislabeled:
+            return None
+        items = self.measured.items
+        return estimate_incorrect_share(
+            items.table,
+            self._top.labels,
+            self.label_errors,
+            n_units=items.n_units,
+            resampling=self.context.resampling,
+        )
 
     @property
     def _top(self) -> TopLabel:

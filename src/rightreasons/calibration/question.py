@@ -220,6 +220,12 @@ CALIBRATION = Question(
             split=lambda m: m.worst,
         ),
         *map(make_vote_figure, VOTE_FIGURES),
+        Figure(
+            "disputed_incorrect",
+            lambda m: m.incorrect_share,
+            "Copas 1988; Northcutt et al. 2021",
+            n=lambda m: len(m.label_errors),
+        ),
     ),
     headlines=list_headlines,
     # The first rule that holds gives the verdict.
@@ -269,6 +275,7 @@ CALIBRATION = Question(
                 # Folded, because a reader checks a few examples before the whole list.
                 Table("labels", list_label_rows, "Northcutt et al. 2021", folded=True),
             ),
+            figures=("disputed_incorrect",),
             condition=lambda m: m.label_errors.size,
         ),
         Part(

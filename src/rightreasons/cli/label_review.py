@@ -51,6 +51,7 @@ def write(
     file = write_label_sheet(report, out, seed=seed, n_controls=controls)
     hand_over({"file": str(file)})
     typer.echo(f"Sheet: {file}")
+    _print_expected_share(report)
     # A person fills in the sheet before the next command.
     typer.echo("Replace each “?” by the correct label, keep or drop.")
     typer.echo(
@@ -101,6 +102,19 @@ def read(
     file = write_label_issues(report, decisions, out)
     typer.echo(f"Corrections: {file}")
     typer.echo(f"Next: rightreasons audit MODEL DATA --known-issues {file}")
+
+
+def _print_expected_share(report: Path) -> None:
+    """Print how many of the disputed labels the report expects to be incorrect, if it does."""
+    from rightreasons.report.figures import audit_figures
+    from rightreasons.report.schema import read_audit
+
+    # Only an audit that asked about calibration has the figure.
+    figure = audit_figures(read_audit(report)).get("calibration.disputed_incorrect")
+    if figure is not None:
+        typer.echo(
+            f"{figure.name}: {_write_share(figure.estimate)} of {figure.n:,} disputed labels"
+        )
 
 
 def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> None:

@@ -1,0 +1,181 @@
+"""The share of incorrect labels among those that a model disputes.
+
+A disputed label is incorrect, or the model is. A single item does not show which, but all items
+together do: without incorrect labels, errors become rarer as the confidence increases, whereas
+incorrect labels contradict the model at every confidence. `estimate_incorrect_share` fits both to
+the labels, and is the entry point.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from rightreasons.core.arrays import Floats
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.resampling import Resampling
+
+MAX_FITTED_ITEMS = 5_000
+"""Number of items that the noise is fitted to: more would hardly narrow the interval."""
+
+MAX_NOISE = 0.5
+"""Largest share of incorrect labels that is considered."""
+
+INVERSE_TEMPERATURES = np.exp(np.linspace(-3.0, 3.0, 61))
+"""Factors of the log-probabilities that are considered, 0.05 to 20."""
+
+NOISE_SHARES = np.linspace(0.0, np.sqrt(MAX_NOISE), 121) ** 2
+"""Shares of incorrect labels that are considered. They are dense at 0, where most data are."""
+
+MIN_PROBABILITY = 1e-12
+"""Smallest probability, whose logarithm is finite."""
+
+METHOD = "profile likelihood of label noise and a temperature, joined with the sampling error"
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseFit:
+    """Likelihood of each share of incorrect labels, at its most likely temperature.
+
+    Attributes:
+        log_likelihoods: (S,) log-likelihood for each of `NOISE_SHARES`.
+        temperature_indices: (S,) most likely index into `INVERSE_TEMPERATURES` for each of them.
+    """
+
+    log_likelihoods: Floats
+    temperature_indices: NDArray[np.int64]
+
+
+def estimate_incorrect_share(
+    probabilities: Floats,
+    labels: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    *,
+    n_units: int | None = None,
+    resampling: Resampling = Resampling(),
+) -> Estimate:
+    r"""Estimate which share of some labels is incorrect.
+
+    A label is incorrect with probability \(\epsilon\), and then any of the other classes. With the
+    probabilities \(q \propto p^{1/T}\) of the true class, an item has the label y with probability
+    \((1 - \epsilon) q_y + \epsilon (1 - q_y) / (K - 1)\). Temperature and \(\epsilon\) are fitted to
+    all labels by maximum likelihood. The second term divided by the sum is the probability that the
+    label is incorrect; the estimate is its mean over `rows`.
+
+    The interval joins, as squares of distances, the means for each \(\epsilon\) that a likelihood
+    ratio test does not reject, and the sampling error of a share of that many labels.
+
+    A model that relies on a shortcut is confidently incorrect, which looks like an incorrect label:
+    then the estimate is an upper limit.
+
+    Args:
+        probabilities: (N, K) probabilities of a model that was not trained on the items.
+        labels: (N,) labels from 0 to K - 1.
+        rows: Rows of the labels in question.
+        n_units: Number of independent groups of items. If None, each item is independent.
+        resampling: Confidence level of the interval.
+
+    Returns:
+        The expected share, from 0 to 1. Its value is None without rows, or with a single class.
+
+    References:
+        Copas (1988), Binary regression models for contaminated data, JRSS B 50 (2).
+    """
+    n_items, n_classes = probabilities.shape
+    if not len(rows) or n_classes < 2:
+        return Estimate(None, method="no disputed label")
+
+    # The likelihood needs one number per item and temperature.
+    sample = _select_evenly(n_items)
+    sampled = _compute_label_probabilities(probabilities[sample], labels[sample])
+    fit = _fit_noise(sampled, n_classes)
+    # Items of a group repeat each other, so that a group counts as one item.
+    unit_share = (n_units or n_items) / n_items
+    weight = unit_share * n_items / len(sample)
+    is_accepted = _test_noise(fit, weight, resampling.level)
+
+    disputed = _compute_label_probabilities(probabilities[rows], labels[rows])
+    doubts = _compute_doubts(disputed, fit, n_classes)
+    shares = doubts.mean(axis=0)
+    best = int(fit.log_likelihoods.argmax())
+    value = float(shares[best])
+    error = _compute_sampling_error(doubts[:, best], resampling.level) / np.sqrt(unit_share)
+    low = value - np.hypot(value - shares[is_accepted].min(), error)
+    high = value + np.hypot(shares[is_accepted].max() - value, error)
+    return Estimate(
+        value=value,
+        low=max(float(low), 0.0),
+        high=min(float(high), 1.0),
+        level=resampling.level,
+        method=METHOD,
+    )
+
+
+def _test_noise(fit: NoiseFit, weight: float, level: float) -> NDArray[np.bool_]:
+    """Return which of `NOISE_SHARES` a likelihood ratio test does not reject."""
+    distances = fit.log_likelihoods.max() - fit.log_likelihoods
+    threshold = stats.chi2.ppf(level, df=1)
+    return np.asarray(2 * weight * distances <= threshold)
+
+
+def _compute_sampling_error(doubts: Floats, level: float) -> float:
+    """Return half of the width of the interval of a share of labels, if the noise were known."""
+    # Each label is incorrect with its probability: a sum of unequal binary variables.
+    variance = np.sum(doubts * (1 - doubts))
+    quantile = special.ndtri((1 + level) / 2)
+    return float(quantile * np.sqrt(variance) / len(doubts))
+
+
+def _select_evenly(n_items: int) -> NDArray[np.int64]:
+    """Return at most `MAX_FITTED_ITEMS` rows at even distances."""
+    n_selected = min(n_items, MAX_FITTED_ITEMS)
+    return np.arange(n_selected, dtype=np.int64) * n_items // n_selected
+
+
+def _compute_label_probabilities(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Return the (N, T) probability of each label, for each of `INVERSE_TEMPERATURES`."""
+    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
+    indices = np.arange(len(labels))
+    columns = []
+    for factor in INVERSE_TEMPERATURES:
+        scaled = special.softmax(logs * factor, axis=1)
+        columns.append(scaled[indices, labels])
+    return np.stack(columns, axis=1)
+
+
+def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
+    """Return the likelihood of each share of incorrect labels."""
+    log_likelihoods = []
+    temperature_indices = []
+    for noise in NOISE_SHARES:
+        correct = (1 - noise) * label_probabilities
+        incorrect = _compute_incorrect(label_probabilities, noise, n_classes)
+        # Without noise, a label that the model rules out would have an infinite logarithm.
+        total = np.maximum(correct + incorrect, MIN_PROBABILITY)
+        sums = np.log(total).sum(axis=0)
+        index = int(sums.argmax())
+        log_likelihoods.append(sums[index])
+        temperature_indices.append(index)
+    return NoiseFit(np.array(log_likelihoods), np.array(temperature_indices, dtype=np.int64))
+
+
+def _compute_doubts(label_probabilities: Floats, fit: NoiseFit, n_classes: int) -> Floats:
+    """Return the (N, S) probability that each label is incorrect, for each of `NOISE_SHARES`."""
+    columns = []
+    for noise, index in zip(NOISE_SHARES, fit.temperature_indices, strict=True):
+        # Each share of incorrect labels has a temperature of its own.
+        probabilities = label_probabilities[:, index]
+        correct = (1 - noise) * probabilities
+        incorrect = _compute_incorrect(probabilities, noise, n_classes)
+        total = np.maximum(correct + incorrect, MIN_PROBABILITY)
+        columns.append(incorrect / total)
+    return np.stack(columns, axis=1)
+
+
+def _compute_incorrect(label_probabilities: Floats, noise: float, n_classes: int) -> Floats:
+    """Return the probability that an item has its label, and that the label is incorrect."""
+    # An incorrect label is any of the other classes with the same probability.
+    return noise * (1 - label_probabilities) / (n_classes - 1)
