@@ -152,12 +152,14 @@ class AuditSplit:
         """(N,) whether the label contradicts the text according to the data."""
         if not self.records_mislabeled:
             return np.zeros(len(self), dtype=np.bool_)
+        # Both columns are read as they are in the data, before labels become numbers.
         content_labels = np.array(self.column("content_label"))
         return np.asarray(content_labels != np.array(self.column("label")))
 
     @property
     def records_mislabeled(self) -> bool:
         """Whether the data records which labels contradict their texts, as planted data does."""
+        # Only the label that the text expresses shows whether the given one is incorrect.
         return self.column("content_label") is not None and self.column("label") is not None
 
     @property

@@ -24,11 +24,18 @@ MAX_FITTED_ITEMS = 5_000
 MAX_NOISE = 0.5
 """Largest share of incorrect labels that is considered."""
 
-INVERSE_TEMPERATURES = np.exp(np.linspace(-3.0, 3.0, 61))
-"""Factors of the log-probabilities that are considered, 0.05 to 20."""
+MAX_INVERSE_TEMPERATURE = 20.0
+"""Largest factor of the log-probabilities that is considered; the smallest is its inverse."""
 
-NOISE_SHARES = np.linspace(0.0, np.sqrt(MAX_NOISE), 121) ** 2
-"""Shares of incorrect labels that are considered. They are dense at 0, where most data are."""
+INVERSE_TEMPERATURES = np.geomspace(
+    1 / MAX_INVERSE_TEMPERATURE,
+    MAX_INVERSE_TEMPERATURE,
+    num=61,
+)
+"""(T,) factors of the log-probabilities that are considered."""
+
+NOISE_SHARES = MAX_NOISE * np.linspace(0.0, 1.0, num=121) ** 2
+"""(S,) shares of incorrect labels that are considered. They are dense at 0, as most are small."""
 
 MIN_PROBABILITY = 1e-12
 """Smallest probability, whose logarithm is finite."""
@@ -100,15 +107,19 @@ def estimate_incorrect_share(
     disputed = _compute_label_probabilities(probabilities[rows], labels[rows])
     doubts = _compute_doubts(disputed, fit, n_classes)
     shares = doubts.mean(axis=0)
+    accepted_shares = shares[is_accepted]
     best = int(fit.log_likelihoods.argmax())
     value = float(shares[best])
-    error = _compute_sampling_error(doubts[:, best], resampling.level) / np.sqrt(unit_share)
-    low = value - np.hypot(value - shares[is_accepted].min(), error)
-    high = value + np.hypot(shares[is_accepted].max() - value, error)
+
+    # Even if the noise were known, a short list would have more or fewer incorrect labels.
+    error = _compute_sampling_error(doubts[:, best], resampling.level)
+    error /= np.sqrt(unit_share)
+    below = np.hypot(value - accepted_shares.min(), error)
+    above = np.hypot(accepted_shares.max() - value, error)
     return Estimate(
         value=value,
-        low=max(float(low), 0.0),
-        high=min(float(high), 1.0),
+        low=max(value - float(below), 0.0),
+        high=min(value + float(above), 1.0),
         level=resampling.level,
         method=METHOD,
     )
@@ -137,12 +148,14 @@ def _select_evenly(n_items: int) -> NDArray[np.int64]:
 
 def _compute_label_probabilities(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
     """Return the (N, T) probability of each label, for each of `INVERSE_TEMPERATURES`."""
-    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
+    positive = np.maximum(probabilities, MIN_PROBABILITY)
+    logs = np.log(positive)
     indices = np.arange(len(labels))
     columns = []
     for factor in INVERSE_TEMPERATURES:
         scaled = special.softmax(logs * factor, axis=1)
-        columns.append(scaled[indices, labels])
+        column = scaled[indices, labels]
+        columns.append(column)
     return np.stack(columns, axis=1)
 
 
