@@ -8,7 +8,9 @@ import pytest
 
 import logs_of_harnesses as logs
 from command_line import run
+from rightreasons.core.errors import OptionError
 from rightreasons.report.runner import audit
+from rightreasons.report.schema import read_audit
 from rightreasons.report.tasks import find_reports, models_by_tasks
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -70,6 +72,33 @@ def test_each_provider_of_a_log_is_a_model_of_the_table(tmp_path):
     cells = models_by_tasks(reports).cells
     assert {(cell.task, cell.model) for cell in cells} == {("law", "org/a"), ("law", "org/b")}
     assert [cell.accuracy.value for cell in cells] == [15 / 20, 15 / 20]
+
+
+def test_the_only_log_of_a_folder_is_audited(tmp_path):
+    # The metrics of HELM are in a second file, which is no log.
+    log = logs.write_helm(tmp_path / "logs", 15)
+
+    audit(str(tmp_path / "logs"), out=tmp_path / "report", progress=False)
+
+    assert read_audit(tmp_path / "report")["model"]["name"] == str(log)
+
+
+def test_a_folder_of_several_logs_names_the_command_that_compares_them(tmp_path):
+    for model in ("org/a", "org/b"):
+        logs.write_lm_eval(tmp_path / "logs", 12, model=model)
+
+    with pytest.raises(OptionError, match="rightreasons compare") as error:
+        audit(str(tmp_path / "logs"), out=tmp_path / "report", progress=False)
+
+    assert error.value.option == ("predictions",)
+
+
+def test_a_folder_of_a_model_is_no_folder_of_logs(tmp_path):
+    tmp_path.joinpath("config.json").write_text("{}", "utf-8")
+    tmp_path.joinpath("tokenizer.json").write_text("{}", "utf-8")
+
+    with pytest.raises(OptionError, match="a data set, or `predictions`"):
+        audit(str(tmp_path), out=tmp_path / "report", progress=False)
 
 
 @pytest.mark.parametrize("write", [logs.write_lm_eval, logs.write_helm])

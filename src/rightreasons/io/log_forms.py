@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,6 +39,12 @@ ALL = "*"
 
 FILE = "file"
 """First step of a path outside of the samples."""
+
+LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")
+"""Types of files that logs of harnesses have."""
+
+SUMMARY_FILES = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
+"""Names of files that harnesses write next to their logs, without answers."""
 
 LM_EVAL_FORM: Form = {"keys": sorted(KEYS)}
 """Format of lm-evaluation-harness, whose samples need more than paths."""
@@ -132,6 +139,22 @@ def is_joined_file(path: Path) -> bool:
         main_file = form["name"].partition("(")[2].rstrip(")")
         return path.with_name(main_file).is_file()
     return False
+
+
+def list_logs(folder: Path) -> list[Path]:
+    """Return the files of a folder, and of those in it, that may be logs of harnesses, in order.
+
+    Args:
+        folder: The folder.
+    """
+    logs = []
+    for file in sorted(folder.rglob("*")):
+        if file.suffix not in LOG_TYPES or SUMMARY_FILES.fullmatch(file.name):
+            continue
+        # Some harnesses write several files about one run.
+        if not is_joined_file(file):
+            logs.append(file)
+    return logs
 
 
 def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = None) -> LogColumns:

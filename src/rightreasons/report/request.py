@@ -262,6 +262,10 @@ def resolve_inputs(
             model, dataset = None, model
         elif _is_predictions_file(model):
             model, predictions = None, model
+        else:
+            log = _find_log(Path(model))
+            if log is not None:
+                model, predictions = None, os.fspath(log)
 
     # Either a model reads the data, or its predictions are there and may contain the data.
     _check_unused_options(predictions, stored, prompt)
@@ -290,6 +294,29 @@ def _is_predictions_file(source: str | os.PathLike[str]) -> bool:
         return True
     # A missing file is no model either, if its name ends as that of a table.
     return get_data_type(path) in NAMED_TYPES
+
+
+def _find_log(folder: Path) -> Path | None:
+    """Return the only log of a folder; None if the path is something else, such as a model.
+
+    Raises:
+        ValueError: If the folder contains several.
+    """
+    from rightreasons.io.log_forms import list_logs
+
+    # The configuration of a model, in a folder with its weights, is no log.
+    is_model = any((folder / name).exists() for name in ("config.json", "adapter_config.json"))
+    if is_model or not folder.is_dir():
+        return None
+    logs = list_logs(folder)
+    if len(logs) > 1:
+        raise OptionError(
+            f"Expected a model and a data set, or one log, but {folder} has {len(logs)} files such "
+            f"as {logs[0].relative_to(folder)}: name one of them, or compare them all with "
+            f"`rightreasons compare {folder}`.",
+            option="predictions",
+        )
+    return logs[0] if logs else None
 
 
 def _check_unused_options(predictions: Any, stored: StoredOptions, prompt: Prompt) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.io.files.compressed import get_data_type
-from rightreasons.io.log_forms import is_joined_file
+from rightreasons.io.log_forms import LOG_TYPES, list_logs
 from rightreasons.page import parts as p
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.comparison import COMPARISON_FILE
@@ -28,12 +27,6 @@ from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import report_folder
 from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, get_names, prepare_page_folder, read_audit
-
-LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")
-"""Types of files that logs of harnesses have."""
-
-SUMMARY_FILES = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
-"""Names of files that harnesses write next to their logs, without answers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,13 +234,7 @@ def _list_sources(path: Path) -> list[_Source]:
     if not path.is_dir():
         is_log = get_data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
         return [_Source(path, is_log=is_log)]
-    logs = []
-    for file in sorted(path.rglob("*")):
-        if file.suffix not in LOG_TYPES or SUMMARY_FILES.fullmatch(file.name):
-            continue
-        # Some harnesses write several files about one run.
-        if not is_joined_file(file):
-            logs.append(_Source(file, is_log=True, is_named=False))
+    logs = [_Source(log, is_log=True, is_named=False) for log in list_logs(path)]
     if not logs:
         raise ValueError(
             f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
