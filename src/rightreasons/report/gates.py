@@ -163,7 +163,9 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     parsed = parse_condition(condition)
     answer = _find_answer(audit, parsed.question)
     if answer is None and parsed.question not in QUESTIONS:
-        raise make_unknown_name_error("question", parsed.question, QUESTIONS)
+        # The record of a repair answers a question of its own.
+        answered = [answer["question"] for answer in audit["questions"]]
+        raise make_unknown_name_error("question", parsed.question, {*QUESTIONS, *answered})
     if answer is None:
         return GateCheck(condition, "undefined", "The question was not asked.")
     if answer["result"] is None:

@@ -20,6 +20,7 @@ from rightreasons.core.sentences import join_parts, pluralize
 from rightreasons.page.formats import percent
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.shortcuts.measure import ShortcutMeasurement
+from rightreasons.shortcuts.measure_deciding import FeatureEffect, SwappedItem
 from rightreasons.shortcuts.measurement import ShortcutAnswers
 from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.swapping.segments import Segmenter, Token
@@ -44,47 +45,35 @@ TOKEN_TYPES = {
 """Category of a token -> its name for readers."""
 
 
-def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
-    """Yield correct predictions with the swap of the strongest feature.
+def list_swapped_examples(
+    m: ShortcutAnswers, feature: FeatureEffect | None = None
+) -> Iterator[Example]:
+    """Yield correct predictions with the swap of a feature, by default of the strongest one.
 
     Short texts come first, and among them those with the most confident predictions before and
     after the swap.
     """
-    if m.strongest is None:
+    feature = feature or m.strongest
+    if feature is None:
         return
     split = m.context.primary
-    scores = m.context.scores()
-    # An item whose label is known to be wrong is no example of a correct prediction.
-    is_correct = scores.predicted == split.labels
-    is_eligible = is_correct & ~split.mislabeled
-    # With one text of a pair exchanged, the predictions that stay the same are the evidence.
-    shows_unchanged = m.strongest.test == "one text alone"
-    items = []
-    for item in m.swaps.swapped_items:
-        is_unchanged = item.label == scores.predicted[item.row]
-        is_about_strongest = item.feature == m.strongest.key
-        if not is_about_strongest or not is_eligible[item.row]:
-            continue
-        if is_unchanged == shows_unchanged:
-            items.append(item)
-
     columns = [split.texts, *_list_pairs(split)]
+    confidences = m.context.scores().confidence
 
-    def rank(item: Any) -> tuple[bool, float, str]:
+    def rank(item: SwappedItem) -> tuple[bool, float, str]:
         """Order items by length, then by falling confidence, and equal ones by their ids."""
         words = " ".join(get_item(columns, item.row)).split()
         is_long = len(words) > MAX_SHORT_WORDS
         # A prediction of 98% that flips to one of 50.1% convinces nobody: the smaller one counts.
-        confidence = min(float(scores.confidence[item.row]), item.confidence)
+        confidence = min(float(confidences[item.row]), item.confidence)
         return is_long, -confidence, split.ids[item.row]
 
-    items.sort(key=rank)
-
+    items = sorted(_select_swapped_items(m, feature), key=rank)
     for item in items[:N_EXAMPLES]:
         original = get_item(columns, item.row)
         marks, sentences = describe_swap(original, item.text)
         label = m.context.label_name(item.label)
-        if shows_unchanged:
+        if _shows_unchanged(feature):
             marks = ()
             label = f"still {label}"
         example = make_example(m.context, split, item.row, marks=marks)
@@ -92,6 +81,28 @@ def list_swapped_examples(m: ShortcutAnswers) -> Iterator[Example]:
             label = f"{label} ({percent(item.confidence)})"
         note = f"When {join_parts(sentences)}: {label}."
         yield dataclasses.replace(example, note=note)
+
+
+def _select_swapped_items(m: ShortcutAnswers, feature: FeatureEffect) -> Iterator[SwappedItem]:
+    """Yield the swaps of a feature that show its effect, on correct predictions."""
+    split = m.context.primary
+    predicted = m.context.scores().predicted
+    is_correct = predicted == split.labels
+    # An item whose label is known to be wrong is no example of a correct prediction.
+    is_eligible = is_correct & ~split.mislabeled
+    for item in m.swaps.swapped_items:
+        is_about_feature = item.feature == feature.key
+        if not is_about_feature or not is_eligible[item.row]:
+            continue
+        is_unchanged = item.label == predicted[item.row]
+        if is_unchanged == _shows_unchanged(feature):
+            yield item
+
+
+def _shows_unchanged(feature: FeatureEffect) -> bool:
+    """Return whether the predictions that stay the same are the evidence."""
+    # They are, with one text of a pair exchanged for an unrelated one.
+    return feature.test == "one text alone"
 
 
 def _list_pairs(split: AuditSplit) -> list[Sequence[str]]:

@@ -295,7 +295,7 @@ LEADS = (
         figure="deciding_share",
         plot="tests",
         size=lambda m: max((row.effect.deciding_share for row in m.deciding), default=0.0),
-        pair=lambda m: tuple(list_swapped_examples(m))[:1],
+        pair=lambda m: tuple(list_swapped_examples(m, m.named_before))[:1],
         contrast=lambda m: (m.previous.decisive_share, m.named_before.estimate),
         condition=lambda m: m.named_before,
     ),
