@@ -139,8 +139,59 @@ def test_a_taken_port_is_told(server, report):
     assert error.value.option == ("port",)
 
 
+def test_an_item_has_its_complete_text(server):
+    item = json.dumps({"split": "data", "id": "3"})
+
+    status, answer = request(server, "/secret/item", item)
+
+    assert (status, json.loads(answer)) == (200, {"text": "a fine film 1"})
+
+
+@pytest.mark.parametrize("item", [{"split": "data", "id": "99"}, {"split": "other", "id": "3"}])
+def test_an_unknown_item_has_no_texts(server, item):
+    status, answer = request(server, "/secret/item", json.dumps(item))
+
+    assert (status, json.loads(answer)) == (200, {})
+
+
+@pytest.fixture(scope="module")
+def pair_server(tmp_path_factory):
+    def score_pairs(texts, text_pairs):
+        good = np.array([0.9 if "fine" in pair else 0.2 for pair in text_pairs])
+        return np.column_stack([1 - good, good])
+
+    pairs = ["a fine film" if number % 2 else "a dull film" for number in range(40)]
+    rows = pd.DataFrame({"text": TEXTS, "text_pair": pairs, "label": [0, 1] * 20})
+    out = tmp_path_factory.mktemp("pairs") / "report"
+    scorer = make_scorer(score_pairs)
+    rightreasons.audit(
+        scorer, rows, questions=["calibration"], out=out, n_resamples=20, progress=False
+    )
+    with LiveServer(LiveReport(out, [scorer]), token="secret") as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.browser
+def test_the_second_text_of_a_pair_is_there_from_the_start(page, pair_server):
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page.goto(pair_server.address)
+    page.get_by_role("table", name="score_pairs").wait_for()
+    assert page.locator("#try-pair").input_value() in ("a fine film", "a dull film")
+
+    page.locator("#items tbody tr", has_text="a fine film 7").locator("td").first.click()
+    page.get_by_role("button", name="Edit this text").click()
+    expect(page.locator("#try-text")).to_have_value("a fine film 7")
+
+    assert page.locator("#try-pair").input_value() == "a fine film"
+
+
 @pytest.mark.browser
 def test_a_reader_edits_a_text(page, server):
+    expect = pytest.importorskip("playwright.sync_api").expect
     problems = []
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -149,7 +200,7 @@ def test_a_reader_edits_a_text(page, server):
     page.get_by_role("table", name="score_words").wait_for()
     page.locator("#items tbody tr", has_text="a dull film 7").locator("td").first.click()
     page.get_by_role("button", name="Edit this text").click()
-    assert box.input_value() == "a dull film 7"
+    expect(box).to_have_value("a dull film 7")
     box.fill("a fine film 7")
     page.get_by_text("80.0% bad → 75.0% good").wait_for()
     assert page.locator("#try-models table").count() == 2

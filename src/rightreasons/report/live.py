@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightreasons.audited.predictions_file import Predictions, read_predictions
 from rightreasons.core.errors import OptionError
 from rightreasons.core.json_files import parse_json
 from rightreasons.core.sentences import format_value
@@ -129,6 +130,32 @@ class LiveReport:
         with self.lock:
             return predict_request(self.scorers, request, is_pair=self.has_pairs)
 
+    def find_item(self, request: Any) -> dict[str, str]:
+        """Return the complete texts of an item, of which the page may show the beginning.
+
+        Args:
+            request: `{"split": …, "id": …}`.
+
+        Returns:
+            `{"text": …}`, of pairs also with `"text_pair"`; empty for an unknown item.
+        """
+        predictions = self._read_split(_get_text(request, "split"))
+        item_id = _get_text(request, "id")
+        if predictions is None or item_id not in predictions.ids:
+            return {}
+        row = predictions.ids.index(item_id)
+        texts = {"text": predictions.texts[row]}
+        if predictions.text_pairs is not None:
+            texts["text_pair"] = predictions.text_pairs[row]
+        return texts
+
+    def _read_split(self, name: str) -> Predictions | None:
+        """Read the predictions of a split; None if the report has none."""
+        for split in self.audit["dataset"]["splits"]:
+            if split["name"] == name and split["predictions"]:
+                return read_predictions(self.folder / split["predictions"])
+        return None
+
     def get_file(self, name: str) -> Path | None:
         """Return a file of the report; None if the report does not list it."""
         if name == AUDIT_FILE or name in self.audit["files"]:
@@ -159,8 +186,6 @@ def has_pairs(audit: Mapping[str, Any], folder: Path) -> bool:
         audit: Content of audit.json.
         folder: Folder of the report.
     """
-    from rightreasons.audited.predictions_file import read_predictions
-
     for split in audit["dataset"]["splits"]:
         # All splits have the same columns, and one that is scored has a file.
         if split["predictions"]:
@@ -254,21 +279,28 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(file.read_bytes(), content_type)
 
     def do_POST(self) -> None:
-        """Send the predictions of a text."""
+        """Send the predictions of a text, or the texts of an item."""
         length = self.headers.get("Content-Length", "")
-        if self._find_name() != "predict":
+        name = self._find_name()
+        if name not in ("predict", "item"):
             self._refuse(HTTPStatus.NOT_FOUND)
         elif not length.isdecimal() or int(length) > MAX_REQUEST_BYTES:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         else:
             body = self.rfile.read(int(length))
             try:
-                request = parse_json(body.decode(), "the request")
-                answer: dict[str, Any] = {"models": self.server.live.predict(request)}
+                answer = self._answer(name, parse_json(body.decode(), "the request"))
             # Whatever a model says of a text is shown on the page, which goes on.
             except Exception as error:
                 answer = {"error": str(error) or type(error).__name__}
             self._send(json.dumps(answer).encode(), CONTENT_TYPES[".json"])
+
+    def _answer(self, name: str, request: Any) -> dict[str, Any]:
+        """Return what a request of the page asks for."""
+        live = self.server.live
+        if name == "item":
+            return live.find_item(request)
+        return {"models": live.predict(request)}
 
     def _find_name(self) -> str | None:
         """Return what is asked for; None without the token, or if another site asks."""

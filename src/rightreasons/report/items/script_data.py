@@ -65,6 +65,7 @@ def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]
         split.affected,
     )
     return {
+        "name": split.name,
         "facts": split.facts,
         "rows": list(zip(*columns, strict=True)),
     }

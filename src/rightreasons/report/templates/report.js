@@ -68,15 +68,18 @@ const offerExampleChanges = (root, changes) => root.querySelectorAll(".example")
 const findServer = () => {
   const meta = document.querySelector("meta[name=live]");
   if (!meta) return null;
-  const ask = async request => {
-    const response = await fetch("predict", { method: "POST", body: JSON.stringify(request) });
+  const post = async (path, request) => {
+    const response = await fetch(path, { method: "POST", body: JSON.stringify(request) });
     if (!response.ok) throw new Error(response.statusText);
     return response.json();
   };
-  return { ...JSON.parse(meta.content), ask };
+  const ask = request => post("predict", request);
+  const findTexts = (split, id) => post("item", { split, id });
+  return { ...JSON.parse(meta.content), ask, findTexts };
 };
 
-// Shows the predictions of the models of `live` for a text while a reader edits it.
+// Shows the predictions of the models of `live` for a text while a reader edits it, beginning with an item. Returns a
+// function that takes another item into the box.
 const startTrying = (root, live, firstItem) => {
   const section = root.getElementById("try");
   const box = root.getElementById("try-text");
@@ -146,13 +149,18 @@ const startTrying = (root, live, firstItem) => {
     pairBox.value = pair || "";
     refresh(true);
   };
+  // The page has the beginning of a long text, and no second texts: the server has both.
+  const loadItem = async ({ split, id, text }) => {
+    const texts = live.findTexts ? await live.findTexts(split, id) : {};
+    load(texts.text || text, texts.text_pair);
+  };
   section.hidden = false;
   root.getElementById("try-pair-label").hidden = !live.has_pairs;
   const example = root.querySelector(".example blockquote");
-  if (example) load(normalized(example.textContent));
-  else load(firstItem);
-  return text => {
-    load(text);
+  if (example && !live.has_pairs) load(normalized(example.textContent));
+  else loadItem(firstItem);
+  return async item => {
+    await loadItem(item);
     section.scrollIntoView({ block: "start" });
     box.focus();
   };
@@ -179,9 +187,9 @@ const OUTCOMES = {
   unsure: item => item.isCorrect && item.confidence < HIGH_CONFIDENCE,
 };
 
-// Lists the items of a report; returns a function that shows the item of a link. `tryText` takes a text into the box of a
+// Lists the items of a report; returns a function that shows the item of a link. `tryItem` takes an item into the box of a
 // live page, null without one.
-const startItems = (section, data, tryText) => {
+const startItems = (section, data, tryItem) => {
   const splits = data.splits.map(split => ({ ...split, items: split.rows.map(row => asItem(data.names, row)) }));
   const find = id => section.querySelector(`#${id}`);
   const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), affected: find("item-affected") };
@@ -207,8 +215,8 @@ const startItems = (section, data, tryText) => {
         const offer = offerChanges(data.changes[normalized(item.text)], text, item.text, before);
         if (offer) cell.append(offer);
         const edit = make("button", { type: "button", class: "edit" }, "Edit this text");
-        edit.addEventListener("click", () => tryText(item.text));
-        if (tryText) cell.append(edit);
+        edit.addEventListener("click", () => tryItem({ ...item, split: state.split.name }));
+        if (tryItem) cell.append(edit);
         return cell;
       },
       Label: () => make("td", {}, make("bdi", {}, item.label), item.contradicts ? " (contradicts the text)" : ""),
@@ -366,15 +374,18 @@ const followLinks = (root, showItem) => {
 
 // ---------------------------------------------------------------- the report
 
-// Starts a report. `live` names the models that answer to edited texts, and asks them: `{ models, has_pairs, ask }`; null
-// for a report without its model.
+const getFirstItem = ({ name, rows: [[id, text]] }) => ({ split: name, id, text });
+
+// Starts a report. `live` names the models that answer to edited texts, and asks them: `{ models, has_pairs, ask }`, and
+// `findTexts` where the texts of items are stored; null for a report without its model.
 const startReport = (root, live) => {
   const holder = root.getElementById("page-data");
   const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
   offerExampleChanges(root, data.changes);
-  const tryText = live && root.getElementById("try") ? startTrying(root, live, data.splits[0].rows[0][1]) : null;
+  const canTry = live && root.getElementById("try");
+  const tryItem = canTry ? startTrying(root, live, getFirstItem(data.splits[0])) : null;
   const itemSection = root.getElementById("items");
-  const showItem = itemSection && data.splits.length ? startItems(itemSection, data, tryText) : () => {};
+  const showItem = itemSection && data.splits.length ? startItems(itemSection, data, tryItem) : () => {};
   followLinks(root, showItem);
   offerReasons(root);
 };
