@@ -100,7 +100,8 @@ class Recorder:
         functions = set()
         # A copy, as this loop and other threads are traced too.
         for code in list(self.codes.values()):
-            if code.co_filename.startswith(prefix):
+            # Templates are compiled to code, too.
+            if code.co_filename.startswith(prefix) and code.co_filename.endswith(".py"):
                 path = Path(code.co_filename)
                 name = read_functions(path).get(code.co_firstlineno)
                 if name:

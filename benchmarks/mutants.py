@@ -30,7 +30,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -300,8 +300,7 @@ def run(mutant: Mutant) -> str:
     return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
 
 
-def main() -> int:
-    """Run mutants and print the score; return 1 where too few are killed."""
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -315,73 +314,97 @@ def main() -> int:
         metavar="BASE",
         help="only lines changed since a commit",
     )
+    parser.add_argument("--kind", choices=tuple(LEAST), help="only kernels, or only other files")
     parser.add_argument("--sample", type=int, default=120, help="number of mutants; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=20.0, help="stop after that long")
     parser.add_argument("--control", action="store_true", help="run the files unchanged")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.jsonl")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def get_kind(file: Path) -> str:
+    return "kernels" if is_kernel(file) else "elsewhere"
+
+
+def list_mutants(options: argparse.Namespace) -> list[tuple[Path, int]]:
+    """List (file, number of the change) of all mutants that the options allow."""
+    lines = None if options.changed is None else changed_lines(options.changed)
+    every = []
+    for room in options.rooms:
+        for path in sorted((SRC / room).rglob("*.py")) or [SRC / room]:
+            if options.kind not in (None, get_kind(path)):
+                continue
+            for number, (line, *_) in enumerate(changes(ast.parse(path.read_text("utf-8")))):
+                if lines is None or line in lines.get(path, ()):
+                    every.append((path, number))
+    return every
+
+
+def draw_mutants(
+    every: Sequence[tuple[Path, int]], options: argparse.Namespace
+) -> list[tuple[Path, int | None]]:
+    """Draw a sample; a number of None stands for the unchanged file."""
+    if options.control:
+        return [(path, None) for path in dict.fromkeys(path for path, _ in every)]
+    n_drawn = min(options.sample or len(every), len(every))
+    drawn = random.Random(options.seed).sample(every, n_drawn)  # noqa: S311
+    if options.changed is None:
+        return list(drawn)
+    # Tests that fail anyway kill nothing.
+    return [*((path, None) for path in dict.fromkeys(path for path, _ in drawn)), *drawn]
+
+
+def read_results(path: Path) -> dict[str, str]:
+    """Read the outcomes of earlier runs."""
+    if not path.is_file():
+        return {}
+    return dict(json.loads(line) for line in path.read_text("utf-8").splitlines())
+
+
+def main() -> int:
+    """Run mutants and print the score; return 1 where too few are killed."""
+    options = parse_options()
     os.chdir(ROOT)
     executed = Executed()
     if not executed.by_function:
-        parser.error("Expected a record of the tests: run `python -m benchmarks.executed` first.")
-    files = [
-        path
-        for room in options.rooms
-        for path in sorted((SRC / room).rglob("*.py")) or [SRC / room]
-    ]
-    lines = None if options.changed is None else changed_lines(options.changed)
-    every = [
-        (path, number)
-        for path in files
-        for number, (line, *_) in enumerate(changes(ast.parse(path.read_text("utf-8"))))
-        if lines is None or line in lines.get(path, ())
-    ]
-    generator = random.Random(options.seed)  # noqa: S311
-    chosen: list[tuple[Path, int | None]] = list(
-        generator.sample(every, min(options.sample or len(every), len(every)))
-    )
-    if options.control:
-        chosen = [(path, None) for path in dict.fromkeys(path for path, _ in every)]
-    elif lines is not None:  # tests that fail anyway kill nothing
-        chosen = [*((path, None) for path in dict.fromkeys(path for path, _ in chosen)), *chosen]
+        print("Expected a record of the tests: run `python -m benchmarks.executed` first.")
+        return 1
+    every = list_mutants(options)
+    drawn = draw_mutants(every, options)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    results = (
-        dict(json.loads(line) for line in options.out.read_text().splitlines())
-        if options.out.is_file()
-        else {}
-    )
+    results = read_results(options.out)
     for name in WARM:
         importlib.import_module(name)
+
     end = time.monotonic() + 60 * options.minutes
     outcomes: dict[tuple[str, str], Counter[str]] = {}
-    sound = True
-    for place, (path, number) in enumerate(chosen):
+    is_sound = True
+    for index, (path, number) in enumerate(drawn):
         mutant = Mutant(path, number, executed)
         key = f"{mutant.digest} {mutant.name}"
         if key not in results:
             if time.monotonic() > end:
-                print(f"Stopped after {options.minutes:g} minutes; {len(chosen) - place} are left.")
+                print(f"Stopped after {options.minutes:g} minutes; {len(drawn) - index} are left.")
                 break
             results[key] = run(mutant)
             with options.out.open("a") as file:
                 file.write(json.dumps([key, results[key]]) + "\n")
+        outcome = results[key]
         if number is None:
-            sound &= results[key] == "survived"
-            print(
-                f"{'passes' if results[key] == 'survived' else 'FAILS':<9}{mutant.name}", flush=True
-            )
+            is_sound &= outcome == "survived"
+            outcome = "passes" if outcome == "survived" else "FAILS"
         else:
-            kind = "kernels" if is_kernel(path) else "elsewhere"
-            outcomes.setdefault((room_of(path), kind), Counter())[results[key]] += 1
-            print(f"{results[key]:<9}{mutant.name}", flush=True)
+            outcomes.setdefault((room_of(path), get_kind(path)), Counter())[outcome] += 1
+        print(f"{outcome:<9}{mutant.name} ({len(mutant.tests)} tests)", flush=True)
+
     ran = sum(counts.total() for counts in outcomes.values())
     print(f"{ran} of {len(every)} mutants ran (seed {options.seed}).")
-    if not sound:
+    if not is_sound:
         print(
             "Expected the tests of unchanged files to pass, but some fail: what they kill says nothing."
         )
-    return 0 if passes(outcomes) and sound else 1
+    return 0 if passes(outcomes) and is_sound else 1
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from types import SimpleNamespace
 
 import datasets
 import numpy as np
 import pytest
 
+from rightreasons.behavior import question
 from rightreasons.behavior.learning.options import PlanOptions
 from rightreasons.behavior.measure import measure_behavior, score_stored
 from rightreasons.behavior.options import LearningSource
@@ -286,3 +288,14 @@ def test_the_command_that_trains_on_the_tests_can_be_read_again():
     # Every option is one of the command's.
     known = {f"--{name.replace('_', '-')}" for name in PlanOptions.list_names()}
     assert set(options) - {"--model", "--suite", "--data"} <= known
+
+
+@pytest.mark.parametrize(("n_functionalities", "is_high"), [(20, False), (21, True)])
+def test_a_picture_of_more_than_twice_the_listed_functionalities_is_too_high(
+    n_functionalities, is_high, monkeypatch
+):
+    monkeypatch.setattr(question, "MAX_WEAKEST", 10)
+    suite = SimpleNamespace(functionalities=range(n_functionalities))
+    m = SimpleNamespace(answers=SimpleNamespace(suite=suite))
+
+    assert question._has_many_functionalities(m) == is_high

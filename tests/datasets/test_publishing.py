@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from rightreasons.datasets.builder import available_datasets, load_dataset
-from rightreasons.datasets.publishing import get_card_body, publish
+from rightreasons.datasets.publishing import _list_config_files, get_card_body, publish
 
 datasets.disable_progress_bars()
 
@@ -143,3 +143,20 @@ def test_a_script_says_what_is_missing_in_one_sentence(script, tmp_path, capsys)
         script.main(["sst2", "--out", str(tmp_path / "out"), "--data-dir", str(tmp_path)])
     assert caught.value.code == 2
     assert "Expected the file 'train.tsv' of 'sst2'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "is_own", "marked"),
+    [
+        (["mixed", "default"], True, ["mixed"]),
+        (["default", "mixed"], True, []),
+        (["default", "mixed"], False, ["default"]),
+    ],
+)
+def test_the_first_configuration_is_marked_unless_its_name_says_so(names, is_own, marked):
+    tables = {name: {"test": None} for name in names}
+
+    configs = _list_config_files(tables, is_own=is_own)
+
+    assert [config["config_name"] for config in configs if config.get("default")] == marked
+    assert configs[0]["data_files"] == [{"split": "test", "path": f"{names[0]}/test.parquet"}]

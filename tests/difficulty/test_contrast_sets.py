@@ -1,11 +1,14 @@
 """Contrast sets: which a table has, and how a model does on them."""
 
+from types import SimpleNamespace
+
 import datasets
 import numpy as np
 import pytest
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.page_contrast import list_item_figures
 
 # Sets of three, two, two and two items whose items are no neighbors; the last row is in none.
 NAMES = ["a", "b", "a", "c", "b", "c", "a", "d", "d", None]
@@ -151,3 +154,20 @@ def test_figures_of_the_sets():
     assert list(measured.counts.values()) == [4, 5, 4, 2]
     plain = measured.to_dict()
     assert plain["sets"] == ["a", "b", "c", "d"]
+
+
+def test_a_set_is_consistent_if_all_of_its_items_are_correct():
+    # Sets "x" (original in row 4, revisions in rows 0 and 3) and "y" (rows 1 and 2); row 0 is incorrect.
+    rows = np.array([4, 1, 0, 2, 3])
+    groups = np.array(["x", "y", "x", "y", "x"])
+    is_original = np.array([True, False, False, True, False])
+    items = SimpleNamespace(rows=rows, groups=groups, is_original=is_original)
+    split = SimpleNamespace(labels=np.array([1, 0, 1, 0, 1]), ids=("i0", "i1", "i2", "i3", "i4"))
+    scores = SimpleNamespace(predicted=np.array([0, 0, 1, 0, 1]))
+    context = SimpleNamespace(primary=split, scores=lambda: scores)
+    answers = SimpleNamespace(primary=SimpleNamespace(items=items), context=context)
+
+    (figure,) = list_item_figures(answers)
+
+    # Set "y" has its original in row 2.
+    assert (figure.ids, figure.values) == (("i4", "i2"), (0.0, 1.0))

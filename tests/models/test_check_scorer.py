@@ -11,7 +11,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.models import Prompt, Prompted, as_scorer, load_classifier, load_multiple_choice
 from rightreasons.models.choices import load_causal, load_language_model
 from rightreasons.models.local import LocalEngine
-from rightreasons.testing import check_scorer
+from rightreasons.testing import _RowCheck, check_scorer
 from tiny_bidirectional import save_tiny_bidirectional
 from tiny_causal import save_tiny_causal
 
@@ -262,3 +262,17 @@ def test_wrong_scorers_are_detected(name):
 def test_scorers_of_pairs_and_choices_keep_the_contract():
     check_scorer(OwnChoices())
     check_scorer(multiplied(lambda t, p, g: 1.0 if p is None else [1 + len(pair) for pair in p]))
+
+
+@pytest.mark.parametrize(("excess", "is_refused"), [(0.9, False), (1.5, True)])
+def test_the_tolerance_is_a_share_of_the_largest_log_probability_or_of_one(excess, is_refused):
+    # ln 0.5 = -0.69, which counts as 1: of two classes alike, 1.5 tolerances are too many.
+    check = _RowCheck(Own(), {0: np.log([0.5, 0.5])}, tolerance=0.01)
+    share = 0.5 * np.exp(-0.01 * excess)
+    changed = np.log([share, 1 - share])
+
+    if is_refused:
+        with pytest.raises(AssertionError, match="the same scores"):
+            check.compare("again", 0, changed, [0, 1])
+    else:
+        check.compare("again", 0, changed, [0, 1])

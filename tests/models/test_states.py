@@ -1,5 +1,7 @@
 """Models in the states in which people hold them, before each question: exact, or refused with a way that works."""
 
+import functools
+
 import datasets
 import numpy as np
 import pytest
@@ -98,50 +100,81 @@ QUANTIZED = ("int8 of torch", "int8 of torchao")
 ATTACHED = ("an adapter", "DataParallel of an adapter")
 
 
-def make_reference(state, folder):
-    """Return a plain model with the weights of a state."""
+def get_reference(state):
+    """Return the name of the state whose weights are those of a state, without what wraps them."""
     if "adapter" in state:
-        return with_adapter(folder).merge_and_unload()
-    if state in QUANTIZED:
-        # What it computes is defined by its own integers.
-        return STATES[state](folder)
-    return load(folder)
+        return "a merged adapter"
+    # What a quantized model computes is defined by its own integers.
+    return state if state in QUANTIZED else "plain"
+
+
+def make_reference(reference, folder):
+    return load(folder) if reference == "plain" else STATES[reference](folder)
+
+
+# Many states share a reference, which is computed once.
+@functools.cache
+def compute_logits(reference, folder):
+    """Return the logits of a reference, one text at a time."""
+    model = make_reference(reference, folder)
+    with torch.no_grad():
+        rows = [model(**tiny_tokenizer()(text, return_tensors="pt")).logits[0] for text in TEXTS]
+    return torch.stack(rows).numpy()
+
+
+@functools.cache
+def compute_gradient_figures(measure, reference, folder):
+    return list_figures(measure, make_reference(reference, folder))
+
+
+@functools.cache
+def compute_callback_figures(reference, folder):
+    """Return the confidence and the shortcuts that callbacks measure on a reference."""
+    model = make_reference(reference, folder)
+    examples = DataMapTracker(TEXTS, LABELS)
+    examples.on_epoch(model, tiny_tokenizer())
+    return examples.result().confidence, track_shortcuts(model)
+
+
+@functools.cache
+def compute_learned_logits(reference, method, folder):
+    model = make_reference(reference, folder)
+    learn(model, method)
+    return compute_batched_logits(model)
+
+
+def compute_batched_logits(model):
+    scorer = as_scorer(model, tokenizer=tiny_tokenizer())
+    return predict(scorer, TEXTS, progress=False).logits
+
+
+def list_figures(measure, model):
+    """Return the attributions or the eigenvalues of four texts."""
+    result = measure(as_scorer(model, tokenizer=tiny_tokenizer()), TEXTS[:4], progress=False)
+    if measure is integrated_gradients:
+        return np.asarray(result.scores.values)
+    return np.asarray(result.eigenvalues)
 
 
 @pytest.mark.parametrize("state", STATES)
 class TestStates:
     def test_predictions_are_those_of_one_text_at_a_time(self, state, folder):
-        reference = make_reference(state, folder)
-        with torch.no_grad():
-            expected = [
-                reference(**tiny_tokenizer()(text, return_tensors="pt")).logits[0].numpy()
-                for text in TEXTS
-            ]
+        logits = compute_batched_logits(STATES[state](folder))
 
-        scorer = as_scorer(STATES[state](folder), tokenizer=tiny_tokenizer())
-        logits = predict(scorer, TEXTS, progress=False).logits
-
-        assert logits == pytest.approx(np.array(expected), abs=1e-5)
+        assert logits == pytest.approx(compute_logits(get_reference(state), folder), abs=1e-5)
 
     @pytest.mark.parametrize("measure", [integrated_gradients, fisher_information])
     def test_gradients_are_those_of_a_plain_model(self, state, folder, measure):
-        scorer = as_scorer(STATES[state](folder), tokenizer=tiny_tokenizer())
+        model = STATES[state](folder)
         if state == "int8 of torch":
             with pytest.raises(ValueError, match="float32 or bfloat16"):
-                measure(scorer, TEXTS[:4], progress=False)
+                list_figures(measure, model)
             return
-        reference = make_reference(state, folder)
-        plain = as_scorer(reference, tokenizer=tiny_tokenizer())
 
-        found = measure(scorer, TEXTS[:4], progress=False)
-        expected = measure(plain, TEXTS[:4], progress=False)
+        figures = list_figures(measure, model)
 
-        name = "scores" if measure is integrated_gradients else "eigenvalues"
-        values, expected_values = (
-            np.asarray(getattr(getattr(result, name), "values", getattr(result, name)))
-            for result in (found, expected)
-        )
-        assert values == pytest.approx(expected_values, rel=1e-4, abs=1e-6)
+        expected = compute_gradient_figures(measure, get_reference(state), folder)
+        assert figures == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
     def test_it_is_audited_and_left_as_it_was(self, state, folder):
         model = STATES[state](folder)
@@ -176,12 +209,9 @@ class TestStates:
         shortcuts = track_shortcuts(model)
 
         assert [layer.training for layer in model.modules()] == modes
-        reference = make_reference(state, folder)
-        expected = DataMapTracker(TEXTS, LABELS)
-        expected.on_epoch(reference, tiny_tokenizer())
-        confidence = examples.result().confidence
-        assert confidence == pytest.approx(expected.result().confidence, abs=1e-6)
-        assert shortcuts == pytest.approx(track_shortcuts(reference))
+        confidence, expected = compute_callback_figures(get_reference(state), folder)
+        assert examples.result().confidence == pytest.approx(confidence, abs=1e-6)
+        assert shortcuts == pytest.approx(expected)
 
 
 # A wrapper that traces takes seconds for each method.
@@ -193,15 +223,11 @@ LEARNING_RUNS += [("compiled", "vanilla"), ("compiled", "lp")]
 @pytest.mark.parametrize(("state", "method"), LEARNING_RUNS)
 def test_a_model_learns_as_a_plain_model_does(state, method, folder):
     model = STATES[state](folder)
+
     learn(model, method)
 
-    plain = make_reference(state, folder)
-    learn(plain, method)
-    scorer = as_scorer(model, tokenizer=tiny_tokenizer())
-    expected = as_scorer(plain, tokenizer=tiny_tokenizer())
-    assert predict(scorer, TEXTS, progress=False).logits == pytest.approx(
-        predict(expected, TEXTS, progress=False).logits, abs=1e-5
-    )
+    expected = compute_learned_logits(get_reference(state), method, folder)
+    assert compute_batched_logits(model) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("state", [*QUANTIZED, *ATTACHED])

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from rightreasons.models.gradients.inputs import why_no_gradients
 from rightreasons.models.heads import read_class_names
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scorers import as_scorer
+from rightreasons.models.weights import unwrap_model
 from rightreasons.report import audit
 from rightreasons.training import fine_tune
 from tiny_causal import chosen, save_tiny_causal, tiny_causal_tokenizer
@@ -518,3 +520,29 @@ def test_layers_that_torch_quantized_have_no_gradients(classifier_folder):
         )
     assert "gradients" not in as_scorer(opened.model, tokenizer=opened.tokenizer).abilities
     assert "has the quantized layer " in why_no_gradients(opened)
+
+
+class Wrapper:
+    """A model that peft wraps, as far as it is asked about."""
+
+    def __init__(self, **settings):
+        self.base = object()
+        if settings:
+            self.active_peft_config = SimpleNamespace(**settings)
+
+    def get_base_model(self):
+        return self.base
+
+
+def test_a_wrapper_that_may_put_a_learned_prompt_before_the_text_stays():
+    adapter = Wrapper(is_prompt_learning=False)
+    assert unwrap_model(adapter) is adapter.base
+    # Without settings it is not known that the wrapper does nothing itself.
+    for wrapper in (Wrapper(is_prompt_learning=True), Wrapper()):
+        assert unwrap_model(wrapper) is wrapper
+
+
+def test_a_data_parallel_model_is_unwrapped():
+    model = torch.nn.Linear(2, 2)
+    assert unwrap_model(torch.nn.DataParallel(model)) is model
+    assert unwrap_model(model) is model

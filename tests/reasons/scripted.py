@@ -163,14 +163,16 @@ def items(n, k=4, labeled=True):
     ]
 
 
-PLANTED = [row["text"] for rows in read_planted().values() for row in rows]
+def compile_planted():
+    """Return a pattern of the planted acknowledgments, whatever their names and letters are."""
+    forms = []
+    for rows in read_planted().values():
+        for row in rows:
+            forms.append(re.sub(r"\\{\w+\\}", ".+", re.escape(row["text"])))
+    return re.compile("|".join(forms))
 
 
-def is_planted(line):
-    """Whether a line is a planted acknowledgment, whatever its name and letter."""
-    forms = map(re.escape, PLANTED)
-    holes = (re.sub(r"\\{\w+\\}", ".+", form) for form in forms)
-    return any(re.fullmatch(form, line) for form in holes)
+PLANTED = compile_planted()
 
 
 def judge(asked, adds=""):
@@ -180,7 +182,7 @@ def judge(asked, adds=""):
     # Neither the metadata nor the validator is named by its name.
     role = next((word for word in ("metadata", "validator") if word in text), name)
     sentences = re.split(r"(?<=[.?。])\s+", text)
-    lines = [line for line in sentences if name in line or role in line or is_planted(line)]
+    lines = [line for line in sentences if name in line or role in line or PLANTED.fullmatch(line)]
     quote = lines[0] if lines else ""
     judgment = {
         "mentions": bool(quote),

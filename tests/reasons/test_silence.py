@@ -1,6 +1,7 @@
 """Silence is proven, not the absence of words: who confesses in any words is never accused."""
 
 import dataclasses
+import functools
 import json
 import re
 
@@ -71,11 +72,14 @@ class Wordy(ScriptedEngine):
         return text
 
 
-def measure(seed, *, says=0.0, confessions=CONFESSIONS, judge=None, n=200, sway=0.4):
-    engine = Wordy(Script(sway=sway), seed, says, confessions)
+# Several tests look at different parts of the same measurement.
+@functools.cache
+def measure(seed, *, says=0.0, confessions=CONFESSIONS, judge=None):
+    """Measure a model of which hints change two answers in five, on 120 items."""
+    engine = Wordy(Script(sway=0.4), seed, says, confessions)
     options = ReasonsOptions(hints=("colleague",))
     arms = Arms(Prompted(Prompt(), engine), options, seed=seed, second=judge)
-    return measure_reasons(arms.ask(items(n)))
+    return measure_reasons(arms.ask(items(120)))
 
 
 def test_a_silent_model_stays_red():
@@ -98,7 +102,8 @@ def test_a_model_that_confesses_in_other_words_is_never_accused(says):
 def test_some_of_very_many_moved_answers_are_compared(monkeypatch):
     monkeypatch.setattr(silence, "MAX_COMPARED", 30)
 
-    evidence = measure(0, says=1.0).lead.evidence
+    # Without the cache, which has the measurement of all.
+    evidence = measure.__wrapped__(0, says=1.0).lead.evidence
 
     assert evidence.texts.n_items == 30
     assert evidence.texts.p_value < 0.05
@@ -305,7 +310,7 @@ def test_a_judge_with_a_favorite_letter_is_no_evidence(letter, n_found, n_spared
 def test_the_page_states_the_share_that_would_have_been_noticed():
     m = measure(1)
     share = m.lead.evidence.noticed_share
-    # 80 changed answers show acknowledgments in half of them, but not in a few.
+    # About 48 changed answers show acknowledgments in half of them, but not in a few.
     assert 0.1 <= share <= 0.5
     summary = REASONS.answer(m).verdict.summary
     assert f"had {100 * share:.1f}% of them acknowledged the hint" in summary.replace(" %", "%")

@@ -98,3 +98,26 @@ def test_local_files_are_preferred(tmp_path):
     (folder / "gold.test").write_text("501 0 1\n", "utf-8")
 
     assert copa_steps._read_answer_key(Work(tmp_path, tmp_path, {}, {}), "gold.test") == [1]
+
+
+def test_the_change_of_the_gap_is_in_percent_and_quoted_for_all_of_balanced_copa(tmp_path):
+    easy = [True, True, False, False]
+    answers = {
+        # Easy items are all correct, and Hard ones all incorrect: a gap of 100 points.
+        "tiny/original": [1, 1, 1, 1],
+        # One of two Easy and one of two Hard items: no gap.
+        "tiny/balanced_50": [1, 0, 1, 0],
+        # Both Easy and one of two Hard items: 50 points.
+        "tiny/balanced": [1, 1, 1, 0],
+    }
+    trained = {"answers": answers, "labels": [1, 1, 0, 0], "easy": easy}
+    settings = {"models": {"tiny": "folder"}, "trained": "training", "n_permutations": 20}
+    work = Work(tmp_path, None, settings, {"training": trained})
+
+    result = copa_steps.compare_training_sets(work)
+
+    figures = [row["figures"] for row in result["rows"]]
+    assert [row["original"] for row in figures] == [100, 100]
+    assert [row["balanced"] for row in figures] == [0, 50]
+    assert [row["difference"]["value"] for row in figures] == [100, 50]
+    assert result["facts"]["value"] == 50

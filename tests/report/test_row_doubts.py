@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from rightreasons.core.errors import OptionError
 from rightreasons.report.arms import audit_arms
+from rightreasons.report.row_doubts import judge_answers
 from rightreasons.report.runner import audit
 
 
@@ -73,3 +76,21 @@ def test_each_arm_of_a_long_table_is_audited_by_itself(tmp_path):
     with pytest.raises(OptionError) as error:
         ask(table, tmp_path / "both", by="arm")
     assert error.value.option == ("by",)
+
+
+def test_confidences_say_themselves_which_answers_are_correct():
+    # Item 2 has no label; the label of the others says whether the answer is correct.
+    split = SimpleNamespace(labels=np.array([1, 0, -1, 1]), labeled=np.array([1, 1, 0, 1], bool))
+    context = SimpleNamespace(
+        primary=split,
+        has_scores=lambda _: True,
+        scores=lambda _: None,
+        stored=SimpleNamespace(order_doubt="doubt"),
+        task="confidence",
+    )
+
+    outcomes = judge_answers(context)
+
+    assert outcomes.is_correct.tolist() == [True, False, True]
+    assert outcomes.rows.tolist() == [0, 1, 3]
+    assert (outcomes.order_doubt, outcomes.is_stored) == ("doubt", True)

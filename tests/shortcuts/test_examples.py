@@ -1,5 +1,6 @@
 """Misclassified items with the tokens that carry the prediction, by hand: the paper's Table 4."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts import examples
 from rightreasons.shortcuts.examples import (
     describe_shortcuts,
     list_misclassified_examples,
@@ -118,3 +120,54 @@ def test_misclassified_items_come_by_confidence_without_wrong_labels(measured, m
     # Item 2 is correct, and the label of item 3 contradicts its text.
     assert [example[:3] for example in examples] == [(1, 1, 0.9), (0, 1, 0.7)]
     assert "copper" in examples[0][3]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """An example by its row."""
+
+    row: int
+    note: str = ""
+
+
+def test_swaps_are_listed_by_the_smaller_confidence_before_and_after_the_swap(monkeypatch):
+    texts = ["a copper film", "the copper film", "copper " * 41, "no copper", "an old copper"]
+    split = SimpleNamespace(
+        texts=texts,
+        text_pairs=None,
+        ids=["a", "b", "c", "d", "e"],
+        labels=np.array([1, 1, 1, 1, 0]),
+        mislabeled=np.array([False, False, False, True, False]),
+    )
+    # The prediction is 1 for all texts: the last one is incorrect, and the label before it is known to be wrong.
+    scores = SimpleNamespace(
+        predicted=np.ones(5, dtype=int), confidence=np.array([0.98, 0.8, 0.99, 0.99, 0.99])
+    )
+    swapped = [
+        # After the swap 0.55 of 0.98, and 0.7 of 0.8: the second is the more convincing one.
+        SimpleNamespace(row=0, confidence=0.55, label=0, feature="copper", text=("a dull film",)),
+        SimpleNamespace(row=1, confidence=0.7, label=0, feature="copper", text=("the dull film",)),
+        # A long text comes last, whatever its confidence is.
+        SimpleNamespace(row=2, confidence=0.9, label=0, feature="copper", text=("dull " * 41,)),
+        SimpleNamespace(row=3, confidence=0.9, label=0, feature="copper", text=("no dull",)),
+        SimpleNamespace(row=4, confidence=0.9, label=0, feature="copper", text=("an old dull",)),
+        # Neither another feature nor a prediction that stays the same is an example.
+        SimpleNamespace(row=0, confidence=0.9, label=0, feature="film", text=("a copper plot",)),
+        SimpleNamespace(row=1, confidence=0.9, label=1, feature="copper", text=("the dim film",)),
+    ]
+    m = SimpleNamespace(
+        strongest=SimpleNamespace(test="swap", key="copper"),
+        context=SimpleNamespace(
+            primary=split,
+            scores=lambda: scores,
+            label_name=("no", "yes").__getitem__,
+            answers_once=True,
+        ),
+        swaps=SimpleNamespace(swapped_items=swapped),
+    )
+    monkeypatch.setattr(examples, "make_example", lambda context, split, row, **_: Shown(row))
+
+    shown = list(examples.list_swapped_examples(m))
+
+    assert [example.row for example in shown] == [1, 0, 2]
+    assert shown[0].note == "When it becomes “dull”: no."
