@@ -1,13 +1,22 @@
 """Every step of every recipe runs, with a tiny model on a small sample of the real data."""
 
+import functools
 import json
 
 import pytest
 
+from rightreasons.datasets.suites import pickled_suites
 from rightreasons.replicate import replicate, work
 from rightreasons.replicate.copa_steps import count_cues, score_released_predictions
 from rightreasons.replicate.recipe import PAPERS, load_recipe
 from rightreasons.replicate.suite_steps import score_released_answers
+
+
+@pytest.fixture(scope="module", autouse=True)
+def released_suites_are_read_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pickled_suites, "load_plain", functools.cache(pickled_suites.load_plain))
+        yield
 
 
 @pytest.mark.parametrize("paper", PAPERS)
