@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 
 import datasets
 import numpy as np
@@ -91,57 +90,6 @@ def test_an_array_has_a_column_per_class(tmp_path):
     np.save(file, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="plain numpy"):
         as_table(file)
-
-
-def test_a_workbook_without_its_reader_names_the_extra(tmp_path, monkeypatch):
-    file = tmp_path / "rows.xlsx"
-    file.write_bytes(b"PK\x03\x04")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-
-    with pytest.raises(ModuleNotFoundError, match="rightreasons.excel"):
-        as_table(file)
-
-
-SHEET = (
-    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
-    '<row><c t="inlineStr"><is><t>text</t></is></c><c t="inlineStr"><is><t>label</t></is></c></row>'
-    '<row><c t="inlineStr"><is><t>Fine film</t></is></c><c><v>1</v></c></row>'
-    '<row><c t="inlineStr"><is><t>Dull</t></is></c><c><v>0</v></c></row>'
-    "</sheetData></worksheet>"
-)
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
-
-
-def write_workbook(path):
-    """Write a workbook of one sheet with two rows below its headings."""
-    relation = (
-        '<Relationships xmlns="{}"><Relationship Id="r1" Type="{}" Target="{}"/></Relationships>'
-    )
-    workbook = (
-        f'<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="{OFFICE}">'
-        '<sheets><sheet name="Rows" sheetId="1" r:id="r1"/></sheets></workbook>'
-    )
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            "_rels/.rels", relation.format(PACKAGE, f"{OFFICE}/officeDocument", "xl/workbook.xml")
-        )
-        archive.writestr("xl/workbook.xml", workbook)
-        archive.writestr(
-            "xl/_rels/workbook.xml.rels",
-            relation.format(PACKAGE, f"{OFFICE}/worksheet", "worksheets/sheet1.xml"),
-        )
-        archive.writestr("xl/worksheets/sheet1.xml", SHEET)
-
-
-def test_the_sheet_of_a_workbook_is_a_table_of_texts(tmp_path):
-    pytest.importorskip("python_calamine")
-    write_workbook(tmp_path / "rows.xlsx")
-
-    assert as_table(tmp_path / "rows.xlsx").to_dict() == {
-        "text": ["Fine film", "Dull"],
-        "label": ["1", "0"],
-    }
 
 
 def test_token_logprobs_are_logits_of_the_tokens_that_all_items_have():

@@ -141,7 +141,8 @@ class RowOptions(Options):
         None, "Expression over columns that keeps some rows, such as arm == 'student'."
     )
     rows: str | None = option(
-        None, "Path of the records in a JSON document, such as results.results."
+        None,
+        "Path of the records in a JSON document, such as results.results, or sheet of a workbook.",
     )
     line_format: str | None = option(
         None, "Columns of a file of plain lines in their order, such as 'label text'."

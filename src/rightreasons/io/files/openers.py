@@ -1,4 +1,4 @@
-"""Openers of files whose rows stand in no table of text: workbooks, arrays, and lines with a label.
+"""Openers of files whose rows stand in no table of text: arrays, and lines with a label.
 
 Each returns columns by name. Cells are texts, as those of a csv file, apart from arrays of numbers.
 """
@@ -11,66 +11,10 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.extras import require_package
 from rightreasons.core.limits import MAX_CELL_CHARACTERS
-from rightreasons.core.validation import check_at_most
 
 FASTTEXT_PREFIX = "__label__"
 """What fastText writes before each label."""
-
-MAX_SHEET_BYTES = 1 << 27
-"""The maximum size of a workbook."""
-
-
-def read_workbook(path: Path, source_name: str) -> dict[str, list[str]]:
-    """Read the only sheet with cells of an Excel workbook; its first row has the headings.
-
-    Raises:
-        ModuleNotFoundError: If the extra that reads workbooks is not installed.
-        ValueError: If it is no workbook, is too large, or has several sheets with cells.
-    """
-    require_package("python_calamine")
-    from python_calamine import CalamineError, CalamineWorkbook
-
-    check_at_most(path.stat().st_size, MAX_SHEET_BYTES, "bytes", source_name)
-    try:
-        workbook = CalamineWorkbook.from_path(path)
-        sheets = {}
-        for name in workbook.sheet_names:
-            sheets[name] = workbook.get_sheet_by_name(name).to_python()
-    except (CalamineError, OSError) as error:
-        raise ValueError(
-            f"Expected a workbook in {source_name}, but it cannot be read: {error}."
-        ) from None
-    # New workbooks come with empty sheets.
-    filled = {name: rows for name, rows in sheets.items() if len(rows) > 1}
-    if len(filled) != 1:
-        raise ValueError(
-            f"Expected one sheet with rows in {source_name}, but got {', '.join(filled) or 'none'}: save "
-            "the one that is meant as csv."
-        )
-    heading, *rows = next(iter(filled.values()))
-    columns: dict[str, list[str]] = {}
-    for position, name in enumerate(heading):
-        # Formulas may leave a heading empty.
-        title = format_cell(name).strip() or f"(column {position + 1})"
-        columns[title] = [format_cell(row[position]) for row in rows]
-    return columns
-
-
-def format_cell(value: Any) -> str:
-    """Return the text of a cell: whole numbers without a decimal point, true and false in lower case.
-
-    Example:
-        >>> format_cell(3.0), format_cell(0.5), format_cell(True), format_cell("007")
-        ('3', '0.5', 'true', '007')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    # A workbook stores every number as a float.
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def read_array(path: Path, source_name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.io.arrow_tables import make_table
 from rightreasons.io.files.compressed import COMPRESSIONS, FILE_TYPES, get_data_type, unpack_file
 from rightreasons.io.files.documents import Parsed, read_json_file
-from rightreasons.io.files.openers import read_array, read_labeled_lines, read_workbook
+from rightreasons.io.files.openers import read_array, read_labeled_lines
 from rightreasons.io.files.parquet import read_parquet
 from rightreasons.io.files.separated import find_separator, read_separated
 from rightreasons.io.files.text_files import (
@@ -24,6 +24,7 @@ from rightreasons.io.files.text_files import (
     find_encoding,
     read_head,
 )
+from rightreasons.io.files.workbooks import read_workbook
 from rightreasons.io.harnesses.inspect_logs import inspect_columns, read_archive
 from rightreasons.io.log_forms import is_log, log_columns
 from rightreasons.io.options import NO_FORM, FileForm
@@ -122,7 +123,7 @@ def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Par
     elif suffix == ".npy":
         columns = read_array(path, source_name)
     elif suffix == ".xlsx":
-        columns = read_workbook(path, source_name)
+        columns = read_workbook(path, form.rows, source_name)
     else:
         # ".eval" is the type that remains.
         log = read_archive(path)
