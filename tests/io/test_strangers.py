@@ -503,3 +503,88 @@ def test_rows_without_an_answer_are_told_and_those_without_a_label_are_a_questio
     with pytest.raises(OptionError, match="3 of 12 rows") as error:
         read_predictions({**table, "label": ["a", "b", "a", ""] * 3}, answers_alone=True)
     assert error.value.option == ("where",)
+
+
+def test_equal_options_that_the_answers_never_name_are_the_classes_of_a_form():
+    """Prodigy writes the classes into each task, and "answer" says whether the task counts."""
+    options = [{"id": "TECH", "text": "Tech"}, {"id": "ARTS", "text": "Arts"}]
+    rows = []
+    for number, label in enumerate(["TECH", "ARTS", "ARTS"] * 6):
+        is_rejected = number % 6 == 0
+        rows.append(
+            {
+                "text": f"Headline {number}: a studio shows a new chip.",
+                "options": options,
+                "accept": [] if is_rejected else [label],
+                "answer": "reject" if is_rejected else "accept",
+            }
+        )
+
+    found = resolve(as_table(rows))
+
+    assert (found.kind, found.columns["label"]) == ("classification", ("accept",))
+    assert [doubt.check for doubt in found.row_doubts] == ["rejected_rows"]
+    # 6 rows of TECH, of which 3 are rejected.
+    assert {row.value: row.count for row in found.mapping} == {"ARTS": 12, "TECH": 3, "": 3}
+
+
+def test_a_page_of_the_datasets_server_says_the_names_of_its_classes(tmp_path):
+    mood = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
+    verse = {"name": "verse", "type": {"_type": "Value", "dtype": "string"}}
+    rows = []
+    for number in range(6):
+        row = {"verse": f"Line {number}", "mood": number % 2}
+        rows.append({"row_idx": number, "row": row, "truncated_cells": []})
+    (tmp_path / "page.json").write_text(json.dumps({"features": [verse, mood], "rows": rows}))
+
+    assert as_table(tmp_path / "page.json")["mood"][:2] == ["calm", "sad"]
+
+
+def test_names_and_probabilities_in_any_order_are_scores_of_classes(tmp_path):
+    rows = []
+    for gold, scores in zip(GOLD, BY_CLASS, strict=True):
+        classes = [{"Name": name, "Score": score} for name, score in scores.items()]
+        classes.sort(key=lambda entry: -entry["Score"])
+        rows.append({"File": "in.csv", "Gold": gold, "Classes": classes})
+    (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
+    # Distances with a name do not add up to 1.
+    rows[0]["Classes"][0]["Score"] = 3.5
+    with pytest.raises(OptionError):
+        read_predictions(rows)
+
+
+def test_a_label_that_an_export_repeats_in_a_field_is_no_second_system():
+    # Of each six messages, the model answers one about refunds as one about accounts.
+    answers = ["refund", "account", "account", "refund", "account", "refund"] * 8
+    golds = ["refund", "refund", "account", "refund", "account", "refund"] * 8
+    rows = []
+    for number, (gold, answer) in enumerate(zip(golds, answers, strict=True)):
+        variables = {"message": f"Message {number}: where is my parcel?", "expected": gold}
+        test = {"vars": variables, "assert": [{"type": "equals", "value": gold}]}
+        rows.append({"vars": variables, "response": {"output": answer}, "testCase": test})
+
+    found = resolve(as_table(rows))
+
+    assert found.columns["right"] == ("response.output", "vars.expected")
+
+
+def test_a_class_in_a_heading_after_an_equals_sign():
+    table = {
+        "Rating": GOLD,
+        **{f"P (Rating={name})": SCORES[:, column] for column, name in enumerate(NAMES)},
+    }
+    read = read_predictions(table, label_column="Rating")
+    assert (read.predictions.argmax(1) == read.references).sum() == 5
+
+
+def test_columns_of_marks_are_named_with_the_expression_that_reads_them():
+    marks = {name: [int(name == gold) for gold in GOLD * 2] for name in NAMES}
+    table = {"text": [f"{text} {n}" for n in (1, 2) for text in TEXTS], **marks}
+
+    (doubt,) = resolve(table).doubts
+
+    expression = doubt.partition("as in '")[2].removesuffix("'.")
+    opened = open_dataset(table, label_column=expression)
+    assert [opened.features["label"].names[label] for label in opened["label"]] == GOLD * 2

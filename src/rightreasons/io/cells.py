@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,11 @@ def parse_number(value: Any) -> float | None:
     if isinstance(value, (bool, list, dict)) or not is_number(value):
         return None
     return float(value)
+
+
+def are_numeric(values: Iterable[Any]) -> bool:
+    """Return whether values are numbers or flags, rather than texts that write numbers."""
+    return set(map(type, values)) <= {bool, int, float}
 
 
 def is_number(value: Any) -> bool:

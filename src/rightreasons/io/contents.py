@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 
 from rightreasons.core.limits import MAX_COLUMNS
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.io.cells import is_list_of_one, parse_cell, parse_number, unwrap_value
+from rightreasons.io.cells import (
+    are_numeric,
+    is_list_of_one,
+    parse_cell,
+    parse_number,
+    unwrap_value,
+)
+from rightreasons.io.score_cells import MAX_SUM_ERROR
 
 MAX_SAMPLED_ROWS = 2_000
 """Number of rows that are looked at."""
@@ -44,14 +51,8 @@ MAX_TEXT_FREE_LETTERS = 25
 MIN_FRACTIONS = 4
 """Number of distinct fractions below which they are flags, or shares of a few raters."""
 
-MAX_SUM_ERROR = 0.02
-"""Difference from 1 that rounding to two decimals explains."""
-
 MIN_SHARE_OF_SUMS = 0.99
 """Share of rows in which scores of classes add up to 1."""
-
-MAX_FIELDS = 200
-"""Number of fields of objects that are looked at."""
 
 # Codes, links, hashes, dates and numbers: signs of ASCII without a space.
 _CODE = re.compile(r"[\w.:/@#?=&%+\-]+|\d{4}-\d\d-\d\d[ T][\d:.Z+]+", re.ASCII)
@@ -312,72 +313,6 @@ def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
     return Contents(columns, rows)
 
 
-def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict[str, list[Any]]:
-    """Return the fields of objects as columns with dotted names, such as "output.label".
-
-    Args:
-        columns: Column by name.
-        in_lists: Whether lists of objects count, whose fields become lists.
-
-    Example:
-        >>> spread_fields({"id": [1, 2], "output": [{"label": "up"}, None]})
-        {'output.label': ['up', None]}
-    """
-    fields: dict[str, list[Any]] = {}
-    waiting = list(columns.items())
-    while waiting and len(fields) < MAX_FIELDS:
-        name, column = waiting.pop(0)
-        inner = {}
-        for key in _list_keys(column, in_lists):
-            values = [_get_field(cell, key) for cell in column]
-            inner[f"{name}.{key}"] = values
-        # The fields of fields come after these.
-        fields |= inner
-        waiting += inner.items()
-    return fields
-
-
-def _list_keys(column: Any, in_lists: bool) -> list[str]:
-    """Return the keys of a column of objects; none of other columns, or of numbers by class."""
-    if not isinstance(column, list):
-        return []
-    values = _flatten(column) if in_lists else column
-    keys: dict[str, None] = {}
-    has_numbers_alone = True
-    for value in values:
-        # A missing object has no fields.
-        if value is None:
-            continue
-        if not isinstance(value, dict):
-            return []
-        keys |= dict.fromkeys(value)
-        has_numbers_alone = has_numbers_alone and _are_numbers(value.values())
-    # Numbers by class are scores, and no fields.
-    return [] if has_numbers_alone else list(keys)
-
-
-def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, (int, float)) for value in values)
-
-
-def _flatten(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the values in lists, and in lists of lists."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _flatten(value)
-        else:
-            yield value
-
-
-def _get_field(cell: Any, key: str) -> Any:
-    """Return a field of an object; of a list of objects, the list of their fields; None if it is missing."""
-    if isinstance(cell, list):
-        return [_get_field(value, key) for value in cell]
-    if not isinstance(cell, dict):
-        return None
-    return cell.get(key)
-
-
 def describe_content(cells: Sequence[Any]) -> Content:
     """Describe the cells of one column.
 
@@ -461,7 +396,7 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
     if len(widths) != 1 or max(widths) < 2:
         return None
     # Texts among them are no shares.
-    if not all(map(_are_numbers, rows)):
+    if not all(map(are_numeric, rows)):
         return None
     return np.array(rows, dtype=np.float64)
 

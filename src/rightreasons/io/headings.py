@@ -22,6 +22,9 @@ _FILE = Path(__file__).with_name("usual_headings.json")
 USUAL_HEADINGS: Mapping[str, Any] = json.loads(_FILE.read_text("utf-8"))
 """Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
 
+STATUSES: Mapping[str, Sequence[str]] = USUAL_HEADINGS["statuses"]
+"""Columns by which Prodigy, Argilla, Label Studio and MTurk export that a row does not count -> these constants."""
+
 _ITEM_HEADINGS = USUAL_HEADINGS["items"]
 TEXT_HEADINGS: Sequence[str] = _ITEM_HEADINGS["text"]
 PAIR_HEADINGS: Sequence[Sequence[str]] = _ITEM_HEADINGS["pairs"]
@@ -79,7 +82,9 @@ def find_usual_column(names: Iterable[str], headings: Sequence[str]) -> str | No
         'ID'
     """
     columns = list_usual_columns(names, headings)
-    return columns[0] if columns else None
+    if not columns:
+        return None
+    return columns[0]
 
 
 def list_role_columns(
@@ -130,6 +135,24 @@ def is_model_answer(name: str) -> bool:
     root = make_heading_key(name.partition(".")[0])
     # Scores are called "predictions" as well, and are no labels either.
     return root in MODEL_ANSWER_HEADINGS or root == "predictions"
+
+
+def find_statuses(name: str, values: Iterable[str]) -> list[str]:
+    """Return the values by which an annotation tool exports that rows do not count; [] for other columns.
+
+    Example:
+        >>> find_statuses("answer", ["accept", "reject"]), find_statuses("label", ["reject"])
+        (['reject'], [])
+    """
+    statuses = STATUSES.get(make_heading_key(name))
+    # Words of other columns may be those of classes.
+    if statuses is None:
+        return []
+    rejected = []
+    for value in values:
+        if value.lower() in statuses:
+            rejected.append(value)
+    return rejected
 
 
 def is_first_row(names: Sequence[str]) -> bool:

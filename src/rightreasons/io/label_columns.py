@@ -25,6 +25,7 @@ from rightreasons.core.labels.values import MULTI_LABEL_HINT, MULTI_LABEL_OPTION
 from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io.cells import (
+    are_numeric,
     drop_missing,
     is_list_of_one,
     list_labels,
@@ -302,8 +303,7 @@ def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
 
 def _are_shares(shares: Mapping[Any, Any]) -> bool:
     # Flags are numbers in Python.
-    are_numbers = all(isinstance(share, (int, float)) for share in shares.values())
-    return are_numbers and min(shares.values(), default=0) >= 0
+    return are_numeric(shares.values()) and min(shares.values(), default=0) >= 0
 
 
 def _select_likeliest(shares: Mapping[Any, float]) -> Any:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.labels.names import fold_name
-from rightreasons.io.cells import parse_cell, parse_list, parse_numbers, unwrap_value
+from rightreasons.io.cells import parse_cell, parse_list, parse_numbers
 from rightreasons.io.columns import Columns
-from rightreasons.io.contents import Content, Contents, describe_contents, spread_fields
+from rightreasons.io.contents import Content, Contents, describe_contents
 from rightreasons.io.headings import LABEL_HEADINGS, is_first_row, list_ending_columns
 from rightreasons.io.label_columns import select_single_labels
 from rightreasons.io.options import PredictionOptions
@@ -30,6 +30,7 @@ from rightreasons.io.proposals.agreement import (
     have_same_values,
     measure_agreement,
 )
+from rightreasons.io.proposals.nested_fields import spread_single_fields
 from rightreasons.io.proposals.relations import begins_with_class
 from rightreasons.io.roles import Role
 from rightreasons.io.scores.class_headings import find_label_in_heading, list_words, match_headings
@@ -59,11 +60,7 @@ def find_prediction_roles(
     # The first row of a table without a heading proposes nothing.
     if is_first_row(list(roles.columns)):
         return roles
-    fields = {}
-    for name, cells in spread_fields(roles.columns, in_lists=True).items():
-        # An option may have made a column of a field.
-        if name not in roles.columns:
-            fields[name] = list(map(_get_single, cells))
+    fields = spread_single_fields(roles.columns)
     columns = {**roles.columns, **fields}
     label = options.label_column
     # The votes of several people on a label are known if an option names their column.
@@ -321,6 +318,7 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
     for label, answer in itertools.combinations(candidates, 2):
         if have_same_values(contents.get_cells(label), contents.get_cells(answer)):
             pairs.append((label, answer))
+    pairs = _drop_repeated_fields(pairs, contents)
     # Three raters, or two systems, are for a person to tell apart.
     if len(pairs) > 1:
         # In the order of the table.
@@ -341,6 +339,19 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
     )
     role = Role("labels and answers", (label, answer), "content", reason)
     return roles.add_proposal(role, labels=[label], label_headings=[label], answers=[answer])
+
+
+def _drop_repeated_fields(
+    pairs: Sequence[tuple[str, str]], contents: Contents
+) -> list[tuple[str, str]]:
+    """Return the pairs without fields of objects that repeat another column, as tools export the label of a test."""
+    names = dict.fromkeys(itertools.chain(*pairs))
+    repeated = set()
+    for name, copy in itertools.combinations(names, 2):
+        is_field = "." in copy and contents.get_cells(name) == contents.get_cells(copy)
+        if is_field and name not in repeated:
+            repeated.add(copy)
+    return [pair for pair in pairs if repeated.isdisjoint(pair)]
 
 
 def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
@@ -405,12 +416,6 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
 
 
 # ---------------------------------------------------------------------------------- fields
-
-
-def _get_single(cell: Any) -> Any:
-    """Return the value in lists of one; None for an empty list, as rows without an answer have."""
-    value = unwrap_value(cell)
-    return None if value == [] else value
 
 
 def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:

@@ -34,9 +34,10 @@ from rightreasons.io.columns import (
     add_nested_columns,
     get_nested_features,
     get_values,
+    quote_column,
     quote_field,
 )
-from rightreasons.io.contents import describe_contents, spread_fields
+from rightreasons.io.contents import describe_contents
 from rightreasons.io.descriptions import Description, read_description
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
@@ -59,10 +60,12 @@ from rightreasons.io.options import (
 from rightreasons.io.prediction_proposals import find_prediction_roles
 from rightreasons.io.prediction_roles import PredictionRoles
 from rightreasons.io.predictions import find_predictions
+from rightreasons.io.proposals.agreement import find_marked_classes
 from rightreasons.io.proposals.answer_columns import (
     describe_answer_columns,
     describe_confidence_columns,
 )
+from rightreasons.io.proposals.nested_fields import spread_fields
 from rightreasons.io.reading import as_table
 from rightreasons.io.roles import Role, Roles, add_role_columns, describe_columns_and_fields
 from rightreasons.io.row_checks import RowDoubt, RowTable, check_rows, describe_unused_columns
@@ -440,9 +443,24 @@ def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]
     # What repeats as labels do comes first, and then the others, in the order of the table.
     candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
     ordered = list(dict.fromkeys(candidates))
+    marks = find_marked_classes(contents, names)
+    if marks:
+        return [_describe_marks(marks)]
     return [
         f"No column is taken for the labels; `label_column` names one of {format_list(ordered)}."
     ]
+
+
+def _describe_marks(columns: Sequence[str]) -> str:
+    """Return the expression that makes labels of a column of 0 and 1 for each class."""
+    entries = []
+    for name in columns:
+        entries.append(f"{name!r}: {quote_column(name)} | int")
+    expression = f"{{{{ {{{', '.join(entries)}}} }}}}"
+    return (
+        f"No column is taken for the labels, but each row has a 1 in one of {format_list(columns)}: "
+        f"`label_column` reads them, as in '{expression}'."
+    )
 
 
 def _describe_label_doubts(

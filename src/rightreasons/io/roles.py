@@ -30,12 +30,12 @@ from rightreasons.io.contents import (
     describe_contents,
     make_key,
     sample_rows,
-    spread_fields,
 )
 from rightreasons.io.headings import (
     LABEL_HEADINGS,
     PAIR_HEADINGS,
     TEXT_HEADINGS,
+    find_statuses,
     find_usual_column,
     is_first_row,
     is_model_answer,
@@ -43,6 +43,7 @@ from rightreasons.io.headings import (
     list_usual_columns,
 )
 from rightreasons.io.options import TextOptions
+from rightreasons.io.proposals.nested_fields import spread_fields
 from rightreasons.io.proposals.relations import begins_with_class, find_decided_label, list_keys
 from rightreasons.io.row_codes import are_crossed, encode_rows
 
@@ -487,8 +488,11 @@ class _TextRoleFinder:
         # Next to the labels in an object, numbers may count what was done with a row.
         if not any(self.contents[name].kind == "text" for name in classes):
             classes += self.contents.list_classes(self.field_names)
-        # Labels are what a person said.
-        return list(itertools.filterfalse(is_model_answer, classes))
+        return list(filter(self._may_be_said_by_people, classes))
+
+    def _may_be_said_by_people(self, name: str) -> bool:
+        """Return whether a column of classes is neither what a model answered nor whether a row counts."""
+        return not is_model_answer(name) and not find_statuses(name, self._list_values(name))
 
     def _make_missing_error(
         self, subject: str, headings: Sequence[str], option: str, candidates: Sequence[str]

@@ -26,7 +26,7 @@ from rightreasons.core.sentences import format_list, pluralize
 from rightreasons.io.arrow_tables import read_values
 from rightreasons.io.columns import get_arrow_column, quote_column
 from rightreasons.io.group_tests import is_failing_group
-from rightreasons.io.headings import USUAL_HEADINGS, make_heading_key
+from rightreasons.io.headings import find_statuses
 from rightreasons.io.row_codes import (
     MIN_COPIES,
     MIN_ROWS,
@@ -63,9 +63,6 @@ MAX_UNUSED_COLUMNS = 8
 """So many unused columns are printed with their counts."""
 
 N_EXAMPLES = 3
-
-STATUSES: Mapping[str, Sequence[str]] = USUAL_HEADINGS["statuses"]
-"""Columns by which Prodigy, Argilla, Label Studio and MTurk export that a row does not count -> these constants."""
 
 EXACT_CHECKS = ("long_format", "repeated_ids", "repeated_rows")
 """Checks that also read tables of fewer than `MIN_ROWS` rows: whole rows and ids repeat by no accident."""
@@ -503,8 +500,7 @@ def check_rejected_rows(table: RowTable) -> RowDoubt | None:
     finds those whose labels do not hold.
     """
     for column, counts in table.unused.items():
-        statuses = STATUSES.get(make_heading_key(column), ())
-        rejected = [value for value in counts if value.lower() in statuses]
+        rejected = find_statuses(column, counts)
         remaining = [value for value in counts if value not in rejected]
         if not rejected or not remaining:
             continue

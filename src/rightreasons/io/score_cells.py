@@ -6,12 +6,16 @@ column per token of what servers return.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+MAX_SUM_ERROR = 0.02
+"""Difference from 1 that rounding to two decimals explains."""
 
 NUMBER_LIST = re.compile(r"\s*(?:tensor\(|array\()?\[([^\[\]]*)\](?:,[^\[\]]*)?\)?\s*")
 """A list of numbers as numpy prints it, [0.9 0.1], or torch: tensor([0.9, 0.1], device='cuda:0')."""
@@ -85,6 +89,7 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
         columns["prediction"] = list(map(operator.itemgetter("label"), items))
         columns["confidence"] = list(map(operator.itemgetter("score"), items))
         return columns
+    items = list(map(_name_entries, items))
     if not all(map(_are_class_scores, items)):
         return {}
     n_items = len(items)
@@ -99,6 +104,39 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 # ------------------------------------------------------------------------------- private
+
+
+def _name_entries(cell: Any) -> Any:
+    """Return a list of objects of a name and a probability with the keys of a pipeline; another cell as it is.
+
+    Comprehend writes `[{"Name": "up", "Score": 0.75}, {"Name": "down", "Score": 0.25}]`.
+    """
+    if not isinstance(cell, list) or not cell:
+        return cell
+    score_by_name: dict[str, float] = {}
+    for entry in cell:
+        if not isinstance(entry, Mapping) or len(entry) != 2:
+            return cell
+        # The fields may come in either order, and texts come after numbers.
+        score, name = sorted(entry.values(), key=_is_text)
+        if not _is_text(name) or not isinstance(score, float):
+            return cell
+        score_by_name[name] = score
+    # A single number may be anything, and a name that comes twice is none of a class.
+    if len(cell) == 1 or len(score_by_name) < len(cell):
+        return cell
+    # Other numbers with a name are counts or distances.
+    total = sum(score_by_name.values())
+    if not math.isclose(total, 1, abs_tol=MAX_SUM_ERROR):
+        return cell
+    entries = []
+    for name, score in score_by_name.items():
+        entries.append({"label": name, "score": score})
+    return entries
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _are_class_scores(cells: Any) -> bool:

@@ -66,6 +66,7 @@ def _find_classes_by_said_numbers(
     if not targets or number_by_word is None:
         return None
     number_by_text = {**numbers, **number_by_word}
+    # A label that no class says would be left without one.
     if not set(number_by_text.values()) <= set(targets):
         return None
     return {text: targets.index(number) for text, number in number_by_text.items()}

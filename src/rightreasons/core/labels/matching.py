@@ -183,7 +183,9 @@ def match_labels(
     """
     names = parse_names(names, f"the labels of {terms.source}")
     classes = parse_names(classes, f"the classes of {terms.target}")
-    positions = range(len(names)) if used is None else map(int, used)
+    positions: Iterable[int] = range(len(names))
+    if used is not None:
+        positions = map(int, used)
     used_positions = set(positions)
     all_positions = used_positions
     if used_anywhere is not None:
@@ -224,9 +226,9 @@ def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
     numbers = parse_numbered_names(matching.get_names(matching.used_anywhere))
     targets = parse_label_numbers(classes)
     counts = sorted(targets or ())
-    # Numbers with gaps may be ids of anything.
     from_zero = list(range(len(classes)))
     from_one = list(range(1, len(classes) + 1))
+    # Numbers with gaps may be ids of anything.
     is_counted = targets is not None and counts in (from_zero, from_one)
     if numbers is not None and (targets is None or is_counted):
         class_by_number = {}
@@ -236,8 +238,9 @@ def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
 
     # Words have no number of their own: sorted words are what a training script numbers.
     # Classes that say yes and no are words, not positions.
-    is_ordered = is_counted and targets == counts and targets == parse_numbered_names(classes)
-    has_numbers = any(is_numbered(name) for name in names)
+    are_positions = targets == parse_numbered_names(classes)
+    is_ordered = is_counted and targets == counts and are_positions
+    has_numbers = any(map(is_numbered, names))
     if is_ordered and len(names) == len(classes) and not has_numbers:
         order = f"the order of {matching.terms.source}"
         if list(names) == sorted(names):
@@ -329,6 +332,7 @@ def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
 def _find_abbreviated_class(name: str, names: Sequence[str], classes: Sequence[str]) -> str | None:
     """Return the only class that begins with a name, if it begins with no other name."""
     candidates = [label for label in classes if _is_abbreviation(name, label)]
+    # Two classes that begin alike leave open which is meant.
     if len(candidates) != 1:
         return None
     rivals = [rival for rival in names if _is_abbreviation(rival, candidates[0])]

@@ -164,7 +164,9 @@ def format_label(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
         return f"a number of {value.bit_length():,} bits"
     is_text = isinstance(value, str)
-    text = value if is_text else repr(value)
+    text: str = value
+    if not is_text:
+        text = repr(value)
     if len(text) > MAX_VALUE_CHARS:
         text = f"{text[:MAX_VALUE_CHARS]}…"
     # A text is quoted after it is shortened, so that the quotes are complete.

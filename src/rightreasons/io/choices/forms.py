@@ -13,15 +13,18 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import datasets
 
+from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import parse_names
 from rightreasons.core.sentences import format_list
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io import columns
 from rightreasons.io.columns import get_nested_features
+from rightreasons.io.contents import describe_contents, make_key, parse_value
 from rightreasons.io.headings import (
     USUAL_HEADINGS,
     find_usual_column,
@@ -36,6 +39,7 @@ from rightreasons.io.proposals.choices import (
     propose_choices,
     propose_right_choice,
 )
+from rightreasons.io.proposals.relations import list_keys
 from rightreasons.io.roles import (
     FIRST_TEXT_HEADINGS,
     Role,
@@ -168,9 +172,38 @@ def find_known_form(
     """
     names = _list_names(data) if isinstance(data, datasets.Dataset) else list(data)
     for form in _list_forms(names, prompt=()):
-        if label_column is None or form.label == label_column:
+        is_required = label_column is None or form.label == label_column
+        if is_required and not _has_classes(data, form):
             return form
     return None
+
+
+def _has_classes(data: datasets.Dataset | columns.Columns, form: ChoiceForm) -> bool:
+    """Return whether all rows have the same choices and the label names none: these are classes of a tool's form."""
+    names = _list_names(data) if isinstance(data, datasets.Dataset) else list(data)
+    if len(form.choices) != 1 or not {form.choices[0], form.label} <= set(names):
+        return False
+    contents = describe_contents(data)
+    label = contents[str(form.label)]
+    # Items without a label name no choice either.
+    has_words = label.kind == "text" and label.has_classes
+    if not has_words or not contents[form.choices[0]].is_constant:
+        return False
+    options = parse_value(contents.get_cells(form.choices[0])[0])
+    letters = LETTERS[: len(options)].lower()
+    words = {*letters, *map(make_key, _list_texts(options))}
+    return words.isdisjoint(list_keys(contents.get_cells(str(form.label))))
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in nested lists and objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _list_texts(list(value.values()))
+    elif isinstance(value, list):
+        for member in value:
+            yield from _list_texts(member)
 
 
 def _select_form(

@@ -19,7 +19,12 @@ from rightreasons.core.limits import MAX_COLUMNS
 from rightreasons.core.validation import check_all, check_at_most
 from rightreasons.io.arrow_tables import concatenate_columns, make_column, make_table
 from rightreasons.io.files.compressed import MIN_ALLOWED_BYTES
-from rightreasons.io.files.record_paths import find_records, select_records, unwrap_records
+from rightreasons.io.files.record_paths import (
+    find_records,
+    name_classes,
+    select_records,
+    unwrap_records,
+)
 from rightreasons.io.files.splits import find_split
 from rightreasons.io.files.text_files import find_encoding, iterate_lines
 from rightreasons.io.harnesses.inspect_logs import inspect_columns, is_inspect
@@ -168,6 +173,9 @@ def _make_object_table(content: Object, form: FileForm, source_name: str, n_byte
     records = find_records(content, source_name)
     if records is None:
         records = _list_keyed_records(content)
+    elif "features" in content:
+        # A page of the datasets server says the names of its classes.
+        records = name_classes(unwrap_records(records), content["features"])
     return _make_list_table(records, form, source_name, n_bytes)
 
 

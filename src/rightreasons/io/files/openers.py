@@ -34,6 +34,7 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
         raise ValueError(
             f"Expected an array of one or two dimensions in {source_name}, but got shape {array.shape}."
         )
+    # An array has no headings: its columns are numbered.
     if array.ndim == 1:
         return {"value": array}
     columns = {}

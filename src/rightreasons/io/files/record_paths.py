@@ -126,7 +126,45 @@ def unwrap_records(records: Records) -> Records:
     return list(map(operator.itemgetter(key), records))
 
 
+def name_classes(records: Records, features: Any) -> Records:
+    """Return records with the names of classes in place of their numbers, as a page of the datasets server says them.
+
+    Example:
+        >>> label = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
+        >>> name_classes([{"mood": 1}, {"mood": -1}], [label])
+        [{'mood': 'sad'}, {'mood': None}]
+    """
+    names_by_column = _read_class_names(features)
+    named_records = []
+    for record in records:
+        named = dict(record)
+        for column, names in names_by_column.items():
+            number = record.get(column)
+            named[column] = None
+            # -1 is no class.
+            if isinstance(number, int) and 0 <= number < len(names):
+                named[column] = names[number]
+        named_records.append(named)
+    return named_records
+
+
 # ------------------------------------------------------------------------------- private
+
+
+def _read_class_names(features: Any) -> dict[str, list[str]]:
+    """Return the names of the classes of each column that has some, as `datasets` lists features."""
+    names_by_column: dict[str, list[str]] = {}
+    if not isinstance(features, list):
+        return names_by_column
+    for feature in features:
+        try:
+            kind = feature["type"]
+            if kind["_type"] == "ClassLabel":
+                names_by_column[feature["name"]] = list(kind["names"])
+        except (KeyError, TypeError):
+            # Other documents have features of another form.
+            continue
+    return names_by_column
 
 
 def _find_wrapped_key(record: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ People lay sheets out for people: with a title above the headings, empty rows, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,19 +38,21 @@ def read_workbook(path: Path, sheet_name: str | None, source_name: str) -> dict[
     from python_calamine import CalamineError, CalamineWorkbook
 
     check_at_most(path.stat().st_size, MAX_SHEET_BYTES, "bytes", source_name)
+    sheets = {}
     try:
         workbook = CalamineWorkbook.from_path(path)
-        sheets = {
-            name: _read_cells(workbook.get_sheet_by_name(name)) for name in workbook.sheet_names
-        }
+        for name in workbook.sheet_names:
+            sheets[name] = _read_cells(workbook.get_sheet_by_name(name))
     except (CalamineError, OSError) as error:
         raise ValueError(
             f"Expected a workbook in {source_name}, but it cannot be read: {error}."
         ) from None
     rows = _select_sheet(sheets, sheet_name, source_name)
     headings, *rows = _drop_title(rows)
+    names = _name_columns(headings, source_name)
     columns: dict[str, list[str]] = {}
-    for position, name in enumerate(_name_columns(headings, source_name)):
+    # A sheet of headings alone has columns as well.
+    for position, name in enumerate(names):
         columns[name] = [format_cell(row[position]) for row in rows]
     return columns
 
@@ -58,15 +60,19 @@ def read_workbook(path: Path, sheet_name: str | None, source_name: str) -> dict[
 def _read_cells(sheet: Any) -> Cells:
     """Return the rows and columns of a sheet that are not empty; a merged cell is in all that it covers."""
     rows: Cells = sheet.to_python(skip_empty_area=False)
-    for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
-        for row in rows[top : bottom + 1]:
-            width = len(row[left : right + 1])
-            row[left : right + 1] = [rows[top][left]] * width
-    filled_rows = [row for row in rows if any(map(_has_content, row))]
-    columns = [
-        column for column in zip(*filled_rows, strict=True) if any(map(_has_content, column))
-    ]
-    return list(map(list, zip(*columns, strict=True)))
+    # Only the first of merged cells has their value.
+    for (first_row, first_column), (last_row, last_column) in sheet.merged_cell_ranges or ():
+        value = rows[first_row][first_column]
+        for row in rows[first_row : last_row + 1]:
+            width = len(row[first_column : last_column + 1])
+            row[first_column : last_column + 1] = [value] * width
+    filled_rows = filter(_is_filled, rows)
+    filled_columns = filter(_is_filled, zip(*filled_rows, strict=True))
+    return list(map(list, zip(*filled_columns, strict=True)))
+
+
+def _is_filled(cells: Iterable[Any]) -> bool:
+    return any(map(_has_content, cells))
 
 
 def _has_content(value: Any) -> bool:
@@ -97,7 +103,8 @@ def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_na
 def _drop_title(rows: Cells) -> Cells:
     """Return the rows from that of the headings on: a title is a single value, which begins in the first column."""
     for position, row in enumerate(rows):
-        values = {format_cell(value) for value in row if _has_content(value)}
+        # A merged cell repeats its value.
+        values = set(map(format_cell, filter(_has_content, row)))
         # The rows of a data frame of one column have numbers without a heading.
         if len(values) > 1 or not _has_content(row[0]):
             return rows[position:]

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.io.contents import (
-    MAX_SUM_ERROR,
     MIN_SHARE_OF_SUMS,
     Contents,
     is_empty,
     make_key,
 )
+from rightreasons.io.score_cells import MAX_SUM_ERROR
 
 MIN_AGREEMENT_Z = 4.0
 MIN_KAPPA = 0.4
@@ -121,6 +121,27 @@ def _measure_chance(values: Sequence[str], other_values: Sequence[str]) -> float
 def _list_distinct(cells: Sequence[Any]) -> set[str]:
     """Return the values of a column as they are compared, without empty cells."""
     return set(map(make_key, itertools.filterfalse(is_empty, cells)))
+
+
+def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
+    """Return the columns of 0 and 1 of which exactly one is 1 in each row, as a column per class has them; [] for none.
+
+    Example:
+        >>> rows = {"joy": [1, 0, 0] * 4, "fear": [0, 1, 1] * 4, "n": [3, 4, 5] * 4}
+        >>> from rightreasons.io.contents import describe_contents
+        >>> find_marked_classes(describe_contents(rows), ["joy", "fear", "n"])
+        ['joy', 'fear']
+    """
+    marks = {}
+    for name in names:
+        numbers = contents[name].numbers
+        if numbers is not None and contents[name].has_classes and np.isin(numbers, (0, 1)).all():
+            marks[name] = numbers
+    sums = np.sum(list(marks.values()), axis=0)
+    # A single flag is 0 in other rows, or constant.
+    if not (sums == 1).all():
+        return []
+    return list(marks)
 
 
 def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list[tuple[str, ...]]:

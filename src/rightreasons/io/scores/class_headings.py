@@ -12,8 +12,8 @@ from rightreasons.core.labels.names import fold_name
 from rightreasons.io.cells import is_number
 from rightreasons.io.scores.typed_values import iterate_distinct
 
-# Between a label and the words around it, as in "P(good)" or "good_prob".
-_WORD_BORDERS = " _.:-()"
+# Between a label and the words around it, as in "P(good)", "good_prob" or "P (rating=good)".
+_WORD_BORDERS = " _.:-()="
 
 
 def list_words(labels: Iterable[Any]) -> dict[str, str]:
