@@ -56,6 +56,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "axial_pos_embds_dim": (16, 16),
         "attn_layers": ["local", "lsh"],
     },
+    "xlstm": {"max_inference_chunksize": 16384},
     "xmod": {"default_language": "en_XX"},
     "zamba": {"num_hidden_layers": 6, "layers_block_type": None},
 }
@@ -123,6 +124,7 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
         "bloom",  # ALiBi from the mask
         "mamba",
         "mamba2",
+        "xlstm",  # a cache that fails at some lengths
         "qwen3_next",
         "lfm2",  # convolutions
         "recurrent_gemma",
