@@ -136,6 +136,7 @@ def test_a_tokenizer_without_padding_pads_with_its_end():
         # (8 * 1024 + 3 * 4096) * 2 bytes * 128 tokens are 5 MiB a layer, so 10 MiB an item.
         (1, 2, 4096, 32),  # 512 MiB take 51 items
         (2, 2, 4096, 64),  # 1 GiB takes 102
+        (1.4, 2, 4096, 64),  # 716 MiB take 71, and without the reserve 537 MiB would take 53
         (80, 2, 4096, 256),
         (0.1, 64, 4096, 32),
     ],

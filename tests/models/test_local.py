@@ -353,6 +353,26 @@ def test_noise_is_that_of_splitmix_and_depends_on_its_key_step_and_column_alone(
     assert not torch.isclose(noise[0], gumbel_noise(keys, 5, 1000)[0]).any()
 
 
+@pytest.mark.parametrize("top_p", [1.0, 0.5])
+def test_tokens_are_sampled_on_the_device(top_p):
+    sampler = Sampler([1, 2], 0.5, top_p)
+    # A device without values: whatever reads one of them on the host is an error.
+    scores = torch.empty(2, 5, device="meta")
+
+    for _ in range(2):
+        assert sampler(torch.empty(2, 3, device="meta"), scores).shape == (2, 5)
+
+
+def test_each_step_has_its_own_noise():
+    sampler = Sampler([1], 1.0, 1.0)
+    scores = torch.zeros(1, 100)
+
+    samples = [int(sampler(None, scores).argmax()) for _ in range(5)]
+
+    # Equal noise would give one token five times; five draws of 100 tokens are alike once in 10^8.
+    assert len(set(samples)) > 1
+
+
 def test_noise_is_gumbel():
     noise = gumbel_noise(torch.arange(20), 0, 5000).numpy()
     assert scipy.stats.kstest(noise.ravel(), "gumbel_r").pvalue > 0.01

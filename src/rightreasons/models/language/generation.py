@@ -222,7 +222,9 @@ class Sampler(transformers.LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return (n, V) scores of the next tokens, of which the largest is the sample."""
-        noise = gumbel_noise(self._keys.to(scores.device), self._step, scores.shape[1])
+        # The keys are copied to the device at the first step, and nothing is copied at later ones.
+        self._keys = self._keys.to(scores.device)
+        noise = gumbel_noise(self._keys, self._step, scores.shape[1])
         self._step += 1
         scaled = scores.double() / self._temperature
         if self._warp is not None:
