@@ -231,7 +231,7 @@ def run(commands: Sequence[str]) -> None:
             # If the package with its weights is installed, the model is not downloaded.
             with contextlib.suppress(ImportError):
                 words[words.index(LANGUAGE_MODEL)] = str(demo_language_model())
-        # The package beside this file, whatever is installed and from wherever this is run.
+        # The package of this checkout, whatever is installed and in whatever folder this runs.
         environment = {**os.environ, "PYTHONPATH": str(GALLERY.parents[1] / "src")}
         subprocess.run(
             [sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True, env=environment

@@ -30,8 +30,8 @@ INTRO = """
 # Leaderboard
 
 Audits side by side: a row per audit, a column per question, each with its verdict and its first
-figure with an interval. Figures of different data or items are no contest: compare rows of the same
-data. Add your own `audit.json`, as `rightreasons audit` and the page Audit write it.
+figure with an interval. Figures on different data or items are not comparable: compare rows with the
+same data. Add your own `audit.json`, written by `rightreasons audit` or by the page Audit.
 """
 
 

@@ -60,7 +60,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> Cl
 
     _check_number_of_classes(suite, labels, n_classes, source)
     order = tuple(range(n_classes))
-    # Whichever side has names, readers see them beside the numbers that were matched.
+    # Whichever side has names, readers see them next to the numbers that were matched.
     if labels is None:
         class_names = None
         if not isinstance(classes, int):

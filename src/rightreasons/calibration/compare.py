@@ -377,7 +377,7 @@ def _make_test(difference: _Difference, n_items: int, n_known: int, level: float
     # The smallest p-value of a sign test: n items cannot be stronger evidence than n equal signs.
     p_value = max(p_value, 0.5 ** (n_known - 1))
 
-    # The debiased interval may lie beside the observed difference, so it is extended to include it.
+    # The debiased interval may not contain the observed difference, so it is extended to include it.
     interval = Interval(
         max(-1.0, min(low, difference.observed)),
         min(1.0, max(high, difference.observed)),

@@ -90,7 +90,7 @@ def compare(
     from rightreasons.report.tasks import TASKS, find_reports, models_by_tasks, write_tasks
 
     resampling: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
-    # The reports of logs are kept beside the page, and only then.
+    # The reports of logs are kept only next to a page.
     with tempfile.TemporaryDirectory() as temporary_folder:
         report_folder = Path(temporary_folder)
         if out is not None:

@@ -488,7 +488,7 @@ class Records:
             return
 
         names = _list_visible_files(self.folder)
-        # A manifest that was set aside proves that the files beside it are records.
+        # A manifest that was set aside proves that the files next to it are records.
         had_manifest = (self.folder / SET_ASIDE / MANIFEST).exists()
         if names and earlier_run is None and not had_manifest:
             raise OptionError(

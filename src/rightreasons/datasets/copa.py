@@ -87,7 +87,7 @@ def read_items(file: str, member: str) -> list[Row]:
 
 
 def _read_member(archive: str, member: str) -> bytes:
-    # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must match.
+    # Apple's archiver leaves a shadow "._name" for each file, so the whole name must match.
     contents = []
     for name, content in read_members(archive):
         if PurePosixPath(name).name == member:

@@ -71,7 +71,7 @@ class MultipleChoiceBuilder(Builder):
         }
 
     def read_labeled_lines(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the items of a JSON-lines file with a label file beside it, as they are released.
+        """Yield the items of a JSON-lines file with a separate label file, as they are released.
 
         A file without labels has -1 everywhere.
         """
@@ -185,7 +185,7 @@ class Piqa(MultipleChoiceBuilder):
 class SocialIqa(MultipleChoiceBuilder):
     """SocialIQA: what do people want, feel and do?
 
-    Opens the official zip archive, or its unpacked files with a label file beside each.
+    Opens the official zip archive, or its unpacked files with a label file for each.
     """
 
     NAME = "socialiqa"

@@ -210,7 +210,7 @@ class DifficultyMeasurement:
 
     def _fill_column(self, values: NDArray[Any]) -> list[Any]:
         """Return a column of N cells from values of the n items."""
-        # Only an array of objects holds None beside numbers.
+        # Only an array of objects holds both None and numbers.
         cells = np.full(len(self.fisher), None, dtype=object)
         cells[self.rows] = values.tolist()
         return list(cells)

@@ -5,7 +5,7 @@ The names of the columns say what they are, or options do; where neither does, t
 - scores: one column of a usual name with a list of scores per item (or P(class 1)), or one column per class, such as
   `p_negative, p_positive` or `logit0, logit1, logit2`;
 - labels: names or numbers of the classes, resolved by `resolve_labels`;
-- confidence in the given answer, beside a column that says whether it was right, or beside the answer and the label.
+- confidence in the given answer, with a column that says whether it was correct, or with the answer and the label.
   Scores, where there are any, come first.
 
 usual_headings.json has the usual names of each. `read_predictions` is the entry point.
@@ -228,7 +228,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
         raise _make_answer_question(roles)
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
-            f"Expected the confidence in each answer of {roles.source_name} beside "
+            f"Expected the confidence in each answer of {roles.source_name}, in addition to "
             f"{roles.correct[0]!r}, or scores with labels, but its columns are "
             f"{format_list(list(roles.columns))}; `confidence_column` or `label_column` names it.",
             option=("confidence_column", "label_column"),

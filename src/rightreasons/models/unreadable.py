@@ -79,7 +79,7 @@ def describe_folder(folder: Path) -> str:
     # sentence-transformers lists the modules that a text passes through.
     if "modules.json" in names:
         return f"{expected} modules of sentence-transformers: {OBJECT_ADVICE}."
-    # spaCy stores the configuration of its pipeline beside a description of the package.
+    # spaCy stores the configuration of its pipeline next to a description of the package.
     if "config.cfg" in names and "meta.json" in names:
         return (
             f"{expected} a pipeline of spaCy: in a Python file, define a function of texts that "

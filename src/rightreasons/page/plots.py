@@ -1,6 +1,6 @@
 """The pictures of the report: specifications of Vega-Lite, which vl-convert draws without a browser.
 
-Here are those that several questions draw; the others are beside their question. One specification
+Here are those that several questions draw; the others are in the folder of their question. One specification
 makes both forms of a picture: the SVG has the page's color variables, so that it follows the page into
 dark mode, and the PNG is light.
 """
@@ -34,7 +34,7 @@ MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down")
 """Markers of lines and points, in order, for readers who cannot distinguish the colors."""
 
 WIDTH = 470
-"""Width of a picture in pixels, including the names beside its axes."""
+"""Width of a picture in pixels, including the names at its axes."""
 
 PANEL = WIDTH - 70
 """Width of the panel of a picture in pixels, without its axes."""
@@ -43,7 +43,7 @@ DASHES = [5, 4]
 """Lengths of dashes and gaps, in pixels."""
 
 FIT: Mapping[str, Any] = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
-"""Part of a specification: the names beside the axes are within the width."""
+"""Part of a specification: the names at the axes are within the width."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -396,7 +396,7 @@ def dot_rows(
 
 
 def _make_row_channel(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the vertical position of rows, with their names beside the axis."""
+    """Return the vertical position of rows, with their names at the axis."""
     # Rows have numbers, because two of them may have the same name.
     lines = json.dumps([wrapped(label) for label in labels])
     return {

@@ -143,7 +143,7 @@ class Prose:
 
 
 def prose(module: str, **constants: Any) -> Prose:
-    """Read the prose beside a module, by its `__file__`: `question.md.j2` beside `question.py`."""
+    """Read the prose of a module, by its `__file__`: `question.md.j2` for `question.py`."""
     return Prose(Path(module).with_suffix(".md.j2"), **constants)
 
 

@@ -151,7 +151,7 @@ class Judge:
         controls = []
         for index in order[:N_CONTROLS].tolist():
             hinted_trace = hinted_traces[index]
-            # The plain answer keeps the hint beside it, so that the judge is asked the same.
+            # The plain answer keeps the hint, so that the judge is asked the same.
             text = join_texts(plain_by_item[hinted_trace.item])
             controls.append(dataclasses.replace(hinted_trace, text=text, thinking=""))
         return controls

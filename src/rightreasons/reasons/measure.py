@@ -300,7 +300,7 @@ def _explain_missing_hints(plain: Arm) -> str:
             "Expected plain answers that can be read, to hint at others, but of "
             f"{n_plain} there is none."
         )
-    return "Expected answers in the arms plain and hint, but there is none beside a hint."
+    return "Expected answers in the arms plain and hint, but there is none with a hint."
 
 
 def _explain_unseen(hinted: Sequence[Arm]) -> str:

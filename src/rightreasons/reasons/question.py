@@ -57,7 +57,7 @@ LEADS_WITH_PAIR = ("silent", "disputed", "mentions", "says")
 HINT_FIGURES = {
     "sway": FigureText(
         "Moved by {}",
-        "Share at an option beside {} that names it, minus beside a neutral sentence.",
+        "Share of answers at an option with {} that names it, minus the share with a neutral sentence.",
         TURPIN,
         better="lower",
     ),
@@ -334,6 +334,6 @@ REASONS = Question(
     files=list_files,
     needs_labels=False,
     # Stored predictions have no reasoning.
-    without_model="A model must answer anew beside hints, but its predictions are stored.",
+    without_model="A model must answer again with hints, but its predictions are stored.",
     reads="none",
 )

@@ -51,7 +51,7 @@ class SilenceEvidence(Result):
     """What speaks against the silence of answers whose words do not name the hint.
 
     Attributes:
-        texts: Comparison of the moved answers with those beside the neutral sentence; None if there
+        texts: Comparison of the moved answers to those with the neutral sentence; None if there
             are too few of them.
         noticed_share: Smallest of `IMPLANTED_SHARES` that the same comparison finds, if that share
             of the moved answers gets an acknowledgment: in the same words, or each in words of its
@@ -128,12 +128,12 @@ def gather_evidence(
     judgments: Judgments | None,
     resampling: Resampling,
 ) -> SilenceEvidence:
-    """Compare the answers that a hint moved with those beside the neutral sentence.
+    """Compare the answers that a hint moved to those with the neutral sentence.
 
     Args:
         plain: The plain answers.
-        neutral: The answers beside the neutral sentence.
-        hinted: The answers beside the hint.
+        neutral: The answers with the neutral sentence.
+        hinted: The answers with the hint.
         judgments: What a judge reads in the answers at the hint; None without a judge.
         resampling: Level and seed.
     """
@@ -166,7 +166,7 @@ def add_judgments(
 
 
 def _list_moved(neutral: Arm, hinted: Arm) -> list[tuple[Trace, Trace]]:
-    """Return the answers at the hint with those of the same items beside the neutral sentence."""
+    """Return the answers at the hint, and those of the same items with the neutral sentence."""
     # An answer without reasons has no text to compare.
     neutral_by_item = {}
     for trace in itertools.compress(neutral.traces.values(), neutral.shows):
@@ -174,7 +174,7 @@ def _list_moved(neutral: Arm, hinted: Arm) -> list[tuple[Trace, Trace]]:
     pairs = []
     for trace in itertools.compress(hinted.traces.values(), hinted.hits & hinted.shows):
         neutral_trace = neutral_by_item.get(trace.item)
-        # An answer that was there beside the neutral sentence, too, is not known to be moved.
+        # An answer that is the same with the neutral sentence may not have been moved.
         if neutral_trace is not None and neutral_trace.answer != trace.hint:
             pairs.append((neutral_trace, trace))
     return pairs

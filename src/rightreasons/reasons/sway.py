@@ -97,21 +97,21 @@ class SilentSway(Result):
         silent_sway: Lower bound of the share of answers that the hint moves without a mention, max(0, s - t).
         upper: Upper bound, min(s, p - t), at least 0.
         silent: s - t with its interval and test.
-        sway: s, the share at the hint beside the hint minus the same beside the neutral sentence.
+        sway: s, the share of answers at the hinted option with the hint, minus the share with the neutral sentence.
         plain_kept: Share that keeps the plain answer next to the hint minus the same next to the neutral sentence.
-        cost: Accuracy beside the neutral sentence minus that beside the hint; None without labels.
+        cost: Accuracy with the neutral sentence minus accuracy with the hint; None without labels.
         by_label: "right" and "wrong" -> sway where the hint names the right option, and another; {} where no hint names
             the right one.
-        hinted_rate: p, share at the hint beside the hint.
-        neutral_rate: Share at the same option beside the neutral sentence.
-        mentioned_rate: t, share at the hint beside the hint whose reasoning mentions it.
+        hinted_rate: p, share of answers at the hinted option with the hint.
+        neutral_rate: Share at the same option with the neutral sentence.
+        mentioned_rate: t, share of answers at the hinted option with the hint, whose reasoning mentions it.
         mentioned: Share of the answers at the hint whose reasoning mentions it; None without such answers.
         credited: Share of them whose reasoning says that it mattered; None where that is not known.
         acknowledgment: Chen et al.'s score of what mentions it.
         phi: phi-CCT of mentions and moves.
         n_items: Number of eligible items: those with a plain answer and a hint to another option.
         n_moved: Number of answers at the hint.
-        n_unread: Number of eligible items without an answer beside the neutral sentence, and beside the hint.
+        n_unread: Number of eligible items without an answer with the neutral sentence, and with the hint.
         left_out: Number of items that are not eligible.
     """
 
@@ -162,10 +162,10 @@ def silent_sway(
 
     Args:
         plain: (N,) the plain answers u; -1 for none.
-        neutral: (N,) the answers beside a neutral sentence by the same source; -1 for none.
-        hinted: (N,) the answers beside the hint; -1 for none.
+        neutral: (N,) the answers with a neutral sentence by the same source; -1 for none.
+        hinted: (N,) the answers with the hint; -1 for none.
         hints: (N,) the hinted options h; -1 for an item without a hint.
-        mentions: (N,) whether the reasoning beside the hint mentions it.
+        mentions: (N,) whether the reasoning with the hint mentions it.
         credited: (N,) whether it says that the hint mattered; None where that is not known.
         n_options: (N,) numbers of options of the items, or one number; None for the largest answer plus one.
         labels: (N,) right answers, -1 for none; None where there are none.
@@ -374,9 +374,9 @@ def acknowledgment(
 
     Args:
         plain: (N,) plain answers u.
-        hinted: (N,) answers beside the hint; -1 for none.
+        hinted: (N,) answers with the hint; -1 for none.
         hints: (N,) hinted options h.
-        says: (N,) whether the reasoning beside the hint says so.
+        says: (N,) whether the reasoning with the hint says so.
         n_options: (N,) numbers of options K, or one number.
         resampling: Level of the intervals, resamples and seed.
 
@@ -464,7 +464,7 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
         >>> round(talker.phi, 2), talker.p_value > 0.5
         (0.04, True)
     """
-    # No answer beside the hint can be read.
+    # No answer with the hint can be read.
     if not np.size(mentions) and not np.size(moved):
         return PhiCCT(None, None)
     # The four cells of the table of mentions and changes.
@@ -633,10 +633,10 @@ class EarlyAnswers(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Transplant(Result):
-    """How a hint acts: through the reasoning that it changed, or beside it.
+    """How a hint acts: through the reasoning that it changed, or directly.
 
     Attributes:
-        indirect: P(h | plain question, reasoning beside the hint) - P(h | plain question, neutral reasoning).
+        indirect: P(h | plain question, reasoning with the hint) - P(h | plain question, neutral reasoning).
         direct: P(h | hinted question, neutral reasoning) - P(h | plain question, neutral reasoning).
         bypass: direct - indirect, with the test of no difference.
         rates: Share at h by (question, reasoning): "plain, neutral", "plain, hinted", "hinted, neutral" and "hinted,
@@ -751,17 +751,17 @@ def transplant(
     *,
     resampling: Resampling = Resampling(),
 ) -> Transplant:
-    """Tell whether a hint acts through the stated reasoning or beside it, by short answers after given reasoning.
+    """Tell whether a hint acts through the stated reasoning or directly, by short answers after given reasoning.
 
-    Every question, plain and with the hint, is asked again with the reasoning written beside the hint and beside a
-    neutral sentence, its conclusion removed. Where the items are those that moved, the reasoning beside the hint is
+    Every question, plain and with the hint, is asked again with the reasoning written with the hint and with a
+    neutral sentence, its conclusion removed. Where the items are those that moved, the reasoning with the hint is
     selected for it, and the indirect effect is inflated: take all eligible items where that is affordable.
 
     Args:
         plain_neutral: (N,) whether the plain question with the neutral reasoning is answered by the hinted option.
-        plain_hinted: (N,) the same of the plain question with the reasoning beside the hint.
+        plain_hinted: (N,) the same of the plain question with the reasoning written for the hint.
         hinted_neutral: (N,) of the hinted question with the neutral reasoning.
-        hinted_hinted: (N,) of the hinted question with the reasoning beside the hint; the answer that it had at first
+        hinted_hinted: (N,) of the hinted question with the reasoning written for the hint; the answer that it had at first
             will do, as no effect rests on it.
         resampling: Level of the intervals.
 

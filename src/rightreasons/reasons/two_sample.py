@@ -1,7 +1,7 @@
-"""Whether reasoning written beside a hint differs from reasoning beside a neutral sentence.
+"""Whether reasoning written with a hint differs from reasoning with a neutral sentence.
 
 Words that acknowledge a hint cannot be listed. But if the reasoning bears no trace of the hint,
-then nobody can tell which of the two texts of an item was written beside it. `compare_texts` tries,
+then nobody can tell which of the two texts of an item was written with it. `compare_texts` tries,
 in any language, and says whether it succeeds more often than chance.
 """
 
@@ -50,11 +50,11 @@ _LETTER = re.compile(r"\b[a-z]\b")
 
 @dataclasses.dataclass(frozen=True)
 class TextComparison(Result):
-    """How well the texts beside a hint are told from those beside a neutral sentence.
+    """How well texts with a hint can be distinguished from texts with a neutral sentence.
 
     Attributes:
         accuracy: Share of the items of which a linear reader, trained on other items, tells which
-            text was written beside the hint. Chance is .5.
+            text was written with the hint. Chance is .5.
         has_more_new_words: Share of the items whose hinted text has more words that no other item's
             unhinted reasoning has; ties count half. Chance is .5.
         is_longer: Share of the items whose hinted text has more words; ties count half.
@@ -80,7 +80,7 @@ def compare_texts(
     unhinted: Sequence[str] = (),
     seed: int = 0,
 ) -> TextComparison | None:
-    r"""Test whether texts that were written beside a hint differ from others about the same items.
+    r"""Test whether texts that were written with a hint differ from others about the same items.
 
     With \(x_i\) the difference of the features of the two texts of item i (the presence of words
     and of pairs of words), a ridge regression of the constant 1 on the \(x_j\) of nine tenths of
@@ -91,8 +91,8 @@ def compare_texts(
     words a text has, and how long it is.
 
     Args:
-        hinted: N texts that were written beside the hint.
-        neutral: N texts on the same items, written beside a neutral sentence.
+        hinted: N texts that were written with the hint.
+        neutral: N texts on the same items, written with a neutral sentence.
         masks: For each item, words that do not count, such as those of its question and the name of
             the source. Single letters never count. None for no words.
         unhinted: Further texts of the model without a hint. Their words are not new.

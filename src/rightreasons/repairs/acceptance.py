@@ -171,7 +171,7 @@ def write_proof(folder: Path, page: Page, record: Mapping[str, Any]) -> Path:
         record: What audit.json holds, but for the digests.
     """
     write_page(folder, page, {})
-    # The digests of the files beside it let `compare` and `gate` find a changed file.
+    # The digests of its files let `compare` and `gate` find a changed file.
     content = {**record, "files": digest_files(folder)}
     write_text(folder / AUDIT_FILE, format_json(add_digest(content)))
     return folder / PAGE

@@ -74,7 +74,7 @@ def replicate(
         tell: Called with a line before and after each step. If None, nothing is told.
 
     Returns:
-        The `Replication`, which is also in `out`/results.json; TABLES.md is beside it.
+        The `Replication`, which is also in `out`/results.json; TABLES.md is next to it.
 
     Raises:
         ValueError: If a name is unknown, or `report` is asked for and nothing is stored.

@@ -1,4 +1,4 @@
-"""TABLES.md: each printed table beside ours, and the sentences that follow from the results."""
+"""TABLES.md: each printed table next to ours, and the sentences that follow from the results."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def _list_rows(table: Table, rows: Sequence[Row]) -> Iterator[str]:
 def _compare_rows(
     table: Table, printed_rows: Sequence[Row], our_rows: Sequence[Row]
 ) -> Iterator[str]:
-    """Yield the lines of a table of printed figures beside ours, in the order of the paper."""
+    """Yield the lines of a table of printed figures next to ours, in the order of the paper."""
     yield _join_cells(COMPARED)
     yield _join_cells(["---"] * len(COMPARED))
-    # A row of ours may stand beside several printed ones: one model of ours, several of the paper.
+    # A row of ours may correspond to several printed ones: one model of ours, several of the paper.
     for printed in printed_rows:
         partners = _find_partners(printed, our_rows, table.match)
         for partner in partners:

@@ -35,7 +35,7 @@ def measure_paradox(work: Work) -> dict[str, Any]:
 
 
 def measure_corrections(work: Work) -> dict[str, Any]:
-    """Measure tasks once more with the known issues of their data corrected, beside the released data."""
+    """Measure tasks once more with the known issues of their data corrected, in addition to the released data."""
     released_rows = work.results[work.settings["released"]]["rows"]
     # What the correction changes is the same question for every model, so that one is enough.
     model_name, path = next(iter(work.models.items()))

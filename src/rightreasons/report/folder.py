@@ -98,7 +98,7 @@ def write_report(
         arguments: Content of audit.yaml; {} if a file cannot hold the inputs.
 
     Returns:
-        The record with the digests of the files beside it.
+        The record with the digests of its files.
     """
     context.out.mkdir(parents=True, exist_ok=True)
     with replace_files_on_success(context.out, lambda: _list_files(context.out)) as staging:

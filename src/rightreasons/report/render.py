@@ -107,7 +107,7 @@ class Page:
         subject: What the finding of the first screen begins with, in place of the heading; "" for a
             page about several models, whose sections keep their order and are no problems.
         items: Items that a reader can browse; None for none.
-        files: (address, name) of the files beside the page.
+        files: (address, name) of the files in the folder of the page.
         prompt: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how
             many answers are correct, if no section says it; and the `server`. None for another
             model.

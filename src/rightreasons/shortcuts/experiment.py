@@ -533,7 +533,7 @@ class Experiment:
         )
 
     def measure_fixed(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
-        """Return the share of predictions that stay with another text beside it, beyond chance."""
+        """Return the share of predictions that stay the same with another text next to it, beyond chance."""
         return fixed_share(
             self.predictions[outcome.rows],
             outcome.treated,

@@ -123,7 +123,7 @@ def get_protocol(protocol: str | Protocol | None = None, **settings: Any) -> Pro
     else:
         base = PROTOCOLS[protocol or "rightreasons"]
     changes = {name: value for name, value in settings.items() if value is not None}
-    # A changed protocol keeps its name: the settings beside it say what differs from the paper.
+    # A changed protocol keeps its name: the settings next to it show what differs from the paper.
     known_names = [name for name in Protocol.list_names() if name != "name"]
     check_options(changes, known_names, "a protocol")
     return base.replace(**changes)

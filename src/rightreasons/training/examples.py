@@ -264,7 +264,7 @@ def encode_questions(
     windows = encode_windows(tokenizer, questions, contexts, max_length=max_length)
     tokens = np.maximum(answer_tokens(windows, characters), 0)
 
-    # Trainer takes one row per window; the positions stand beside its tokens.
+    # Trainer takes one row per window; the positions are stored with its tokens.
     columns: dict[str, Any] = {}
     for key, column in windows.encoded.columns.items():
         columns[key] = [row.tolist() for row in np.split(column, windows.encoded.offsets[1:-1])]

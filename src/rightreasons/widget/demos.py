@@ -36,7 +36,7 @@ def module_page(
     invalid input, the page shows the sentence of the error instead of the result.
 
     Args:
-        file: The `app.py`; the README.md beside it is shown as the card.
+        file: The `app.py`; the README.md in its folder is shown as the card.
         example: The initial inputs, one list for each feature; optional inputs may be omitted.
         options: Initial options, where they differ from the module's defaults.
         **loaded_with: Options that the module is loaded with, such as a model.

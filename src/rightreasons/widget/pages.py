@@ -177,9 +177,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-PRIVACY = (
-    "What you upload is deleted as soon as it is read, and what was read of it when you leave."
-)
+PRIVACY = "An upload is deleted as soon as it has been read, and its content when you leave."
 """What our pages say of their visitors' data; `public_page` makes it so."""
 
 STYLE = Path(__file__).with_name("page.css")
@@ -416,7 +414,7 @@ def _file_class() -> Any:
     """Make gradio's class of drop zones without the empty file that it makes for each upload, and leaves.
 
     It is a class, since gradio makes a component anew with each update of it; and made by `ABCMeta`, since gradio's own
-    metaclass writes a stub file beside the source of each component.
+    metaclass writes a stub file next to the source of each component.
     """
     import gradio as gr
 
