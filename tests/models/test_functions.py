@@ -135,7 +135,7 @@ def test_a_function_without_names_has_the_classes_of_the_data(module, tmp_path, 
     done = run(capsys, "calibration", f"{module}:predict", tmp_path / "data.csv", *words)
 
     assert done.code == 0, done.err
-    assert "classes by number: 0 is negative, 1 is positive" in done.err
+    assert "by number: 0 is negative, 1 is positive" in done.err
     audit = json.loads((tmp_path / "report" / "audit.json").read_text())
     assert audit["model"]["label_names"] == list(NAMES)
 

@@ -106,9 +106,7 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
     ],
 )
 def test_only_exclusive_classes_are_taken(tmp_path, options, what):
-    with pytest.raises(
-        ValueError, match=f"a classifier of exclusive classes, but it is a model of {what}"
-    ):
+    with pytest.raises(ValueError, match=f"of exclusive classes, but it is a model of {what}"):
         load_classifier(save_tiny_classifier(tmp_path / "model", **options))
 
 
@@ -468,7 +466,7 @@ class TestLoadedModels:
     def test_what_scores_no_classes_is_refused(self, kind):
         config = tiny_config()
         with pytest.raises(
-            ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"
+            ValueError, match=f"a sequence classifier in `model`, but got {kind.__name__}"
         ):
             make_classifier(kind(config), tiny_tokenizer(), "it")
 
