@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +14,13 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers
 from rightreasons.models.replies.gates import check_first_answers, compute_dependence
 from rightreasons.models.replies.options import NO_ANSWER
-from rightreasons.models.replies.repair import N_CONTROLS, NONE, SecondReader, UnreadText
+from rightreasons.models.replies.repair import (
+    N_CONTROLS,
+    NONE,
+    SecondReader,
+    UnreadText,
+    _make_controls,
+)
 from rightreasons.models.wording import Prompt
 from second_reader import OPTION, choose, is_repair
 
@@ -188,3 +195,26 @@ def test_dependence_is_fishers_test_corrected_for_the_values():
     assert compute_dependence(unread, labels) == pytest.approx(3 * 252 / 142506)
     assert compute_dependence(np.zeros(30, bool), labels) == 1.0
     assert compute_dependence(unread, np.zeros(30)) == 1.0
+
+
+def test_planted_texts_choose_in_every_wording_alike_and_a_third_chooses_nothing():
+    texts = [
+        UnreadText("a", "Hm.", tuple("ABCD"), OPTIONS),
+        UnreadText("b", "Well.", tuple("AB"), OPTIONS[:2]),
+    ]
+
+    controls, truths = _make_controls(texts, seed=3)
+
+    # Of twelve, numbers 2, 5, 8 and 11 choose nothing, and the others in three wordings by turns of three.
+    assert [number for number in range(12) if truths[number] == NO_ANSWER] == [2, 5, 8, 11]
+    beginnings = Counter(control.text.split()[0] for control in controls)
+    assert beginnings == {"Having": 4, "Not": 2, "The": 2, "I": 4}
+    for control, truth in zip(controls, truths, strict=True):
+        if truth != NO_ANSWER:
+            assert control.options[truth] in control.text
+    # The texts take turns, too.
+    assert [control.name for control in controls[:3]] == [
+        "a/control 0",
+        "b/control 1",
+        "a/control 2",
+    ]
