@@ -588,3 +588,29 @@ def test_columns_of_marks_are_named_with_the_expression_that_reads_them():
     expression = doubt.partition("as in '")[2].removesuffix("'.")
     opened = open_dataset(table, label_column=expression)
     assert [opened.features["label"].names[label] for label in opened["label"]] == GOLD * 2
+
+
+def test_fractions_called_prediction_next_to_predicted_classes_are_the_confidence():
+    """Weka's output of predictions."""
+    table = {
+        "inst#": list(range(12)),
+        "actual": ["1:pos", "2:neg"] * 6,
+        "predicted": ["1:pos", "1:pos", "2:neg"] * 4,
+        "prediction": [round(0.5 + number / 25, 3) for number in range(12)],
+    }
+    read = read_predictions(table)
+    assert read.references.sum() == 6
+    assert read.predictions[1] == pytest.approx(0.54)
+
+
+def test_a_question_about_labels_names_the_kind_that_answers_would_have():
+    labels = ["yes", "no", "no", "yes"] * 3
+    answers = ["yes", "yes", "no", "no"] * 3
+    table = {"input": [f"Is item {number} on the shelf?" for number in range(12)]}
+    # They agree in half of the rows, as unrelated columns do.
+    items = resolve({**table, "expectedOutput": labels, "actualOutput": answers})
+    assert "'expectedOutput', 'actualOutput' hold the same values" in items.doubts[-1]
+    # Two columns of 0 and 1 share their values whatever they say.
+    flags = {"ref_class": [0, 1, 1, 0] * 3, "hyp_class": [0, 0, 1, 1] * 3}
+    textless = resolve(flags)
+    assert "`kind` predictions" in " ".join(textless.doubts)

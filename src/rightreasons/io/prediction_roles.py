@@ -143,6 +143,9 @@ def find_named_roles(
         # Scores are called "predictions" as well.
         if make_heading_key(name) == "predictions" and are_answers(columns[name]):
             answers.append(name)
+    # Next to a column of answers, fractions under such a heading are the confidence in them.
+    if len(answers) > 1:
+        answers = [name for name in answers if are_answers(columns[name])] or answers
 
     correct = list_role_columns(columns, "correct", options.correct_column)
     labels = list_role_columns(columns, "label", options.label_column)

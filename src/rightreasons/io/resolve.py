@@ -176,15 +176,17 @@ def _resolve(description: Description) -> Resolution:
     try:
         fields = readers[kind](description, source, table_name)
     except (TypeError, ValueError) as error:
-        doubts = (str(error),)
+        doubts = tuple(filter(None, (str(error), _describe_textless_table(kind, columns))))
         return Resolution(kind, splits, items=_list_rows(columns), doubts=doubts, readable=False)
     fields = {"splits": splits, **fields}
     fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
     doubts = fields.get("doubts", ())
     unlabeled = _describe_unlabeled_rows(fields.get("mapping", ()))
     other_kind = ""
-    if "kind" not in description.settings:
-        other_kind = _describe_items(kind, columns, fields.get("roles", ()))
+    if "kind" not in description.settings and kind == "predictions":
+        other_kind = _describe_items(columns, fields.get("roles", ()))
+    elif "kind" not in description.settings and "label" not in fields["columns"]:
+        other_kind = _describe_answers(columns, table_name)
     fields["doubts"] = (*doubts, *filter(None, [other_kind]), *unlabeled)
     rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
     # Questions on one text share it, and have many right answers.
@@ -195,10 +197,32 @@ def _resolve(description: Description) -> Resolution:
     return Resolution(kind=kind, **fields)
 
 
-def _describe_items(kind: str, columns: Columns, roles: Sequence[Role]) -> str:
+def _describe_textless_table(kind: str, columns: Columns) -> str:
+    """Return what a table without any texts may be instead of items; "" for other tables."""
+    contents = describe_contents({**columns, **spread_fields(columns, in_lists=True)})
+    if kind != "classification" or contents.list_texts(contents):
+        return ""
+    return (
+        "No column holds texts: if these are answers or scores of a model, say `kind` predictions."
+    )
+
+
+def _describe_answers(columns: Columns, table_name: str) -> str:
+    """Return which columns of items without labels may hold labels and answers; "" for none."""
+    try:
+        roles = find_prediction_roles(columns, table_name, PredictionOptions())
+    except ValueError:
+        return ""
+    if not roles.answer_candidates:
+        return ""
+    names = format_list(list(map(repr, roles.answer_candidates)))
+    return f"{names} hold the same values: if some of them are answers of a model, say `kind` predictions."
+
+
+def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
     """Return the sentence that names both kinds if answers that only their cells propose stand next to texts."""
     is_proposed = any(role.name == "right" and role.source == "content" for role in roles)
-    if kind != "predictions" or not is_proposed:
+    if not is_proposed:
         return ""
     contents = describe_contents({**columns, **spread_fields(columns)})
     texts = contents.list_texts(contents)
