@@ -195,3 +195,51 @@ def test_one_command_writes_a_task_per_dataset(tmp_path, capsys):
         "rightreasons_nights_probed.yaml",
         "utils.py",
     ]
+
+
+LOCAL = """\
+include: rightreasons_arc_easy_probed.yaml
+task: local
+dataset_path: json
+dataset_name: null
+dataset_kwargs: {data_files: {test: local.jsonl}}
+training_split: null
+validation_split: null
+"""
+"""A task of the harness that asks the rows of a file instead of those of the Hub."""
+
+
+def test_a_task_of_the_harness_is_exported_by_its_name(tmp_path, capsys):
+    done = run(capsys, "data", "export", "arc_easy", "--to", "lm-eval", "--out", tmp_path / "task")
+    assert done.code == 0, done.err
+    items = make_items()
+    lines = []
+    for item in items:
+        letters = list("ABCD")[: len(item["choices"])]
+        choices = {"text": item["choices"], "label": letters}
+        row = {"id": item["id"], "question": item["prompt"], "choices": choices}
+        lines.append(json.dumps({**row, "answerKey": letters[item["label"]]}) + "\n")
+    tmp_path.joinpath("task", "local.jsonl").write_text("".join(lines), "utf-8")
+    local = tmp_path / "task" / "local.yaml"
+    local.write_text(LOCAL, "utf-8")
+    (declared,) = write_probed_tasks({"days.jsonl": items}, tmp_path / "days")
+
+    metrics, _ = ask(make_model(SINGLE_MODELS[-1]), local, tmp_path / "local")
+    expected, _ = ask(make_model(SINGLE_MODELS[-1]), declared, tmp_path / "items")
+
+    # Both have the prompt "Question: …\nAnswer:".
+    for name in ("acc", *SHARED):
+        assert metrics[name] == expected[name], name
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [("gsm8k", (), "multiple-choice task"), ("arc_easy", ("--limit", 5), "Expected no --limit")],
+)
+def test_a_task_that_cannot_have_arms_is_refused(name, options, words, tmp_path, capsys):
+    done = run(
+        capsys, "data", "export", name, "--to", "lm-eval", *options, "--out", tmp_path / "task"
+    )
+
+    assert done.code == 2
+    assert words in done.err

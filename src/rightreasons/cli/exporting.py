@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.io.options import AuditOptions, ItemOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions
+
+if TYPE_CHECKING:
+    from rightreasons.integrations.registered_tasks import RegisteredTask
 
 LM_EVAL = "lm-eval"
 LIGHTEVAL = "lighteval"
@@ -139,21 +142,44 @@ def export_probed(
         write_probed_tasks,
     )
 
-    rows_by_name = {}
+    rows_by_name: dict[str, Any] = {}
     names = list(filter(None, map(str.strip, dataset.split(","))))
     # The name of a file may have commas.
     if Path(dataset).exists():
         names = [dataset]
     for name in names:
-        rows_by_name[name] = list_probed_items(name, settings)
+        registered = find_task(name, settings) if to == LM_EVAL else None
+        rows_by_name[name] = registered or list_probed_items(name, settings)
     if to == LIGHTEVAL:
         files = write_lighteval_tasks(rows_by_name, out, seed=settings.seed)
     else:
         files = write_probed_tasks(rows_by_name, out, questions)
     # One file per data set, in the same order.
-    for file, rows in zip(files, rows_by_name.values(), strict=True):
-        typer.echo(f"Task: {file} ({pluralize(len(rows), 'item')})")
+    for file, (name, rows) in zip(files, rows_by_name.items(), strict=True):
+        content = f"the items of the task {name}"
+        if isinstance(rows, list):
+            content = pluralize(len(rows), "item")
+        typer.echo(f"Task: {file} ({content})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def find_task(name: str, settings: AuditOptions) -> RegisteredTask | None:
+    """Return the task of lm-evaluation-harness of a name that no dataset or file has; or None."""
+    from rightreasons.datasets.builder import available_datasets
+    from rightreasons.integrations.registered_tasks import find_registered_task
+
+    if name in available_datasets() or Path(name).exists() or "/" in name:
+        return None
+    task = find_registered_task(name)
+    # The harness has the items of its task, and a limit of its own.
+    for option_name in ("limit", "split"):
+        if task is not None and option_name in settings.get_changes():
+            raise OptionError(
+                f"Expected no `{option_name}` for {name}, a task of lm-evaluation-harness, which "
+                "selects its items itself.",
+                option=option_name,
+            )
+    return task
 
 
 def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 
 import rightreasons
 from rightreasons.core.errors import OptionError
+from rightreasons.integrations.registered_tasks import RegisteredTask
 from rightreasons.io.options import AuditOptions
 
 PROBED_TEMPLATE = "task_probed_lm_eval.yaml.j2"
 QUESTIONED_TEMPLATE = "task_questioned_lm_eval.yaml.j2"
+REGISTERED_TEMPLATE = "task_registered_lm_eval.yaml.j2"
 UTILS = "utils.py"
 
 UTILS_TEXT = """\
@@ -140,12 +142,14 @@ def name_task(dataset: str, kind: str) -> str:
 
 
 def write_probed_tasks(
-    rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path, questions: Sequence[str] = ()
+    rows_by_name: Mapping[str, Sequence[dict[str, Any]] | RegisteredTask],
+    out: Path,
+    questions: Sequence[str] = (),
 ) -> list[Path]:
     """Write a task per dataset into one folder, and return their files.
 
     Args:
-        rows_by_name: Dataset -> its rows.
+        rows_by_name: Dataset -> its rows, or a task of the harness -> that task.
         out: The folder; tasks of the same names in it are replaced.
         questions: Questions that are asked by the prompts of an audit. () for the probes by the
             prompt of the task.
@@ -153,8 +157,6 @@ def write_probed_tasks(
     Raises:
         ValueError: If the folder contains something else.
     """
-    from jinja2 import StrictUndefined, Template
-
     from rightreasons.core.store import check_folder, format_json_lines, write_text
 
     kind = "probed"
@@ -172,19 +174,27 @@ def write_probed_tasks(
     folder.mkdir(parents=True, exist_ok=True)
     # YAML names a class of this file, which therefore stands next to it.
     write_text(folder / UTILS, UTILS_TEXT)
-    path = Path(rightreasons.__file__).parent / "report" / "templates" / template_file
-    template = Template(
-        path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
-    )
     declared = []
     # All tasks share the folder, so that one run of the harness can ask them.
     for task, rows in tasks.items():
-        write_text(folder / f"{task}.jsonl", format_json_lines(rows))
-        text = template.render(
-            task=task,
-            rows=f"{task}.jsonl",
-            folder=folder.name,
-            questions=",".join(questions),
-        )
+        values = {"task": task, "folder": folder.name, "questions": ",".join(questions)}
+        if isinstance(rows, RegisteredTask):
+            values |= {"file": str(rows.file), "choices": rows.choices}
+            text = render_template(REGISTERED_TEMPLATE, **values, question=list(rows.question))
+        else:
+            write_text(folder / f"{task}.jsonl", format_json_lines(rows))
+            text = render_template(template_file, **values, rows=f"{task}.jsonl")
         declared.append(write_text(folder / f"{task}.yaml", text))
     return declared
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Return the text of a template of this package."""
+    from jinja2 import StrictUndefined, Template
+
+    path = Path(rightreasons.__file__).parent / "report" / "templates" / name
+    template = Template(
+        path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    text: str = template.render(values)
+    return text
