@@ -119,7 +119,7 @@ def test_models_other_than_those_of_torch_are_audited_without_torch(tmp_path):
 def test_a_local_model_needs_no_package_of_another_extra():
     script = """
 import importlib, pkgutil, sys
-names = "joblib distributed nltk gradio inspect_ai lm_eval gguf captum lighteval"
+names = "joblib distributed nltk gradio inspect_ai lm_eval gguf captum lighteval evidently"
 for name in names.split():
     sys.modules[name] = None
 import rightreasons
@@ -132,6 +132,7 @@ for module in pkgutil.walk_packages(rightreasons.__path__, "rightreasons."):
 """
     # The harnesses load these modules themselves.
     plugins = (
+        "evidently",
         "inspect_arms",
         "inspect_engine",
         "inspect_tasks",

@@ -65,25 +65,35 @@ def _find_fields(name: str, config: Mapping[str, Any]) -> tuple[tuple[str, ...],
     Raises:
         ValueError: If they are unknown.
     """
-    if config.get("output_type") != "multiple_choice":
+    output_type = config.get("output_type")
+    if output_type != "multiple_choice":
         raise ValueError(
-            f"Expected a multiple-choice task, but {name} of lm-evaluation-harness is "
-            f"{config.get('output_type')!r}."
+            f"Expected a multiple-choice task, but {name} of lm-evaluation-harness is {output_type!r}."
         )
-    template = str(config.get("doc_to_text", ""))
     # A prompt is a template, a field, or the path of a function, whose fields are unknown.
+    template = str(config.get("doc_to_text", ""))
     if template.isidentifier():
         return (template,), ""
-    question, choices = list_template_fields(template) if "{{" in template else ((), "")
-    answers = config.get("doc_to_choice")
-    is_lettered = isinstance(answers, list) and all(len(str(answer)) == 1 for answer in answers)
-    if not question or (is_lettered and not choices):
+    question: tuple[str, ...] = ()
+    choices = ""
+    if "{{" in template:
+        question, choices = list_template_fields(template)
+    # Letters stand for choices that the question lists, in fields that cannot be told from it.
+    has_hidden_choices = not choices and _has_letters(config.get("doc_to_choice"))
+    if not question or has_hidden_choices:
         raise ValueError(
             f"Expected a template with the fields of the question of {name}, and its choices in one "
             f"field, but it has {template!r}: write the task yourself, with `question` in its "
             "`metadata`."
         )
     return question, choices
+
+
+def _has_letters(answers: Any) -> bool:
+    """Return whether the answers of a task are single characters, the same for all documents."""
+    if not isinstance(answers, list):
+        return False
+    return max(len(str(answer)) for answer in answers) == 1
 
 
 def list_template_fields(template: str) -> tuple[tuple[str, ...], str]:
@@ -97,13 +107,18 @@ def list_template_fields(template: str) -> tuple[tuple[str, ...], str]:
         (('question',), 'choices')
     """
     tree = jinja2.Environment(autoescape=True).parse(template)
-    lists = set()
+    lists: dict[str, None] = {}
     for element in tree.find_all(jinja2.nodes.Getitem):
         # A text in brackets is a name within a field.
-        if isinstance(getattr(element.arg, "value", None), int):
-            lists |= {node.name for node in element.find_all(jinja2.nodes.Name)}
-    undeclared = jinja2.meta.find_undeclared_variables(tree)
-    names = [node.name for node in tree.find_all(jinja2.nodes.Name) if node.name in undeclared]
-    question = tuple(name for name in dict.fromkeys(names) if name not in lists)
+        is_position = isinstance(getattr(element.arg, "value", None), int)
+        if is_position and isinstance(element.node, jinja2.nodes.Name):
+            lists[element.node.name] = None
+    # Loops have variables of their own, which are no fields.
+    fields = jinja2.meta.find_undeclared_variables(tree)
+    question: dict[str, None] = {}
+    for node in tree.find_all(jinja2.nodes.Name):
+        if node.name in fields and node.name not in lists:
+            question[node.name] = None
     # Several lists are no choices of one question.
-    return question, lists.pop() if len(lists) == 1 else ""
+    choices = "".join(lists) if len(lists) == 1 else ""
+    return tuple(question), choices
