@@ -141,3 +141,10 @@ def test_labels_and_classes_beyond_memory(monkeypatch):
     # 2 x 2 x 2 counts: 3 resamples at a time
     monkeypatch.setattr(tradeoff, "MAX_CELLS_PER_BLOCK", 24)
     assert module.compute(predictions=[0, 0, 1], **inputs) == expected
+
+
+def test_a_module_needs_no_arguments():
+    module = type(rightreasons.load("ece"))()
+
+    assert len(module) == 0
+    assert module.compute(predictions=[0.8, 0.6], references=[1, 1])["ece"] == pytest.approx(0.3)

@@ -222,3 +222,12 @@ def test_a_scorer_of_classes_is_refused():
 
     with pytest.raises(ValueError, match="scorer of choices"):
         CorrectedScorer(scorer, PriorCorrection("per_item", 1.0, 1.0, 8))
+
+
+def test_a_corrected_scorer_says_what_was_corrected_and_scores_no_texts():
+    correction = PriorCorrection("per_item", 1.0, 1.0, 8)
+    scorer = CorrectedScorer(ScriptedScorer(), correction)
+
+    assert scorer.describe()["correction"] == correction.to_dict()
+    with pytest.raises(ValueError, match="choose"):
+        scorer.predict(["a text"])
