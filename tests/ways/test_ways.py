@@ -29,423 +29,504 @@ from rightreasons.ways.measure import measure_ways
 from rightreasons.ways.question import WAYS
 from rightreasons.ways.spread import compare_flips, format_spread, prompt_sensitivity
 
-HOW = Resampling(resamples=200)
-N = 40
+RESAMPLING = Resampling(resamples=200)
+N_ITEMS = 40
 OPTION = re.compile(r"(?m)^(?:Options:: |<options>)?(?:([A-Z]|\d)\.|-) (true \d+|false \d+)$")
 
 
-class Knowing:
-    """Knows which option is true, but answers the first one shown where a question is in capitals.
+class KnowingEngine:
+    """Knows which option is true, but answers the first displayed one if a question is in capitals.
 
-    Doubted, it takes its answer back, but for every fourth item; asked again, for every fifth item alone.
+    Doubted, it takes its answer back, but for every fourth item; asked again, for every fifth item only.
     """
 
     name, fingerprint, thinks, budget = "knowing", "knowing", False, 32
 
-    def __init__(self, abilities, chat=True):
-        self.abilities, self.has_template, self.asked = frozenset(abilities), chat, []
+    def __init__(self, abilities, has_template=True):
+        self.abilities = frozenset(abilities)
+        self.has_template = has_template
+        self.requests = []
 
     def render(self, prompt):
         return str(prompt)
 
-    def pick(self, request):
-        """Return the mark and the text of the option that it picks, and those of the others."""
+    def choose(self, request):
+        """Return the answers that name the displayed options, and the position of the chosen one."""
+        self.requests.append(request)
         turns = request.prompt
-        whole = turns if isinstance(turns, str) else turns[0]["content"]
-        self.asked.append(request)
-        options = OPTION.findall(whole)
-        right = next(place for place, (_, text) in enumerate(options) if text.startswith("true"))
-        picked = 0 if "QUESTION" in whole else right
+        question = turns if isinstance(turns, str) else turns[0]["content"]
+        options = OPTION.findall(question)
+        answers = [mark or text for mark, text in options]
+        is_true = [text.startswith("true") for _, text in options]
+        position = 0 if is_in_capitals(question) else is_true.index(True)
+        if isinstance(turns, str) or not turns[-1]["content"].endswith(AGAIN + get_form(question)):
+            return answers, position
+
+        previous = [turns[1]["content"].endswith(answer) for answer in answers].index(True)
         number = int(request.name[1:])
-        if not isinstance(turns, str) and turns[-1]["content"].endswith(AGAIN + self.form(whole)):
-            picked = next(
-                n
-                for n, (mark, text) in enumerate(options)
-                if turns[1]["content"].endswith(mark or text)
-            )
-            turned = number % 4 if turns[-1]["content"].startswith(DOUBT) else number % 5 == 0
-            picked = (picked + 1) % len(options) if turned else picked
-        return [mark or text for mark, text in options], picked
+        changes = number % 5 == 0
+        if turns[-1]["content"].startswith(DOUBT):
+            changes = number % 4 != 0
+        return answers, (previous + changes) % len(options)
 
-    @staticmethod
-    def form(whole):
-        found = re.search(r"\nAnswer with .*", whole)
-        return found[0] if found else ""
-
-    def generate(self, requests, *, options, **how):
-        found = []
+    def generate(self, requests, *, options, **keeping):
+        replies = []
         for request in requests:
-            answers, picked = self.pick(request)
-            found.append([Reply(f"ANSWER: {answers[picked]}")] * options.n)
-        return Answers(found)
+            answers, position = self.choose(request)
+            replies.append([Reply(f"ANSWER: {answers[position]}")] * options.n)
+        return Answers(replies)
 
-    def likelihoods(self, requests, **how):
+    def likelihoods(self, requests, **keeping):
         rows = []
         for request in requests:
-            answers, picked = self.pick(request)
-            rows.append(
-                [
-                    -1.0 if text.strip() == answers[picked] else -3.0
-                    for text in request.continuations
-                ]
-            )
-        counts = [len(row) for row in rows]
-        return Likelihoods(
-            Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts)
-        )
+            answers, position = self.choose(request)
+            is_chosen = [text.strip() == answers[position] for text in request.continuations]
+            rows.append(np.where(is_chosen, -1.0, -3.0))
+        return make_likelihoods(rows)
+
+
+def is_in_capitals(question):
+    return "QUESTION" in question
+
+
+def get_form(question):
+    """Return the line that says in which form to answer; "" without one."""
+    form = re.search(r"\nAnswer with .*", question)
+    return form[0] if form else ""
+
+
+def make_likelihoods(rows):
+    counts = [len(row) for row in rows]
+    values = Ragged.of(np.concatenate(rows), counts)
+    return Likelihoods(values, Ragged.of(np.ones(sum(counts)), counts))
+
+
+def make_model(engine, **wording):
+    return Prompted(Prompt(style="letters", **wording), engine)
+
+
+def judge_nothing(scorer, scores):
+    return {}
+
+
+def measure(model, split, *, judge=judge_nothing, **options):
+    """Measure the ways to ask a model about all items."""
+    ways_options = WaysOptions(**options)
+    return measure_ways(
+        model, split, options=ways_options, resampling=RESAMPLING, progress=False, judge=judge
+    )
+
+
+def find_in_capitals(measurement):
+    """Return the results of the ways in capitals, and those of the others."""
+    in_capitals = []
+    others = []
+    for result in measurement.ways:
+        group = in_capitals if result.way.separators == "capitals" else others
+        group.append(result)
+    return in_capitals, others
 
 
 @pytest.fixture(scope="module")
 def split():
-    rows = [
-        {
-            "id": f"q{n}",
-            "prompt": f"Which is it, {n}?",
-            "choices": [f"true {n}", f"false {n}"][:: 1 if n % 2 else -1],
-            "label": 1 - n % 2,
-        }
-        for n in range(N)
-    ]
-    items = datasets.Dataset.from_list(rows)
-    return take_splits({"test": items}, {"test": "primary"}, AuditOptions(), None, "here")[0]
+    """Forty items whose true option comes first in those with odd numbers."""
+    rows = []
+    for number in range(N_ITEMS):
+        choices = [f"true {number}", f"false {number}"]
+        is_odd = number % 2
+        rows.append(
+            {
+                "id": f"q{number}",
+                "prompt": f"Which is it, {number}?",
+                "choices": choices if is_odd else choices[::-1],
+                "label": 1 - is_odd,
+            }
+        )
+    tables = {"test": datasets.Dataset.from_list(rows)}
+    return take_splits(tables, {"test": "primary"}, AuditOptions(), None, "here")[0]
 
 
 def test_every_way_asks_the_same_item_with_all_its_options():
-    engine = Knowing({"likelihoods"})
-    asked = Prompted(Prompt(style="letters"), engine)
+    model = make_model(KnowingEngine({"likelihoods"}))
     item = Item("q1", {"prompt": "Which?", "choices": ["true 1", "false 1", "false 2"]}, 0)
-    seen = set()
+    questions = set()
     for parts in itertools.product(SEPARATORS, INSTRUCTIONS, STYLES, ORDERS):
-        way = Way(*parts)
-        scorer = way.scorer(asked)
-        (turn,) = scorer.rendering.request(item).prompt
-        assert "Which?" in turn["content"]
-        shown = OPTION.findall(turn["content"])
-        assert [text for _, text in shown] == [
-            item.fields["choices"][place] for place in scorer.rendering.places(3)
-        ]
-        assert (
-            next(mark or text for mark, text in shown if text == "true 1")
-            == scorer.rendering.answers(item)[0]
-        )
-        seen.add(turn["content"])
-    assert len(seen) == 6 * 4 * 3 * 3
-    drawn = draw_ways(asked, 20, seed=3)
-    assert drawn[0] == Way("lines", "none", "letters")
-    assert len(set(drawn)) == 20
-    assert draw_ways(asked, 20, seed=3) == drawn != draw_ways(asked, 20, seed=4)
+        rendering = Way(*parts).scorer(model).rendering
+
+        (turn,) = rendering.request(item).prompt
+
+        question = turn["content"]
+        options = OPTION.findall(question)
+        texts = [text for _, text in options]
+        assert "Which?" in question
+        assert texts == [item.fields["choices"][place] for place in rendering.places(3)]
+        mark, text = options[texts.index("true 1")]
+        assert rendering.answers(item)[0] == (mark or text)
+        questions.add(question)
+    assert len(questions) == 6 * 4 * 3 * 3
+
+
+def test_ways_are_drawn_once_each_by_the_seed_after_the_usual_one():
+    model = make_model(KnowingEngine({"likelihoods"}))
+
+    ways = draw_ways(model, 20, seed=3)
+
+    assert ways[0] == Way("lines", "none", "letters")
+    assert len(set(ways)) == 20
+    assert draw_ways(model, 20, seed=3) == ways
+    assert draw_ways(model, 20, seed=4) != ways
 
 
 def test_labels_are_asked_in_other_orders_and_mean_the_same():
-    asked = Prompted(
-        Prompt(label_words=("bad", "good")), Knowing({"likelihoods"}), ("negative", "positive")
-    )
-    scorer = Way("named", "which", "letters", "reversed").scorer(asked)
-    (turn,) = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None})).prompt
+    prompt = Prompt(label_words=("bad", "good"))
+    model = Prompted(prompt, KnowingEngine({"likelihoods"}), ("negative", "positive"))
+
+    scorer = Way("named", "which", "letters", "reversed").scorer(model)
+
+    request = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None}))
+    (turn,) = request.prompt
     assert turn["content"] == "Text: Fun.\nLabels:\nA. good\nB. bad\nWhich of the labels fits?"
+    # "bad" is the first label, and the second option.
+    assert request.continuations == ("B", "A")
     assert scorer.rendering.label_words == ("bad", "good")
-    assert scorer.rendering.request(Item("q", {"text": "x", "text_pair": None})).continuations == (
-        "B",
-        "A",
-    )
     assert scorer.label_names == ("negative", "positive")
 
 
-def test_scores_are_in_the_own_order_of_the_options_whatever_is_shown():
-    class Lengths(Knowing):
-        def likelihoods(self, requests, **how):
-            rows = [
-                [-float(len(text.strip())) for text in request.continuations]
-                for request in requests
-            ]
-            counts = [len(row) for row in rows]
-            return Likelihoods(
-                Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts)
-            )
+class LengthEngine(KnowingEngine):
+    """The longer an answer is, the less likely it is."""
+
+    def likelihoods(self, requests, **keeping):
+        rows = []
+        for request in requests:
+            rows.append([-float(len(text.strip())) for text in request.continuations])
+        return make_likelihoods(rows)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_scores_are_in_the_order_of_the_data_whatever_is_displayed(order):
+    way = Way("lines", "none", "words", order)
+    engine = LengthEngine({"likelihoods"})
 
     choices = [["a", "bb", "cccc"], ["dddd", "e"]]
-    fingerprints = set()
-    for order in ORDERS:
-        scorer = Way("lines", "none", "words", order).scorer(
-            Prompted(Prompt(), Lengths({"likelihoods"}))
-        )
-        found = scorer.choose(["p", "q"], choices, labels=[1, 0], progress=False)
-        assert [row.tolist() for row in found.logits] == [[-1.0, -2.0, -4.0], [-4.0, -1.0]]
-        assert found.labels.tolist() == [1, 0]
-        fingerprints.add(scorer.fingerprint)
-        words = Prompted(
-            Prompt(label_words=("no", "maybe", "yes!!")), Lengths({"likelihoods"}), ("n", "m", "y")
-        )
-        told = (
-            Way("lines", "none", "words", order)
-            .scorer(words)
-            .predict(["t"], labels=[2], progress=False)
-        )
-        assert (told.logits.tolist(), told.labels.tolist()) == ([[-2.0, -5.0, -5.0]], [2])
-        assert told.label_names == ("n", "m", "y")
-    assert len(fingerprints) == 3
+    chooser = way.scorer(Prompted(Prompt(), engine))
+    scores = chooser.choose(["p", "q"], choices, labels=[1, 0], progress=False)
+    assert [row.tolist() for row in scores.logits] == [[-1.0, -2.0, -4.0], [-4.0, -1.0]]
+    assert scores.labels.tolist() == [1, 0]
+
+    prompt = Prompt(label_words=("no", "maybe", "yes!!"))
+    classifier = way.scorer(Prompted(prompt, engine, ("n", "m", "y")))
+    scores = classifier.predict(["t"], labels=[2], progress=False)
+    assert scores.logits.tolist() == [[-2.0, -5.0, -5.0]]
+    assert (scores.labels.tolist(), scores.label_names) == ([2], ("n", "m", "y"))
 
 
-def test_verdicts_are_compared_with_that_of_the_own_way(split):
-    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}))
+def test_stored_answers_to_another_order_are_not_taken():
+    model = Prompted(Prompt(), LengthEngine({"likelihoods"}))
+
+    ways = [Way("lines", "none", "words", order) for order in ORDERS]
+
+    assert len({way.scorer(model).fingerprint for way in ways}) == 3
+
+
+def test_verdicts_are_compared_with_that_of_the_usual_way(split):
+    model = make_model(KnowingEngine({"likelihoods"}))
 
     def judge(scorer, scores):
-        right = (scores.predicted == scores.labels).mean()
-        label = "All right" if right == 1 else "Half right"
-        return {"right": (label, ""), "kept": ("Kept", ""), "none": ("", "It needs a confidence.")}
+        is_perfect = (scores.predicted == scores.labels).all()
+        label = "All correct" if is_perfect else "Half correct"
+        return {
+            "share": (label, ""),
+            "equal": ("Equal", ""),
+            "none": ("", "It needs a confidence."),
+        }
 
-    found = measure_ways(
-        asked, split, options=WaysOptions(n_ways=13), resampling=HOW, progress=False, judge=judge
-    )
-    others = [one.way.separators != "capitals" for one in found.ways[1:]]
-    assert 0 < sum(others) < 12
-    assert found.ways[0].verdicts == {"right": "All right", "kept": "Kept", "none": ""}
-    assert found.same_verdict["right"].value == sum(others) / 12
-    assert found.same_verdict["right"].low < sum(others) / 12 < found.same_verdict["right"].high
-    assert found.same_verdict["kept"].value == 1.0
-    assert "none" not in found.same_verdict
-    assert found.no_verdict == {"none": "It needs a confidence."}
+    result = measure(model, split, judge=judge, n_ways=13)
 
-
-@pytest.mark.parametrize("ability", ["text", "likelihoods"])
-def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path):
-    asked = Prompted(Prompt(style="letters"), Knowing({ability}))
-
-    def judge(scorer, scores):
-        settings = AuditOptions(n_resamples=100)
-        context = AuditContext(scorer, "here", split, (), None, tmp_path, settings, progress=False)
-        return judge_scores(context, scores, ["calibration", "cues"])
-
-    found = measure_ways(
-        asked,
-        split,
-        options=WaysOptions(n_ways=7, doubt=False),
-        resampling=HOW,
-        progress=False,
-        judge=judge,
-    )
-    told = {one.way.separators == "capitals": one.verdicts["calibration"] for one in found.ways}
-    # Its confidence is 0.88, one in 1 + e^-2; in capitals half of the answers are right, else all 40, which is surely
-    # more, if perhaps by less than 5 points. One generated answer has no confidence.
-    expected = {True: "Overconfident", False: "Somewhat underconfident"}
-    assert told == (expected if ability == "likelihoods" else {True: "", False: ""})
+    # The first way is the usual one. Those in capitals have another verdict.
+    n_in_capitals = len(find_in_capitals(result)[0])
+    assert 0 < n_in_capitals < 12
+    assert result.ways[0].verdicts == {"share": "All correct", "equal": "Equal", "none": ""}
+    same_verdict = result.same_verdict["share"]
+    assert same_verdict.value == (12 - n_in_capitals) / 12
+    assert same_verdict.low < same_verdict.value < same_verdict.high
+    assert result.same_verdict["equal"].value == 1.0
+    assert "none" not in result.same_verdict
+    assert result.no_verdict == {"none": "It needs a confidence."}
 
 
-def test_a_way_in_which_nothing_can_be_read_has_no_verdict(split, tmp_path):
-    class Mute(Knowing):
-        def generate(self, requests, *, options, **how):
-            return Answers(
-                [
-                    [Reply("?" if "QUESTION" in r.prompt[0]["content"] else "ANSWER: A")]
-                    for r in requests
-                ]
-            )
+def make_judge(split, folder, questions):
+    """Return a function that gives the verdicts of an audit on scores."""
+    settings = AuditOptions(n_resamples=100)
 
     def judge(scorer, scores):
-        context = AuditContext(
-            scorer, "here", split, (), None, tmp_path, AuditOptions(n_resamples=100)
-        )
-        return judge_scores(context, scores, ["cues"])
+        context = AuditContext(scorer, "here", split, (), None, folder, settings, progress=False)
+        return judge_scores(context, scores, questions)
 
-    asked = Prompted(Prompt(style="letters"), Mute({"text"}))
-    found = measure_ways(
-        asked, split, options=WaysOptions(n_ways=7), resampling=HOW, progress=False, judge=judge
-    )
-    assert {one.n_unread for one in found.ways if one.way.separators == "capitals"} == {40}
-    assert all((one.verdicts["cues"] == "") == (one.n_unread == 40) for one in found.ways)
-
-
-class Speaking(Knowing):
-    """Answers in the requested form outside of capitals, where it speaks of some items alone."""
-
-    def __init__(self, speaks):
-        super().__init__({"text"})
-        self.speaks = speaks
-
-    def generate(self, requests, *, options, **how):
-        found = []
-        for request in requests:
-            answers, picked = self.pick(request)
-            is_capitals = "QUESTION" in request.prompt[0]["content"]
-            is_read = not is_capitals or self.speaks(int(request.name[1:]))
-            found.append([Reply(f"ANSWER: {answers[picked]}" if is_read else "Well.")])
-        return Answers(found)
-
-
-def measure_unread(split, speaks, n_ways=13):
-    asked = Prompted(Prompt(style="letters", repair="off"), Speaking(speaks))
-    options = WaysOptions(n_ways=n_ways, doubt=False)
-    return measure_ways(asked, split, options=options, resampling=HOW, progress=False)
+    return judge
 
 
 @pytest.mark.parametrize(
-    ("speaks", "reason"),
+    ("ability", "verdicts"),
     [
-        (lambda n: False, "100.0%"),
-        (lambda n: n > 4, "12.5%"),
-        (lambda n: n not in (1, 3, 5, 7), ""),
+        # The confidence is 1 / (1 + e^-2) = 0.88. In capitals half of the answers are correct, else
+        # all 40, which is significantly more, if perhaps by less than 5 points.
+        ("likelihoods", ("Overconfident", "Somewhat underconfident")),
+        # One generated answer has no confidence.
+        ("text", ("", "")),
     ],
 )
-def test_unread_answers_make_no_spread(split, speaks, reason):
-    found = measure_unread(split, speaks)
+def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, verdicts, tmp_path):
+    model = make_model(KnowingEngine({ability}))
+    judge = make_judge(split, tmp_path, ["calibration", "cues"])
 
-    excluded = {one.way.separators: one.excluded for one in found.ways}
-    assert excluded["lines"] == ""
-    assert excluded["capitals"].startswith(reason)
-    if reason:
-        # Outside of capitals all answers are correct.
-        assert (found.spread.spread, found.spread.n_items) == (0.0, N)
-    else:
-        assert found.spread.n_items == N - 4
+    result = measure(model, split, judge=judge, n_ways=7, doubt=False)
+
+    for group, verdict in zip(find_in_capitals(result), verdicts, strict=True):
+        assert {way.verdicts["calibration"] for way in group} == {verdict}
+
+
+class MuteEngine(KnowingEngine):
+    """Says nothing that can be read to a question in capitals."""
+
+    def generate(self, requests, *, options, **keeping):
+        replies = []
+        for request in requests:
+            is_mute = is_in_capitals(request.prompt[0]["content"])
+            replies.append([Reply("?" if is_mute else "ANSWER: A")])
+        return Answers(replies)
+
+
+def test_a_way_in_which_nothing_can_be_read_has_no_verdict(split, tmp_path):
+    model = make_model(MuteEngine({"text"}))
+
+    result = measure(model, split, judge=make_judge(split, tmp_path, ["cues"]), n_ways=7)
+
+    in_capitals, _ = find_in_capitals(result)
+    assert {way.n_unread for way in in_capitals} == {N_ITEMS}
+    # Nor can a letter be read where options have none.
+    for way in result.ways:
+        assert (way.verdicts["cues"] == "") == (way.n_unread == N_ITEMS)
+
+
+class SpeakingEngine(KnowingEngine):
+    """Answers in the requested form, but in capitals to some items only.
+
+    Args:
+        answers: Function of the number of an item: whether it has an answer in capitals.
+    """
+
+    def __init__(self, answers):
+        super().__init__({"text"})
+        self.answers = answers
+
+    def generate(self, requests, *, options, **keeping):
+        replies = []
+        for request in requests:
+            answers, position = self.choose(request)
+            reply = f"ANSWER: {answers[position]}"
+            is_answered = self.answers(int(request.name[1:]))
+            if is_in_capitals(request.prompt[0]["content"]) and not is_answered:
+                reply = "Well."
+            replies.append([Reply(reply)])
+        return Answers(replies)
+
+
+def measure_unread(split, answers):
+    model = make_model(SpeakingEngine(answers), repair="off")
+    return measure(model, split, n_ways=13, doubt=False)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"), [(lambda number: False, "100.0%"), (lambda number: number > 4, "12.5%")]
+)
+def test_a_way_with_many_unread_answers_makes_no_spread(split, answers, reason):
+    result = measure_unread(split, answers)
+
+    in_capitals, others = find_in_capitals(result)
+    assert all(way.excluded.startswith(reason) for way in in_capitals)
+    assert {way.excluded for way in others} == {""}
+    # Outside of capitals all answers are correct.
+    assert (result.spread.spread, result.spread.n_items) == (0.0, N_ITEMS)
+
+
+def test_items_with_few_unread_answers_are_left_out_of_all_ways(split):
+    result = measure_unread(split, lambda number: number not in (1, 3, 5, 7))
+
+    assert {way.excluded for way in result.ways} == {""}
+    assert result.spread.n_items == N_ITEMS - 4
 
 
 def test_unread_answers_that_depend_on_the_correct_one_exclude_a_way(split):
     # Label 1 - n % 2: of the 20 even items four, a tenth of all, cannot be read. Fisher's exact test
-    # gives p = 2 C(20, 4) / C(40, 4) = 0.106, which is no dependence; with the eight of 80 it is.
-    table = compute_dependence(np.arange(80) % 20 == 0, np.arange(80) % 2)
-    assert table == pytest.approx(2 * math.comb(40, 4) / math.comb(80, 4))
-    found = measure_unread(split, lambda n: n not in (0, 2, 4, 6))
+    # gives p = 2 C(20, 4) / C(40, 4) = 0.106, which is no dependence.
+    result = measure_unread(split, lambda number: number not in (0, 2, 4, 6))
 
-    assert {one.excluded for one in found.ways} == {""}
+    assert {way.excluded for way in result.ways} == {""}
 
 
-def test_without_two_readable_ways_there_is_no_spread(split):
-    asked = Prompted(Prompt(style="letters", repair="off"), Speaking(lambda n: False))
+def test_the_dependence_on_the_label_is_fishers_exact_test():
+    # All four unread of 80 answers are to even items, of which there are 40.
+    p_value = compute_dependence(np.arange(80) % 20 == 0, np.arange(80) % 2)
+
+    assert p_value == pytest.approx(2 * math.comb(40, 4) / math.comb(80, 4))
+
+
+def test_without_two_readable_ways_there_is_no_spread(split, monkeypatch):
     ways = [Way("lines", "none", "letters"), Way("capitals", "none", "letters")]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rightreasons.ways.measure.draw_ways", lambda *args, **options: ways)
-        found = measure_ways(asked, split, resampling=HOW, progress=False)
+    monkeypatch.setattr("rightreasons.ways.measure.draw_ways", lambda *_, **__: ways)
+    model = make_model(SpeakingEngine(lambda number: False), repair="off")
 
-    assert (found.spread, found.no_spread) == (None, "the answers of 1 of 2 can be read")
-    assert WAYS.answer(found, 0.95).verdict.label == "Inconclusive"
+    result = measure(model, split)
+
+    assert (result.spread, result.no_spread) == (None, "the answers of 1 of 2 can be read")
+    assert WAYS.answer(result, 0.95).verdict.label == "Inconclusive"
+
+
+class MumblingEngine(KnowingEngine):
+    """Says nothing that can be read."""
+
+    def generate(self, requests, *, options, **keeping):
+        self.requests += requests
+        return Answers([[Reply("Well.")] for _ in requests])
 
 
 def test_a_first_way_that_cannot_be_read_ends_the_run(split):
-    class Mumbling(Knowing):
-        def generate(self, requests, *, options, **how):
-            self.asked += requests
-            return Answers([[Reply("Well.")] for _ in requests])
-
-    engine = Mumbling({"text"})
-    asked = Prompted(Prompt(style="letters", repair="off"), engine)
+    engine = MumblingEngine({"text"})
 
     with pytest.raises(UnreadAnswersError):
-        measure_ways(asked, split, resampling=HOW, progress=False)
-    assert len(engine.asked) == 20
+        measure(make_model(engine, repair="off"), split)
+
+    assert len(engine.requests) == 20
 
 
-def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split):
-    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}))
-    found = measure_ways(
-        asked, split, options=WaysOptions(n_ways=30), resampling=HOW, progress=False
-    )
-    # In capitals the first option shown is right on half of the items, in any other way all are.
-    for one in found.ways:
-        assert one.accuracy.value == (0.5 if one.way.separators == "capitals" else 1.0)
-    assert found.spread.spread == 0.5
-    assert found.spread.p_value == 1 / 201
-    # The worst way of one half is one in capitals; in which order, half of its mistakes may be in the other half.
-    assert 0.3 <= found.spread.held_out.value <= 0.5
-    # The likeliest answer has -1 and any other -3: of the pairs of a style and the given order, those of a way in
-    # capitals and another differ by 2, on the items of which the first option is false.
-    given = [one.way for one in found.ways if one.way.order == "given"]
-    by_style = {
-        style: [way.separators == "capitals" for way in given if way.style == style]
-        for style in STYLES
-    }
-    pairs = {style: len(own) * (len(own) - 1) for style, own in by_style.items()}
-    mixed = {style: 2 * sum(own) * (len(own) - sum(own)) for style, own in by_style.items()}
-    assert sum(mixed.values()) > 0
-    assert found.posix.value == pytest.approx(0.5 * 2 * sum(mixed.values()) / sum(pairs.values()))
+@pytest.fixture(scope="module")
+def thirty_ways(split):
+    """Thirty ways of a model that answers half of the items correctly in capitals, and all in any other way."""
+    return measure(make_model(KnowingEngine({"likelihoods"})), split, n_ways=30)
 
 
-def test_a_model_that_is_always_alike_has_no_spread():
-    found = format_spread([[1, 0, 1, 1, 0]] * 6, resampling=HOW)
-    assert (found.spread, found.by_chance, found.p_value, found.held_out.value) == (
-        0.0,
-        0.0,
-        1.0,
-        0.0,
-    )
-    assert found.held_out.low < 0 < found.held_out.high
+def test_an_accuracy_that_depends_on_the_way_has_a_spread(thirty_ways):
+    in_capitals, others = find_in_capitals(thirty_ways)
+
+    assert {way.accuracy.value for way in in_capitals} == {0.5}
+    assert {way.accuracy.value for way in others} == {1.0}
+    assert thirty_ways.spread.spread == 0.5
+    # No shuffle of 200 reaches it.
+    assert thirty_ways.spread.p_value == 1 / 201
+    # The worst way of one half is in capitals; by its order, half of its mistakes may be in the other half.
+    assert 0.3 <= thirty_ways.spread.held_out.value <= 0.5
 
 
-def test_spread_has_uniform_p_values_and_no_held_out_difference_where_ways_change_nothing():
+def test_likelihoods_of_answers_differ_between_ways_of_one_style(thirty_ways):
+    # The likeliest answer has -1 and the other -3: of the pairs of ways in one style and the given
+    # order, those in capitals and not differ by 2, on the half of the items whose first option is false.
+    n_pairs = 0
+    n_different = 0
+    for style in STYLES:
+        is_capital = []
+        for result in thirty_ways.ways:
+            if (result.way.style, result.way.order) == (style, "given"):
+                is_capital.append(result.way.separators == "capitals")
+        n_pairs += len(is_capital) * (len(is_capital) - 1)
+        n_different += 2 * sum(is_capital) * (len(is_capital) - sum(is_capital))
+
+    assert n_different > 0
+    assert thirty_ways.posix.value == pytest.approx(0.5 * 2 * n_different / n_pairs)
+
+
+def test_equal_answers_in_all_ways_have_no_spread():
+    spread = format_spread([[1, 0, 1, 1, 0]] * 6, resampling=RESAMPLING)
+
+    assert (spread.spread, spread.by_chance, spread.p_value) == (0.0, 0.0, 1.0)
+    assert spread.held_out.value == 0.0
+    assert spread.held_out.low < 0 < spread.held_out.high
+
+
+def test_spread_has_uniform_p_values_and_no_held_out_difference_if_ways_change_nothing():
     rng = np.random.default_rng(0)
-    found = [
-        format_spread(rng.random((8, 60)) < 0.6, resampling=Resampling(resamples=99, seed=n))
-        for n in range(200)
-    ]
-    p_values = np.array([one.p_value for one in found])
-    assert abs((p_values <= 0.1).mean() - 0.1) < 0.06  # 0.1 +- 2.8 sqrt(0.09 / 200)
-    assert all(one.spread > 0 for one in found)
-    held_out = np.array([one.held_out.value for one in found])
+    spreads = []
+    for seed in range(200):
+        is_correct = rng.random((8, 60)) < 0.6
+        resampling = Resampling(resamples=99, seed=seed)
+        spreads.append(format_spread(is_correct, resampling=resampling))
+
+    # 0.1 +- 2.8 sqrt(0.09 / 200).
+    p_values = np.array([spread.p_value for spread in spreads])
+    assert abs((p_values <= 0.1).mean() - 0.1) < 0.06
+    assert all(spread.spread > 0 for spread in spreads)
+    held_out = np.array([spread.held_out.value for spread in spreads])
     assert abs(held_out.mean()) < 0.02
-    assert np.mean([one.held_out.low <= 0 <= one.held_out.high for one in found]) > 0.9
+    covers_zero = [spread.held_out.low <= 0 <= spread.held_out.high for spread in spreads]
+    assert np.mean(covers_zero) > 0.9
 
 
 def test_units_are_shuffled_whole():
     # Ten copies of one unit: the ways differ on all or on none.
-    right = np.repeat([[1, 0, 1], [0, 1, 1]], 10, axis=1)
-    alone, units = (
-        format_spread(right, clusters=c, resampling=HOW) for c in (None, np.repeat([0, 1, 2], 10))
-    )
-    assert alone.by_chance < units.by_chance
+    is_correct = np.repeat([[1, 0, 1], [0, 1, 1]], 10, axis=1)
+    clusters = np.repeat([0, 1, 2], 10)
+
+    by_item = format_spread(is_correct, resampling=RESAMPLING)
+    by_unit = format_spread(is_correct, clusters=clusters, resampling=RESAMPLING)
+
+    assert by_item.by_chance < by_unit.by_chance
     # Of two units that differ, half of the shuffles have the ways equal, and half have them 2/3 apart.
-    assert units.by_chance == pytest.approx(1 / 3, abs=0.08)
+    assert by_unit.by_chance == pytest.approx(1 / 3, abs=0.08)
 
 
 def test_posix_is_that_of_its_equation():
     # Responses 0, 1, 0: |-2 + 1|, |-1 + 1|; |-3 + 0.5|, |-4 + 0.5|; |-1 + 1|, |-2 + 1|, over six pairs.
-    assert prompt_sensitivity([[-1, -3], [-2, -0.5], [-1, -4]]) == pytest.approx(
-        (1 + 0 + 2.5 + 3.5 + 0 + 1) / 6
-    )
+    sensitivity = prompt_sensitivity([[-1, -3], [-2, -0.5], [-1, -4]])
+
+    assert sensitivity == pytest.approx((1 + 0 + 2.5 + 3.5 + 0 + 1) / 6)
 
 
-@pytest.mark.parametrize("ability", ["text", "likelihoods"])
-def test_a_doubt_is_set_beside_a_neutral_second_request(split, ability):
-    engine = Knowing({ability})
-    asked = Prompted(Prompt(style="letters"), engine)
-    found = measure_ways(
-        asked, split, options=WaysOptions(n_ways=2), resampling=HOW, progress=False
-    )
-    flips = {one.turn: one for one in found.flips}
-    # All 40 first answers are right: 30 turn when doubted (n % 4 > 0), 8 when asked again (n % 5 = 0).
-    (only,) = found.flips
-    assert (only.turn, only.n_items) == ("right to wrong", 40)
-    assert (only.doubted.value, only.asked_again.value, only.difference.value) == (
-        0.75,
-        0.2,
-        pytest.approx(0.55),
-    )
-    assert (found.no_flips, found.n_unread_again, list(flips)) == ("", 0, ["right to wrong"])
-    doubted = next(
-        r for r in engine.asked if len(r.prompt) == 3 and r.prompt[2]["content"].startswith(DOUBT)
-    )
-    said = doubted.prompt[1]["content"]
-    assert re.fullmatch(r"ANSWER: [AB]" if ability == "text" else "[AB]", said)
-    if ability == "text":
-        assert (found.posix, found.no_posix) == (None, "generated answers have no likelihood")
+@pytest.mark.parametrize(("ability", "answer"), [("text", "ANSWER: [AB]"), ("likelihoods", "[AB]")])
+def test_a_doubt_is_compared_with_a_neutral_second_request(split, ability, answer):
+    engine = KnowingEngine({ability})
+
+    result = measure(make_model(engine), split, n_ways=2)
+
+    # All 40 first answers are correct: 30 change if doubted (n % 4 > 0), 8 if asked again (n % 5 = 0).
+    (flips,) = result.flips
+    assert (flips.turn, flips.n_items) == ("right to wrong", N_ITEMS)
+    assert (flips.doubted.value, flips.asked_again.value) == (0.75, 0.2)
+    assert flips.difference.value == pytest.approx(0.55)
+    assert (result.no_flips, result.n_unread_again) == ("", 0)
+    conversations = [request.prompt for request in engine.requests if len(request.prompt) == 3]
+    doubted = [turns for turns in conversations if turns[2]["content"].startswith(DOUBT)]
+    assert re.fullmatch(answer, doubted[0][1]["content"])
+
+
+def test_generated_answers_have_no_sensitivity(split):
+    result = measure(make_model(KnowingEngine({"text"})), split, n_ways=2, doubt=False)
+
+    assert (result.posix, result.no_posix) == (None, "generated answers have no likelihood")
 
 
 def test_without_a_conversation_nothing_is_doubted(split):
-    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}, chat=False))
-    found = measure_ways(
-        asked, split, options=WaysOptions(n_ways=3), resampling=HOW, progress=False
-    )
-    assert (found.flips, found.no_flips) == (
-        (),
-        "the model is asked without turns of a conversation",
-    )
-    left_out = measure_ways(
-        asked, split, options=WaysOptions(n_ways=2, doubt=False), resampling=HOW, progress=False
-    )
-    assert left_out.no_flips == "it is left out"
+    model = make_model(KnowingEngine({"likelihoods"}, has_template=False))
+
+    result = measure(model, split, n_ways=3)
+
+    assert result.flips == ()
+    assert "without turns of a conversation" in result.no_flips
+
+
+def test_a_doubt_can_be_left_out(split):
+    result = measure(make_model(KnowingEngine({"likelihoods"})), split, n_ways=2, doubt=False)
+
+    assert result.no_flips == "it is left out"
 
 
 def test_flips_are_paired():
-    # Doubted, the first six of eight turn, asked again the first one: five turn by the doubt alone, none the other
-    # way round. McNemar's mid-p: 2 (0.5 · 0.5^5).
-    found = compare_flips("right to wrong", np.arange(8) < 6, np.arange(8) < 1)
-    assert (found.doubted.value, found.asked_again.value, found.p_value) == (0.75, 0.125, 1 / 32)
-    assert compare_flips("right to wrong", np.zeros(0, bool), np.zeros(0, bool)) is None
+    # Doubted, the first six of eight change, asked again the first one: five change by the doubt
+    # alone, none the other way round. McNemar's mid-p: 2 (0.5 * 0.5^5).
+    flips = compare_flips("right to wrong", np.arange(8) < 6, np.arange(8) < 1)
+
+    assert (flips.doubted.value, flips.asked_again.value, flips.p_value) == (0.75, 0.125, 1 / 32)
+
+
+def test_without_items_there_are_no_flips():
+    nothing = np.zeros(0, bool)
+
+    assert compare_flips("right to wrong", nothing, nothing) is None
