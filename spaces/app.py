@@ -26,9 +26,8 @@ PAGES = {
 
 def fill(folder: str) -> gr.Blocks:
     """Build the page of a folder: an app of its own, or, within another one, a page of that."""
-    sys.path.append(
-        str(HERE / folder)
-    )  # for good: what runs in a worker is imported there by its name
+    # For good: a worker imports what it runs by the name of its module.
+    sys.path.append(str(HERE / folder))
     spec = importlib.util.spec_from_file_location(f"{folder}_app", HERE / folder / "app.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -36,10 +35,12 @@ def fill(folder: str) -> gr.Blocks:
 
 
 def build() -> gr.Blocks:
+    # The audit is the first page; the other apps are its routes.
     demo = fill(HOME)
     with demo:
         gr.Navbar(main_page_name="Audit")
     for folder, title in PAGES.items():
+        # An app of its own has no bar; within this one, each page shows it.
         with demo.route(title, title.split()[0].lower()):
             gr.Navbar(main_page_name="Audit")
             fill(folder)

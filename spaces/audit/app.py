@@ -78,6 +78,7 @@ def build() -> gr.Blocks:
     with public_page("Audit") as page:
         gr.Markdown(INTRO + PRIVACY)
         # The finished audit of this visitor, and the files that an audit waits for.
+        # A file is kept for as long as the state of its visitor refers to it.
         state, uploads = gr.State(example), gr.State()
         with gr.Row(elem_id="examples"):
             examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
@@ -171,6 +172,7 @@ def run_audit(
         split=split or "",
         log_filter=log_filter or "",
     )
+    # The audit runs in another process, with limits of time and memory.
     steps = work(run, source, questions or [], limit, seconds=MAX_SECONDS, gigabytes=MAX_GIGABYTES)
     n_outputs = len(show_problem(""))
     try:

@@ -94,6 +94,7 @@ def run(source: Source, questions: Sequence[str], limit: int) -> FinishedAudit:
     Raises:
         ValueError: If the source lacks something, or the audit is refused.
     """
+    # A request may come from a script, beyond the limits of the fields.
     limit = check_count(limit, "limit", minimum=1, maximum=MAX_ITEMS)
     for question in questions:
         check_one_of(question, tuple(QUESTIONS), "questions")
@@ -118,11 +119,13 @@ def run(source: Source, questions: Sequence[str], limit: int) -> FinishedAudit:
     elif source.predictions is None:
         raise ValueError("Expected a data set: its id on the hub, or a file of items.")
 
+    # Stored predictions are called by their file.
     title = model or file_names[settings["predictions"]]
     data_name = title
     if data is not None:
         data_name = file_names.get(data, data)
         title = f"{title} on {data_name}"
+    # Errors name an upload as the visitor does, not by its path on the server.
     with tempfile.TemporaryDirectory(prefix="audit-") as folder, by_name(*file_names):
         result = audit(
             model,
@@ -157,6 +160,7 @@ def finish(
         model: Name of the model, for edits of a text. None for no edits.
     """
     files = {}
+    # The folder of the report is deleted with the audit, so its files are kept in memory.
     for name in _list_files(result.out):
         files[name] = (result.out / name).read_bytes()
     return FinishedAudit(
@@ -172,6 +176,7 @@ def _list_files(folder: Path) -> Iterator[str]:
     """Yield the names of the files of a report, without those of unfinished work."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
+        # Names that begin with a dot belong to interrupted work.
         if path.is_file() and not name.parts[0].startswith("."):
             yield str(name)
 
@@ -188,6 +193,7 @@ def pack_files(files: Mapping[str, bytes]) -> str:
 def read_example(name: str = "A planted word") -> FinishedAudit:
     """Read a finished audit that `make_example.py` made."""
     values = json.loads(gzip.decompress((BUNDLED / EXAMPLES[name]).read_bytes()))
+    # Tuples become lists in JSON.
     subject = values["subject"]
     if subject is not None:
         subject["labels"] = tuple(subject["labels"])

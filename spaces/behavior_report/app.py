@@ -99,6 +99,7 @@ def build() -> gr.Blocks:
         )
         figures = gr.HTML(start.headline, elem_id="figures")
         heat_map = gr.HTML(start.grid, elem_id="heat-map", js_on_load=CLICKS)
+        # A style of its own outlines the open cell: the heat map is not drawn again.
         outline = gr.HTML(
             outline_cell(start.model_index, start.functionality_index), elem_classes="rr-style"
         )
@@ -123,6 +124,7 @@ def build() -> gr.Blocks:
         for event in (back.click, suite.input, suite_file.clear, prediction_files.clear):
             event(open_bundled, [outcome, suite], outputs, **SLOW)
         download_text(examples, write_examples, [state], "examples.csv", "text/csv")
+        # Cells of both tables open the same cases.
         for component in (heat_map, rates):
             component.click(open_cell, [state, outcome], [*selection, *opened], **QUIET)
         for event in (model.input, functionality.input, outcome.input):
@@ -217,6 +219,7 @@ def open_answers(paths: list[str] | None, outcome: str, state: State) -> Iterato
     if not paths:
         return
     uploads = [Held(path) for path in paths]
+    # Predictions without a suite of the visitor's are scored on the bundled one.
     own_report = None if isinstance(state, str) else state
     steps = work(add_models, own_report, paths)
     yield from opening(
@@ -236,6 +239,7 @@ def show_report(outcome: str, state: Report | str) -> Iterator[Any]:
     outline = ""
     if report.models:
         outline = outline_cell(page.model_index, page.functionality_index)
+    # The upload is no longer needed: `None` lets its file be deleted.
     return [
         state,
         None,

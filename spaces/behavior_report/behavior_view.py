@@ -67,6 +67,7 @@ def write_page(report: Report, outcome: str) -> Page:
     rates = write_rates(report)
     if not report.models:
         return Page(report, head, "", rates, "", None, None, "")
+    # The page opens with the failures of the first model.
     weakest = report.models[0].weakest[0][0]
     return Page(
         report=report,
@@ -88,12 +89,14 @@ def write_grid(report: Report) -> str:
     suite = report.suite
     class_names = [functionality.functionality_class for functionality in suite.functionalities]
     classes = []
+    # Functionalities of a class are next to each other, under one heading.
     for name, members in itertools.groupby(class_names):
         classes.append(
             f'<th colspan="{len(list(members))}" class="br-start" scope="colgroup">'
             f"{html.escape(name)}</th>"
         )
     heads = []
+    # Long names are turned by the style sheet, and complete in the tooltip.
     for index, functionality in enumerate(suite.functionalities):
         name = html.escape(functionality.name)
         heads.append(
@@ -118,6 +121,7 @@ def _write_grid_row(report: Report, model_index: int) -> str:
     cells = []
     for index, functionality in enumerate(model.result.functionalities):
         rate = functionality.pass_rate
+        # A screen reader gets the sentence, as the cell shows a bare number.
         words = f"{model.name}: {functionality.functionality}: {describe_rate(functionality)}"
         title = html.escape(words)
         cells.append(
@@ -126,6 +130,7 @@ def _write_grid_row(report: Report, model_index: int) -> str:
             f'aria-label="{title}" title="{title}" style="{write_colors(rate)}">'
             f"{write_number(rate)}</button></td>"
         )
+    # The last column is the mean over functionalities, each with the same weight.
     mean = model.result.behavioral_pass_rate
     cells.append(
         f'<td class="br-start"><span class="br-cell br-mean" style="{write_colors(mean)}">'
@@ -159,10 +164,12 @@ def _write_legend(suite: Suite) -> str:
     """Write the scale of colors, and the types of tests in the suite."""
     test_types = {functionality.test_type for functionality in suite.functionalities}
     types = []
+    # In the order of CheckList, whatever the order of the suite.
     for test_type in TYPES:
         if test_type in test_types:
             types.append(f"<span>{write_chip(test_type)} {explain_type(test_type)}</span>")
     steps = []
+    # Eleven steps show the scale from 0% to 100%.
     for step in range(11):
         steps.append(f'<i style="{write_colors(step / 10)}"></i>')
     return (
@@ -186,6 +193,7 @@ def write_headline(report: Report) -> str:
         f'<p class="rr-small br-suite">Suite <b>{html.escape(suite.name)}</b>: '
         f"{', '.join(sizes)}.</p>"
     )
+    # A suite without predictions has no figures yet.
     if not report.models:
         return (
             f'{size}<p class="rr-waiting">Now add predictions: a file with one row for each of the '
@@ -202,6 +210,7 @@ def write_headline(report: Report) -> str:
 def _write_remarks(report: Report) -> str:
     """Write what was remarked about the predictions of each model; "" for nothing."""
     items = []
+    # Uploaded predictions have no remark.
     for model, remark in zip(report.models, report.descriptions, strict=True):
         if remark:
             items.append(f"<li><b>{html.escape(model.name)}</b>: {html.escape(remark)}.</li>")
@@ -213,6 +222,7 @@ def _write_remarks(report: Report) -> str:
 def judge_first_model(report: Report) -> tuple[str, str]:
     """Return the conclusion of an audit of the first model in one sentence, and its tone."""
     measurement = BehaviorMeasurement(report.models[0])
+    # A suite whose cases are all undefined has no rate to claim.
     claim = "claim.rate" if measurement.defined else "claim.nothing"
     prose = BEHAVIOR.prose.of(m=measurement)
     return f"{measurement.answers.name} {prose(claim)}.", BEHAVIOR.find_rule(measurement).tone
@@ -241,6 +251,7 @@ def _write_rate_cells(report: Report, functionality_index: int) -> str:
     for model_index, model in enumerate(report.models):
         functionality = model.result.functionalities[functionality_index]
         rate = functionality.pass_rate
+        # The interval is in the tooltip: the table has a column per model.
         interval = write_interval(functionality.interval)
         title = html.escape(f"{model.name}: {describe_rate(functionality)}; {interval}")
         cells.append(
@@ -262,6 +273,7 @@ def write_groups(report: Report) -> str:
     """Write the mean pass rates by class and by type, with their intervals; "" without models."""
     if not report.models:
         return ""
+    # All models have the groups of the suite, in one order.
     results = [model.result for model in report.models]
     heads = _write_model_heads(report)
     by_class = _write_group_table("by class", heads, [result.classes for result in results])
@@ -286,6 +298,7 @@ def _write_group_table(title: str, heads: str, groups: Sequence[Mapping[str, Any
             cells.append(
                 f'<td class="rr-number"><b>{rate}</b><br><span class="rr-small">{ends}</span></td>'
             )
+        # Types are marked as in the heat map.
         label = write_chip(name) if name in TYPES else html.escape(name)
         rows.append(f"<tr><td>{label}</td>{''.join(cells)}</tr>")
     return (

@@ -14,18 +14,24 @@ from rightreasons.page.formats import NONE
 
 def write_number(rate: float | None) -> str:
     """Write a pass rate in percent without the sign; a dash for an undefined one."""
-    return NONE if rate is None else whole_percent(rate)
+    # A functionality without defined cases has no rate.
+    if rate is None:
+        return NONE
+    return whole_percent(rate)
 
 
 def write_percent(rate: float | None) -> str:
     """Write a pass rate in percent; a dash for an undefined one."""
-    return NONE if rate is None else f"{whole_percent(rate)}%"
+    if rate is None:
+        return NONE
+    return f"{whole_percent(rate)}%"
 
 
 def write_colors(rate: float | None) -> str:
     """Write the colors of a cell of the heat map as CSS; "" for an undefined rate."""
     if rate is None:
         return ""
+    # The ink contrasts with the ground, whatever the rate.
     ground, ink = rate_colors(rate)
     return f"background:{ground};color:{ink}"
 
@@ -53,7 +59,9 @@ def describe_rate(functionality: Any) -> str:
     if functionality.pass_rate is None:
         return "no case is asked"
     cases = pluralize(functionality.n_cases, "case")
-    verb = "passes" if functionality.n_passed == 1 else "pass"
+    verb = "pass"
+    if functionality.n_passed == 1:
+        verb = "passes"
     percent = write_percent(functionality.pass_rate)
     return f"{functionality.n_passed:,} of {cases} {verb} ({percent})"
 
@@ -68,6 +76,7 @@ def explain_type(test_type: str) -> str:
 
 def write_chip(test_type: str) -> str:
     """Write a type of tests, with its explanation while the pointer rests on it."""
+    # An uploaded suite may have types of its own.
     name = html.escape(test_type)
     css_class = html.escape(test_type.lower())
     return f'<span class="br-type br-{css_class}" title="{explain_type(test_type)}">{name}</span>'

@@ -55,6 +55,7 @@ def write_cases(
     for case in judge_cases(model, functionality_index):
         if case.passed in OUTCOMES[outcome]:
             selected.append(case)
+    # Rounded up; a page without cases is still a page.
     n_pages = max(1, -(-len(selected) // N_CASES_OF_PAGE))
     page = min(max(page, 1), n_pages)
     start = (page - 1) * N_CASES_OF_PAGE
@@ -85,6 +86,7 @@ def _write_head(report: Report, model_index: int, functionality_index: int) -> s
     model = report.models[model_index]
     functionality = report.suite.functionalities[functionality_index]
     rate = describe_rate(model.result.functionalities[functionality_index])
+    # What counts as a pass is the same for all cases of a functionality.
     expectation = html.escape(describe_expectation(model, functionality_index))
     return (
         f'<div class="br-about-cell"><p>{write_chip(functionality.test_type)} '
@@ -137,6 +139,7 @@ def _describe_expectation(
     answer = describe_expected_answer(model, functionality_index, example)
     if answer:
         return f"expected {answer}"
+    # Movements start at the original text.
     if example is case.examples[0] or not case.has_original:
         return ""
     return describe_movement(model, functionality_index, case, example)

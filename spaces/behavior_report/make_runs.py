@@ -35,13 +35,16 @@ ON_SUITE = {"epochs": 2.0, "learning_rate": 5e-5, "batch_size": 24}
 
 def main(work: Path, data: Path | None) -> None:
     """Train the three models and write their predictions for the bundled suite."""
+    # Accuracy on ordinary sentences shows what the suite costs a model elsewhere.
     validation = load_dataset("sst2", split="validation", data_dir=data)
     sentiment_model = fine_tune_sentiment(work, data)
+    # The bundled suite is the test part: no model learns from its cases.
     training_suite = make_suite().split("train")
-    functionalities = tuple(
-        f for f in training_suite.functionalities if f.functionality_class != HELD_OUT
-    )
-    reduced_suite = dataclasses.replace(training_suite, functionalities=functionalities)
+    functionalities = []
+    for functionality in training_suite.functionalities:
+        if functionality.functionality_class != HELD_OUT:
+            functionalities.append(functionality)
+    reduced_suite = dataclasses.replace(training_suite, functionalities=tuple(functionalities))
     sentences = f"{SENTENCES:,} sentences of SST-2"
     runs = (
         ("sentiment", "Sentiment alone", f"fine-tuned on {sentences}", None),
@@ -62,6 +65,7 @@ def main(work: Path, data: Path | None) -> None:
     texts = [text for (text,) in suite.texts()]
     index = []
     for key, title, description, suite_part in runs:
+        # Training changes the model in place, so each run loads the sentiment model again.
         classifier = fine_tune_behavior(load_classifier(sentiment_model), suite_part)
         write_predictions(SUITE.with_name(f"{key}.csv"), predict_positive(classifier, texts))
         is_correct = (predict_positive(classifier, validation["text"][:]) > 0.5) == np.array(
@@ -81,6 +85,7 @@ def main(work: Path, data: Path | None) -> None:
 def fine_tune_sentiment(work: Path, data: Path | None) -> Path:
     """Fine-tune the encoder on sentences of SST-2."""
     train = load_dataset("sst2", split="train", data_dir=data)
+    # Sorted rows keep the order of the data set.
     sampled_rows = np.sort(np.random.default_rng(SEED).permutation(len(train))[:SENTENCES])
     rows = train.select(sampled_rows)
     tuned = fine_tune(
@@ -102,6 +107,7 @@ def fine_tune_behavior(classifier: Classifier, suite_part: Suite | None) -> Clas
     items = suite_items(suite_part)
     encoded = encode(classifier.tokenizer, items.texts, max_length=64)
     train_on_behavior(classifier.model, encoded, items, seed=SEED, **ON_SUITE)
+    # Training has switched on dropout.
     classifier.model.eval()
     return classifier
 
@@ -114,6 +120,7 @@ def predict_positive(classifier: Classifier, texts: Sequence[str]) -> np.ndarray
 
 def write_predictions(path: Path, chances: np.ndarray) -> None:
     """Write one row per example; rows sum to 1 after rounding."""
+    # Four places suffice for every figure of the page.
     rounded = np.round(chances, 4)
     rows = [f"{1 - p:.4f},{p:.4f}" for p in rounded]
     path.write_text(

@@ -67,6 +67,7 @@ class Words:
         # Praise and blame alternate, so that a model with one answer for everything passes half at best.
         self.is_praise = number % 2 == 0
         self.label = POSITIVE if self.is_praise else NEGATIVE
+        # Words of both kinds, because some tests contrast them.
         self.word = self.sample_word(PRAISE if self.is_praise else BLAME)
         self.opposite = self.sample_word(BLAME if self.is_praise else PRAISE)
         self.thing, self.other = self.sample_words(THINGS, 2)
@@ -77,6 +78,7 @@ class Words:
 
     def sample_words(self, words: tuple[str, ...], count: int) -> list[str]:
         """Draw different words."""
+        # A permutation draws without replacement.
         return [words[i] for i in self.rng.permutation(len(words))[:count]]
 
     def remark(self) -> str:
@@ -97,20 +99,18 @@ def _facts(w: Words) -> Draft:
 
 
 def _stronger(w: Words) -> Draft:
-    return [
-        f"The {w.thing} was {w.word}.",
-        *(
-            f"The {w.thing} was {intensifier} {w.word}."
-            for intensifier in w.sample_words(STRONGER, 2)
-        ),
-    ], None
+    texts = [f"The {w.thing} was {w.word}."]
+    for intensifier in w.sample_words(STRONGER, 2):
+        texts.append(f"The {w.thing} was {intensifier} {w.word}.")
+    # Only the direction of the confidence is tested, not the label.
+    return texts, None
 
 
 def _softer(w: Words) -> Draft:
-    return [
-        f"The {w.thing} was {w.word}.",
-        *(f"The {w.thing} was {softener} {w.word}." for softener in w.sample_words(SOFTER, 2)),
-    ], None
+    texts = [f"The {w.thing} was {w.word}."]
+    for softener in w.sample_words(SOFTER, 2):
+        texts.append(f"The {w.thing} was {softener} {w.word}.")
+    return texts, None
 
 
 def _praise_added(w: Words) -> Draft:
@@ -142,16 +142,19 @@ def _negated_from_afar(w: Words) -> Draft:
 
 
 def _typos(w: Words) -> Draft:
+    # The first text is the original, the others are its versions.
     remark = w.remark()
     return [remark, *_distinct(lambda: _swap(remark, w.rng), remark)], None
 
 
 def _marks(w: Words) -> Draft:
     remark = w.remark()
+    # Neither capitals nor marks change what a remark says.
     return [remark, remark.upper(), remark.rstrip(".") + " ...", f'"{remark}"'], None
 
 
 def _contractions(w: Words) -> Draft:
+    # The full form and its contraction mean the same.
     full = w.sample_word(tuple(CONTRACTED))
     return [f"The {w.thing} {no} {w.word}." for no in (full, CONTRACTED[full])], None
 
@@ -162,9 +165,8 @@ def _people(w: Words) -> Draft:
 
 
 def _places(w: Words) -> Draft:
-    return [
-        f"The {w.thing} in {location} was {w.word}." for location in w.sample_words(PLACES, 3)
-    ], None
+    places = w.sample_words(PLACES, 3)
+    return [f"The {w.thing} in {place} was {w.word}." for place in places], None
 
 
 def _then_and_now(w: Words) -> Draft:
@@ -237,15 +239,19 @@ def make_suite() -> Suite:
     """Write all cases."""
     functionalities = []
     for name, of_class, kind, expectation, write in OUTLINE:
+        # Each case draws from its own seed: more cases leave the first ones as they are.
         cases = tuple(_case(str(number), *write(Words(name, number))) for number in range(N_CASES))
         functionalities.append(Functionality(name, of_class, kind, expectation, cases))
     return Suite("remarks", ("text",), tuple(functionalities), ("negative", "neutral", "positive"))
 
 
 def _case(number: str, texts: list[str], label: int | None) -> Case:
-    return Case(
-        number, tuple((text,) for text in texts), None if label is None else (label,) * len(texts)
-    )
+    """Return a case with a label for each of its texts."""
+    # A suite of pairs would have two texts in each tuple.
+    examples = tuple((text,) for text in texts)
+    if label is None:
+        return Case(number, examples, None)
+    return Case(number, examples, (label,) * len(texts))
 
 
 def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterator[str]:
@@ -260,11 +266,11 @@ def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterato
 
 def _swap(text: str, rng: np.random.Generator) -> str:
     """Swap two neighboring letters of a word; the first letter of a word stays in place."""
-    spots = [
-        i
-        for i in range(1, len(text) - 1)
-        if text[i - 1 : i + 2].isalpha() and text[i] != text[i + 1]
-    ]
+    # Only two different letters in the middle of a word make a typo.
+    spots = []
+    for i in range(1, len(text) - 1):
+        if text[i - 1 : i + 2].isalpha() and text[i] != text[i + 1]:
+            spots.append(i)
     i = spots[int(rng.integers(len(spots)))]
     return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
 

@@ -60,6 +60,7 @@ def build() -> gr.Blocks:
     opening, (head, body) = read_first_page()
     path = find_model()
     scorers = [PASTED]
+    # Without a packaged model, visitors can only paste scores.
     if path is not None:
         scorers.insert(0, f"model: {Path(path).stem}")
     with public_page("Confusion probes", HERE / "style.css") as page:
@@ -81,8 +82,10 @@ def build() -> gr.Blocks:
         page_links("probes", {"Shen & Kejriwal 2022": "https://arxiv.org/abs/2210.01258"})
 
         _, _, scorer, method, pasted = setting_fields
+        # In the order of the parameters of `apply_probes`.
         inputs = [*item_fields, *setting_fields, scored_key]
         outputs = [figures, grid, pasted, scored_key]
+        # An item is probed as soon as it is taken, without the button.
         selected = choice.input(take_item, choice, item_fields, show_progress="hidden")
         selected.then(apply_probes, inputs, outputs)
         scorer.change(show_scorer_fields, scorer, [pasted, method], show_progress="hidden")
@@ -143,6 +146,7 @@ def take_item(title: str) -> list[Any]:
 
 def show_scorer_fields(scorer: str) -> list[Any]:
     """Show the field for scores, or that for the method of a model."""
+    # Only one of the two fields matters to a scorer.
     is_pasted = scorer == PASTED
     return [gr.update(visible=is_pasted), gr.update(visible=not is_pasted)]
 
@@ -157,9 +161,11 @@ def apply_probes(prompt: str, choices: str, correct: float, *settings: Any) -> I
         if scorer == PASTED:
             yield show_pasted(item, n_added, seed, text, scored_key)
             return
+        # A worker keeps the model, so that only the first item waits for it.
         steps = work(probe_item, item, n_added, seed, str(find_model()), method)
         head, body = yield from waiting(steps, 4)
     except MISTAKES as error:
+        # Pasted scores stay, so that the visitor can correct them.
         yield [problem(error), "", gr.skip(), gr.skip()]
         return
     yield [head, _write_grid(body), gr.skip(), gr.skip()]

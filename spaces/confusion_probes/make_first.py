@@ -27,18 +27,30 @@ def main() -> None:
         forms = make_forms(item, N_ADDED, SEED)
         scores, _ = score_forms(forms, path, METHOD)
         probed = measure_forms(forms, scores)
-        was_correct = probed.confidences["original"].argmax() == item["label"]
-        is_correct = probed.confidences[EXTRA].argmax() == forms.items[EXTRA]["label"]
+        original_choice = probed.confidences["original"].argmax()
+        extended_choice = probed.confidences[EXTRA].argmax()
+        extended_label = forms.items[EXTRA]["label"]
+        was_correct = original_choice == item["label"]
+        is_correct = extended_choice == extended_label
         # An item that is given up among more choices shows most.
         gives_up = bool(was_correct and not is_correct)
         drop = probed.drop.restricted_drop.mean
         print(f"{gives_up:d} {drop:.4f} {prompt}")
         results.append((gives_up, drop, prompt, scores))
-    _, _, prompt, scores = max(results, key=lambda result: result[:2])
+    # Items that are given up come before others, then the larger drop.
+    best = max(results, key=lambda result: result[:2])
+    _, _, prompt, scores = best
+    # Stored scores need no more places than the page shows.
     rounded = {}
     for name, logits in scores.items():
         rounded[name] = [round(float(logit), 4) for logit in logits]
-    opening = {"prompt": prompt, "k": N_ADDED, "seed": SEED, "method": METHOD, "scores": rounded}
+    opening = {
+        "prompt": prompt,
+        "k": N_ADDED,
+        "seed": SEED,
+        "method": METHOD,
+        "scores": rounded,
+    }
     FIRST.write_text(json.dumps(opening, indent=1) + "\n", encoding="utf-8")
 
 

@@ -109,6 +109,7 @@ def write_page(forms: Forms, scores: Scores, is_joint: bool | None) -> Page:
     n_choices = len(forms.original["choices"])
     # The largest variance: all confidence in one choice.
     largest_bias = figure((n_choices - 1) / n_choices**2)
+    # The scale of a variance is not obvious: the note names both ends.
     note = (
         "Prior bias is the population variance of the confidences: 0 is no preference, the largest "
         f"value for {n_choices} choices is {largest_bias}."
@@ -138,6 +139,7 @@ def describe_faults(
     extended = confidences[EXTRA]
     prior_confidences = confidences["no_question"]
     added = pluralize(len(extended) - len(original), "more incorrect choice")
+    # A sentence may have two faults: without the question, and among more choices.
     faults = []
     preferred = int(prior_confidences.argmax())
     if prior_confidences[preferred] >= MIN_PREFERENCE / len(prior_confidences):
@@ -146,6 +148,7 @@ def describe_faults(
             f"without any question it still prefers {choice} ({prior_confidences[preferred]:.0%})"
         )
     extended_label = forms.items[EXTRA]["label"]
+    # What was incorrect from the start cannot be given up.
     if original.argmax() != label:
         choice = int(original.argmax()) + 1
         faults.append(f"with its question it prefers choice {choice}, which is incorrect")
@@ -201,6 +204,7 @@ def _describe_pick(name: str, is_position_of_correct: bool) -> str:
 
 def _write_form(name: str, item: Item, confidences: NDArray[np.float64], original_id: str) -> str:
     """Write a form: its prompt, and a bar for each choice."""
+    # Only the probe that adds choices records where they come from.
     sources: Sequence[str] = item.get("choice_sources", [original_id] * len(item["choices"]))
     choices = []
     for position, choice in enumerate(item["choices"]):
@@ -223,6 +227,7 @@ def _write_form(name: str, item: Item, confidences: NDArray[np.float64], origina
             f'<span class="cp-bar"><i style="width:{100 * confidence:.1f}%"></i></span>'
             f'<span class="cp-number">{confidence:.3f}</span></div>'
         )
+    # A form without a question has an empty prompt.
     prompt = html.escape(item["prompt"]) or "<em>nothing</em>"
     return (
         f'<section class="cp-form" data-form="{name}"><h3>{TITLES[name]}</h3>'

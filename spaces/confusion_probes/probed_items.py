@@ -87,6 +87,7 @@ def parse_item(prompt: str, choices: str, correct: float) -> Item:
         ValueError: If something is too long, too many, or missing.
     """
     texts = []
+    # Empty lines are no choices.
     for line in typed_text(choices, "Choices").splitlines():
         if line.strip():
             texts.append(line.strip())
@@ -106,6 +107,7 @@ def parse_item(prompt: str, choices: str, correct: float) -> Item:
             f"Expected a question of at most {MAX_PROMPT_CHARACTERS:,} characters, but got "
             f"{len(question):,}."
         )
+    # Visitors count from 1.
     number = typed_count(correct, "Right choice", minimum=1, maximum=max(len(texts), 1))
     return {"id": "yours", "prompt": question, "choices": texts, "label": number - 1}
 
@@ -130,6 +132,7 @@ def make_forms(item: Item, n_added: int, seed: int) -> Forms:
     pool = Pool(other_items)
     items = {ORIGINAL: item}
     for probe in (*WITHOUT_ANSWER, EXTRA):
+        # An item with two equal choices is refused: one of them would count as incorrect.
         perturber = Perturber(probe, k=n_added, pool=pool, seed=seed, duplicates="error")
         changed = perturber.rows(item["id"], item["prompt"], item["choices"], item["label"])
         # These probes make one form each.
@@ -167,6 +170,7 @@ def parse_scores(text: str, forms: Forms) -> Scores:
                 f"Expected each line to begin with one of {', '.join(forms.items)}, but got "
                 f"{name!r}."
             )
+        # A later line for the same form replaces an earlier one.
         scores[name] = _parse_numbers(name, numbers, len(forms.items[name]["choices"]))
     missing = [name for name in forms.items if name not in scores]
     if missing:

@@ -98,12 +98,15 @@ def build() -> gr.Blocks:
         page_links("cues", PAPERS)
 
         page_outputs = [analysis, *results]
+        # A new set changes everything, other settings only what depends on them.
         outputs = [state, uploads, source, *page_outputs]
         choice.input(open_bundled, [choice, *settings], outputs, **OPENING)
+        # A large file takes seconds to read, so its progress is shown.
         slow = {**OPENING, "show_progress": "minimal"}
         upload.upload(open_upload, [upload, *settings], outputs, **slow)
         upload.clear(open_bundled, [choice, *settings], outputs, **OPENING)
         show.click(open_pasted, [pasted, *settings], outputs, **OPENING)
+        # Picture, table and items all depend on both settings.
         features, minimum = settings
         for event in (features.input, minimum.change):
             event(redraw, [state, *settings], page_outputs, **QUIET)
@@ -201,6 +204,7 @@ def show_set(source: str, settings: tuple[Any, ...], state: ChoiceSet | str) -> 
         settings: Families of cues, and their minimum applicability.
         state: The set, or the name of a bundled one.
     """
+    # A bundled set is passed by its name, which a session can store.
     items = get_items(state)
     results = yield from analyze_set(items, settings, N_OUTPUTS)
     return [state, None, _write_line(f"{source} {len(items):,} items."), *results]
@@ -209,6 +213,7 @@ def show_set(source: str, settings: tuple[Any, ...], state: ChoiceSet | str) -> 
 def analyze_set(items: ChoiceSet, settings: tuple[Any, ...], n_outputs: int) -> Iterator[Any]:
     """Analyze a set, and return the outputs that depend on it and on the settings."""
     try:
+        # A mistake in the settings empties the page, and keeps the set.
         page: Page = yield from waiting(work(write_page, items, *settings), n_outputs)
     except MISTAKES as error:
         return [None, problem(error), *_empty_results()]

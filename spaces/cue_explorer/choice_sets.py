@@ -75,6 +75,7 @@ class ChoiceSet:
 
     def select(self, mask: NDArray[np.bool_]) -> ChoiceSet:
         """Return the items of a mask."""
+        # Lists take no masks.
         rows = np.flatnonzero(mask).tolist()
         source_ids = None
         if self.source_ids is not None:
@@ -143,6 +144,7 @@ def list_sets() -> dict[str, BundledSet]:
         ORIGINALS: BundledSet(ITEMS, False, OWN_SOURCE),
         "Originals and their mirrors": BundledSet(ITEMS, True, OWN_SOURCE),
     }
+    # COPA is not part of the repository; the published page has it.
     if COPA_ITEMS.is_file():
         sets["COPA"] = BundledSet(COPA_ITEMS, False, COPA_SOURCE)
         sets["Balanced COPA"] = BundledSet(COPA_ITEMS, True, COPA_SOURCE)
@@ -176,6 +178,7 @@ def read_items(path: str | Path) -> ChoiceSet:
         table = open_multiple_choice(path, limit=MAX_ITEMS)
     if len(table) < 2:
         raise ValueError(f"Expected at least two items in {path.name}, but it has {len(table)}.")
+    # Headings of a visitor may have capitals.
     columns = {name.lower(): name for name in table.column_names}
     source_ids = None
     if "source_id" in columns:
@@ -207,6 +210,7 @@ def parse_items(text: str) -> ChoiceSet:
 
 def _find_suffix(text: str) -> str:
     """Return the suffix of a file with a text."""
+    # JSON begins with a bracket, JSON lines with a brace.
     if text[0] == "[":
         return ".json"
     if text[0] == "{":
@@ -228,6 +232,7 @@ def analyze(items: ChoiceSet, features: Sequence[str], min_applicability: int) -
         ChoiceItems(items.prompts, items.choices, items.labels, items.source_ids),
         options=CuesOptions(features=families, min_applicability=min_applicability),
     )
+    # The figures count cues; the page also shows in which choices they are.
     entries = extract_cues(items.choices, prompts=items.get_prompts(families), features=families)
     return Analysis(items, families, figures, entries)
 
@@ -246,6 +251,7 @@ def find_cue_items(analysis: Analysis, cue: str, items: ChoiceSet | None = None)
         entries = extract_cues(items.choices, prompts=prompts, features=analysis.features)
     if cue not in entries.names:
         return {}
+    # An item is listed once: the cue is in one of its choices only.
     is_cue = entries.cue == entries.names.index(cue)
     rows = entries.item[is_cue].tolist()
     positions = entries.choice[is_cue].tolist()

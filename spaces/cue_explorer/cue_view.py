@@ -66,6 +66,7 @@ class Page:
 def write_page(items: ChoiceSet, features: Sequence[str], min_applicability: int) -> Page:
     """Analyze a set, and write its page."""
     analysis = analyze(items, features, min_applicability)
+    # A visitor chooses among the cues of the table.
     names = [cue.cue for cue in analysis.cues.cues[:MAX_LISTED]]
     strongest = find_strongest_cue(analysis)
     # The strongest cue may be a rare one, beyond the table.
@@ -106,6 +107,7 @@ def write_figures(analysis: Analysis) -> str:
     """Write the verdict and the headline figures."""
     cues = analysis.cues
     classifier = analysis.classifier
+    # Without a significant cue, none is called the strongest.
     clearest = find_clearest_cue(analysis)
     name = "none"
     productivity = ""
@@ -131,10 +133,11 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
     chance = percent(analysis.classifier.chance)
     rates = f"{accuracy} correct without the prompt, where chance is {chance}"
     conclusion = analysis.figures.conclusion
+    # Worse than chance is no finding about the data, but about its groups.
     if conclusion == "misleads":
         sentence = (
-            f"Cues alone do worse than chance ({rates}), as they do where items that belong together "
-            f"are apart: a column {DEFAULT_GROUPS_COLUMN} says which do."
+            f"Cues alone do worse than chance ({rates}), as happens if related items are in different "
+            f"folds: a column {DEFAULT_GROUPS_COLUMN} names their groups."
         )
         return sentence, "neutral"
     if conclusion == "cannot tell":
@@ -157,6 +160,7 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
 
 def draw_cues(analysis: Analysis) -> str:
     """Draw the most common cues with their productivity."""
+    # The cues are sorted by applicability, the most common first.
     cues = analysis.cues.cues[:MAX_DRAWN]
     if not cues:
         return (
@@ -196,6 +200,7 @@ def write_cue_table(analysis: Analysis) -> str:
 
 def write_cue_items(analysis: Analysis, cue: str | None) -> str:
     """Write the items that a cue applies to, with the choice that alone has it."""
+    # A cue of an earlier set may not occur in this one.
     positions = {} if cue is None else find_cue_items(analysis, cue)
     if cue is None or not positions:
         return '<p class="rr-waiting">Choose a cue to see the items that it points at.</p>'
@@ -208,6 +213,7 @@ def write_cue_items(analysis: Analysis, cue: str | None) -> str:
     if len(positions) > MAX_SHOWN_ITEMS:
         head += f"; the first {MAX_SHOWN_ITEMS} are shown"
     articles = []
+    # A common cue has thousands of items.
     for row, position in list(positions.items())[:MAX_SHOWN_ITEMS]:
         articles.append(_write_item(items, row, cue, position))
     return f'<p class="rr-small">{html.escape(head)}.</p>{"".join(articles)}'
@@ -222,6 +228,7 @@ def _write_item(
         text = html.escape(choice)
         if cue is not None and number == position:
             text = _mark_cue(choice, cue)
+        # The correct choice is marked by a word as well as by its color.
         if number == items.labels[row]:
             choices.append(
                 f'<li class="cx-right">{text} <span class="rr-small">correct</span></li>'
@@ -242,6 +249,7 @@ def _mark_cue(choice: str, cue: str) -> str:
         return f"<mark>{html.escape(choice)}</mark>"
     # Cues are words without the punctuation between them.
     pattern = r"\W*?".join(re.escape(word) for word in cue.split(" "))
+    # A word must not match within a longer one; punctuation may.
     if cue[0].isalnum():
         pattern = rf"(?<!\w){pattern}(?!\w)"
     pieces = []
@@ -267,6 +275,7 @@ def write_mirrors(analysis: Analysis) -> str:
             "(true, false) and “source_id” distinguish them. The bundled set “Originals and their "
             "mirrors” shows how that balances every cue.</p>"
         )
+    # A cue that works in the originals misleads in their mirrors.
     originals = items.select(~items.is_mirrored)
     mirrors = items.select(items.is_mirrored)
     rows = []
@@ -289,7 +298,7 @@ def write_mirrors(analysis: Analysis) -> str:
     )
     entries = [
         (
-            "Learned on originals, asked mirrors",
+            "Trained on originals, tested on mirrors",
             figure(float(np.mean(is_correct))),
             "what worked there misleads here",
         ),
@@ -315,6 +324,7 @@ def _measure_productivity(analysis: Analysis, items: ChoiceSet, cue: str) -> flo
 
 def _write_pairs(items: ChoiceSet) -> str:
     """Write the first pairs of an original and its mirror."""
+    # The originals first, so that each mirror finds its own.
     row_by_source = {}
     for row, source_id in enumerate(items.source_ids or []):
         if not items.is_mirrored[row]:

@@ -2,8 +2,8 @@
 
     python spaces/cue_explorer/make_items.py
 
-As in many collected data sets, one word stands more often in the right choice than in the wrong one: here it is "was",
-and it was put there on purpose. Each mirrored item has the same choices under a new prompt that makes the other right.
+As in many collected data sets, one word occurs more often in correct choices than in incorrect ones: here it is "was",
+which was planted. Each mirrored item has the same choices with a new prompt that makes the other one correct.
 """
 
 import csv
@@ -17,7 +17,7 @@ from rightreasons.datasets.perturbing.mirroring import mirror_dataset
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 COLUMNS = ("id", "source_id", "mirrored", "premise", "question", "choice1", "choice2", "label")
 
-# question | premise | right choice | wrong choice | premise under which the wrong choice is right
+# question | premise | correct choice | incorrect choice | premise that makes the incorrect choice correct
 TEXT = """
 effect | The glass fell off the shelf. | It was in pieces on the floor. | It held fresh juice. | The cook squeezed an orange into the glass.
 effect | The cat saw the dog next door. | It was up the tree at once. | It curled up on the mat. | The cat grew sleepy by the fire.
@@ -60,22 +60,27 @@ cause | The river rose. | Snow melted in the hills. | No cloud had come for week
 
 def main() -> None:
     """Write the originals, each followed by its mirror; `mirror_dataset` checks the balance."""
-    rows, prompts = [], {}
+    rows = []
+    prompts = {}
     for number, line in enumerate(TEXT.strip().splitlines(), start=1):
         question, premise, correct, incorrect, mirrored = (
             field.strip() for field in line.split("|")
         )
+        # The position of the correct choice must not give it away.
         label = int(item_rng(0, number).integers(2))
-        left_choice, right_choice = (incorrect, correct) if label else (correct, incorrect)
+        choices = [correct, incorrect]
+        if label == 1:
+            choices.reverse()
         row = {
             "id": number,
             "premise": premise,
             "question": question,
-            "choice1": left_choice,
-            "choice2": right_choice,
+            "choice1": choices[0],
+            "choice2": choices[1],
         }
         rows.append({**row, "label": label})
         prompts[number] = mirrored
+    # A mirror that does not balance every word is refused.
     balanced = mirror_dataset(datasets.Dataset.from_list(rows), prompts)
     with ITEMS.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")

@@ -56,8 +56,10 @@ MAX_OPTION_LENGTH = 70
 
 def build() -> gr.Blocks:
     """Build the page, with the texts and the pairs that come with it."""
+    # Computed when the app starts: the first visitor does not wait.
     texts, ranked_texts, pairs = result_of(work(first_page))
     imdb_pairs = read_imdb_pairs()
+    # Texts are sorted, the most difficult first.
     hardest = ranked_texts[0]
     with public_page("Difficulty explorer", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
@@ -70,6 +72,7 @@ def build() -> gr.Blocks:
                         ranking = gr.HTML(ranking_page(ranked_texts), elem_id="ranking")
                     with gr.Tab("Contrast pairs"):
                         gr.HTML(pairs_page(pairs, OWN_PAIRS), elem_id="pairs")
+                    # A checkout has no film reviews.
                     if imdb_pairs:
                         with gr.Tab("Film reviews"):
                             gr.HTML(pairs_page(imdb_pairs, IMDB_SOURCE), elem_id="imdb")
@@ -89,6 +92,7 @@ def build() -> gr.Blocks:
         page_links("difficulty", PAPERS)
 
         outputs = [ranked, head, ranking, selection, edited, result, replacements]
+        # Enter in the field of the model is the same as the button.
         for event in (button.click, model.submit):
             event(rank_lines, [model, lines], outputs, show_progress="minimal")
         selection.input(
@@ -154,10 +158,12 @@ def compare_edit(
         yield ""
         return
     original = ranked[selection]
+    # The original needs no computation.
     if text == original.text:
         yield edited_page(original, original)
         return
     try:
+        # The model of the field also ranked the original.
         steps = work(rank_named, name, [typed_text(text, "Edit its words")])
         (edited,) = yield from waiting(steps, 1)
         yield edited_page(original, edited)
@@ -179,6 +185,7 @@ def list_options(ranked: list[Ranked]) -> list[tuple[str, int]]:
     options = []
     for index, item in enumerate(ranked):
         text = item.text
+        # A list of options has one line for each.
         if len(text) > MAX_OPTION_LENGTH:
             text = f"{text[: MAX_OPTION_LENGTH - 1]}…"
         options.append((f"{index + 1}. {text}", index))

@@ -35,11 +35,13 @@ def read_pairs() -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=2)
 def _load_named(name: str) -> Classifier:
+    # Two models are kept: a visitor may go back and forth between them.
     return load_classifier(name)
 
 
 def open_model(name: str) -> Classifier:
     """Open a model of the hub by its id, or the Space's own if the name is empty."""
+    # An empty field stands for the page's own model.
     if not typed_text(name, "Model").strip():
         return own_model()[0]
     return _load_named(typed_hub_id(name, "Model"))

@@ -98,6 +98,7 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
     ranked = []
     for index in measured.order:
         row = int(measured.rows[index])
+        # Each text has its own number of words.
         start, end = fisher.token_norms.offsets[row : row + 2]
         spans = list(
             zip(fisher.starts[start:end].tolist(), fisher.ends[start:end].tolist(), strict=True)
@@ -112,6 +113,7 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
                 reason="",
             )
         )
+    # Failures are named by the index of their text.
     for name, reason in fisher.failures:
         text = texts[int(name)]
         ranked.append(Ranked(text, None, "", None, html.escape(text), reason))
@@ -150,6 +152,7 @@ def read_imdb_pairs() -> list[Pair]:
     if not IMDB_PAIRS.is_file():
         return []
     pairs = []
+    # The file holds the fields of `Ranked`, so that no model is needed.
     for row in json.loads(IMDB_PAIRS.read_text("utf-8")):
         original, edited = (Ranked(**text) for text in row["texts"])
         pairs.append(Pair((original, edited), tuple(row["labels"])))
@@ -169,8 +172,12 @@ def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
         if start < position or end <= start:
             continue
         parts.append(html.escape(text[position:start]))
-        share = norm / largest if largest > 0 else 0.0
+        # Without any movement, no word is shaded.
+        share = 0.0
+        if largest > 0:
+            share = norm / largest
         word = html.escape(text[start:end])
+        # Faint shades on every word would hide the strong ones.
         if share >= MIN_SHARE:
             word = (
                 f'<mark class="dx-mark" style="--share:{100 * share:.0f}%" '
@@ -188,8 +195,11 @@ def ranking_verdict(ranked: Sequence[Ranked]) -> str:
     if not computed:
         return verdict("None of these texts could be computed.")
     hardest = computed[0]
+    # Texts are sorted, so the middle one has the median.
     median = computed[len(computed) // 2]
-    words = hardest.text if len(hardest.text) <= 60 else f"{hardest.text[:59]}…"
+    words = hardest.text
+    if len(words) > 60:
+        words = f"{words[:59]}…"
     comparison = ""
     ratio = hardest.eigenvalue / median.eigenvalue if median.eigenvalue else float("inf")
     # A ratio without meaning is not shown: to the same text, or to one that is saturated.
@@ -253,6 +263,7 @@ def edited_page(original: Ranked, edited: Ranked) -> str:
     """Show a text and its edited form side by side."""
     if original.eigenvalue is None or edited.eigenvalue is None:
         return f'<p class="rr-small">{html.escape(edited.reason or original.reason)}</p>'
+    # A saturated prediction has the eigenvalue 0, and no ratio to it.
     ratio = ""
     if original.eigenvalue > 0:
         ratio = f": ×{edited.eigenvalue / original.eigenvalue:.2f}"
@@ -283,6 +294,7 @@ def replacements_page(model: str, text: str) -> str:
         text: The text.
     """
     classifier = open_model(model)
+    # Only words that the prediction relies on are replaced, each alone.
     tests = substitution_tests(
         classifier,
         [text],
@@ -322,6 +334,8 @@ def replacements_page(model: str, text: str) -> str:
         "flips": "Flips",
     }
     n_flips = sum(attempt.flipped for attempt in tests.attempts)
-    verb = "flips" if n_flips == 1 else "flip"
+    verb = "flip"
+    if n_flips == 1:
+        verb = "flips"
     caption = f"{n_flips} of {pluralize(len(rows), 'single replacement')} {verb} the prediction"
     return table(rows, columns, caption=caption)

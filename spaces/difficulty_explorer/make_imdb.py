@@ -40,6 +40,7 @@ ORIGINAL = "original"
 def main(data_dir: str | None) -> None:
     """Train the network, and write the most difficult pairs."""
     with tempfile.TemporaryDirectory() as folder:
+        # The model is only needed here: the page shows stored eigenvalues.
         pairs = rank_pairs(train(data_dir, Path(folder)), list_pairs(data_dir))
     rows = []
     for pair in pairs[:N_PAIRS]:
@@ -51,6 +52,7 @@ def main(data_dir: str | None) -> None:
 def train(data_dir: str | None, folder: Path) -> Classifier:
     """Train the first layers of the small encoder on original reviews, none of which is in a pair."""
     data = load_dataset("imdb_counterfactual", split="train", data_dir=data_dir)
+    # Edited training reviews would teach the network what the pairs test.
     originals = data.select(np.flatnonzero(np.array(data["role"][:]) == ORIGINAL))
     trained = fine_tune(
         make_small_encoder(demo_encoder(), folder / "encoder", None, N_LAYERS),
@@ -73,6 +75,7 @@ def list_pairs(data_dir: str | None) -> list[dict[str, Any]]:
     names = data.features["label"].names
     sides: dict[str, dict[bool, tuple[str, str]]] = {}
     for row in data:
+        # Both sides of a pair have its id.
         is_original = row["role"] == ORIGINAL
         sides.setdefault(row["pair_id"], {})[is_original] = (row["text"], names[row["label"]])
     pairs = []

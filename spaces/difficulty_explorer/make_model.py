@@ -37,6 +37,7 @@ def main() -> None:
     texts = data["train"]["text"][:]
     BUNDLED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        # The vocabulary is the training texts': the network is small enough to bundle.
         words = sorted(
             {word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())}
         )
@@ -55,6 +56,7 @@ def main() -> None:
             id2label={0: "negative", 1: "positive"},
             label2id={"negative": 0, "positive": 1},
         )
+        # The initial weights are drawn from torch's global generator.
         torch.manual_seed(0)
         model = BertForSequenceClassification(config)
         start = Path(folder) / "start"
@@ -72,6 +74,7 @@ def main() -> None:
             progress=False,
             device="cpu",
         )
+        # Only what loading needs: the state of the training is not kept.
         for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
             shutil.copyfile(Path(tuned.folder) / name, BUNDLED / name)
     TEXTS.write_text(json.dumps(data["test"]["text"][:SHOWN], indent=1) + "\n", encoding="utf-8")

@@ -47,6 +47,7 @@ def build() -> gr.Blocks:
             sort = gr.Dropdown(
                 list(SORTS), value=DEFAULT_SORT, label="Best first, by", elem_id="sort"
             )
+            # Uploads are next to the order, because both change the table.
             with gr.Column():
                 upload = upload_file(
                     label="audit.json, one or more",
@@ -68,17 +69,19 @@ def build() -> gr.Blocks:
 def add_uploads(paths: list[str] | None, audits: list[Any] | None, sort: str) -> Iterator[Any]:
     """Show the uploaded audits, after those that the visitor brought before."""
     # An upload is deleted as soon as this handler ends.
-    uploads = [Held(path) for path in paths or ()]
-    if not uploads:
+    if not paths:
         return
-    steps = work(add_audits, audits or (), [str(upload.path) for upload in uploads])
+    uploads = [Held(path) for path in paths]
+    files = [str(upload.path) for upload in uploads]
+    steps = work(add_audits, audits or (), files)
     try:
         audits = yield from waiting(steps, 4)
     except MISTAKES as error:
         yield [problem(error), gr.skip(), gr.skip(), None]
         return
-    names = ", ".join(html.escape(upload.path.name) for upload in uploads)
-    message = f'<p class="rr-small">Added: {names}. Only yours are shown.</p>'
+    # Names of files come from visitors.
+    names = ", ".join(upload.path.name for upload in uploads)
+    message = f'<p class="rr-small">Added: {html.escape(names)}. Only yours are shown.</p>'
     yield [message, audits, write_table(audits or (), sort), None]
 
 

@@ -109,6 +109,7 @@ def _make_row(audit: Mapping[str, Any]) -> LeaderboardRow:
     for question in QUESTIONS:
         cells.append(_make_cell(question, answers.get(question), figures))
     dataset = audit["dataset"]
+    # An audit may have several splits; its figures are of the primary one.
     sizes = {split["name"]: split["n_items"] for split in dataset["splits"]}
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
@@ -138,9 +139,16 @@ def _make_cell(
     figure = figures.get(f"{question}.{finding.get('figure')}")
     if figure is None:
         # Not every finding is about a figure.
-        own_figures = [value for value in figures.values() if value.question == question]
-        figure = own_figures[0] if own_figures else None
+        figure = _find_first_figure(question, figures)
     return LeaderboardCell(question, verdict["tone"], verdict["label"], figure)
+
+
+def _find_first_figure(question: str, figures: Mapping[str, AuditFigure]) -> AuditFigure | None:
+    """Return the first figure of a question; None if it has none."""
+    for figure in figures.values():
+        if figure.question == question:
+            return figure
+    return None
 
 
 def _count_problems(row: LeaderboardRow) -> tuple[int, ...]:
@@ -156,6 +164,7 @@ def _rank_cell(cell: LeaderboardCell) -> tuple[int, float]:
         return len(TONES), 0.0
     rank = len(TONES) - 1 - TONES.index(cell.tone)
     figure = cell.figure
+    # A figure that is neither better nor worse cannot order its rows.
     if figure is None or figure.estimate.value is None or figure.better is None:
         return rank, math.inf
     if figure.better == "lower":

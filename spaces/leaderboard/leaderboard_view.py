@@ -59,15 +59,21 @@ def write_table(audits: Sequence[dict[str, Any]], sort: str) -> str:
     """
     rows = leaderboard(list(audits), by=SORTS[sort])
     titles = {}
+    # Each audit stores the titles of its questions, of whatever version.
     for audit in audits:
         for question in audit["questions"]:
             titles[question["question"]] = question["title"]
     heads = []
+    # Every question has a column, so that tables of different audits look alike.
     for name in QUESTIONS:
         title = html.escape(titles.get(name, ""))
-        mark = ' aria-sort="descending" class="lb-here"' if name == SORTS[sort] else ""
+        mark = ""
+        if name == SORTS[sort]:
+            mark = ' aria-sort="descending" class="lb-here"'
         heads.append(f'<th scope="col" title="{title}"{mark}>{html.escape(name)}</th>')
-    lines = [_write_row(rank, row) for rank, row in enumerate(rows, start=1)]
+    lines = []
+    for rank, row in enumerate(rows, start=1):
+        lines.append(_write_row(rank, row))
     return (
         f"{summarize(rows)}"
         '<div class="rr-table lb-table" tabindex="0"><table><thead><tr><th scope="col">#</th>'
@@ -78,7 +84,10 @@ def write_table(audits: Sequence[dict[str, Any]], sort: str) -> str:
 
 def summarize(rows: Sequence[LeaderboardRow]) -> str:
     """Write one sentence about the problems in all audits."""
-    tones = [cell.tone for row in rows for cell in row.cells]
+    # The worst tone of any cell decides the sentence.
+    tones = []
+    for row in rows:
+        tones += [cell.tone for cell in row.cells]
     audits = pluralize(len(rows), "audit")
     if "bad" in tones:
         return verdict(_describe_problems(rows), "bad")
@@ -100,10 +109,13 @@ def _describe_problems(rows: Sequence[LeaderboardRow]) -> str:
         tones = [row[question].tone for row in rows]
         n_bad[question] = tones.count("bad")
         n_answered[question] = len(tones) - tones.count(None)
+    # Of equals, the first question of the report.
     worst = max(n_bad, key=lambda question: n_bad[question])
     n_audits = 0
     for row in rows:
-        n_audits += "bad" in [cell.tone for cell in row.cells]
+        tones = [cell.tone for cell in row.cells]
+        if "bad" in tones:
+            n_audits += 1
     return (
         f"{n_audits} of {pluralize(len(rows), 'audit')} found a problem, most often with {worst}: "
         f"{n_bad[worst]} of {n_answered[worst]}."
@@ -123,6 +135,7 @@ def _write_row(rank: int, row: LeaderboardRow) -> str:
 def _write_cell(cell: LeaderboardCell) -> str:
     """Write the answer to a question with its figure; a dash with the reason for no answer."""
     label = html.escape(cell.verdict)
+    # The reason is in the tooltip: a dash says enough in a table.
     if cell.tone is None:
         return f'<td class="lb-none" title="{label}">–</td>'
     figure = cell.figure

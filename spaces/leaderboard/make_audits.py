@@ -60,6 +60,7 @@ def audit_encoder(work: Path) -> dict[str, Any]:
     shutil.copy(SUITE, work)
     # Relative paths, so that no audit names a folder of this machine.
     os.chdir(work)
+    # The same seed generates the same reviews as the shortcut browser has.
     train = list(generate_planted_examples("train", PLANTED))
     fine_tune(
         demo_encoder(),
@@ -105,6 +106,7 @@ def audit_stored_runs() -> dict[str, dict[str, Any]]:
     # Relative paths, so that no audit names a folder of this machine.
     os.chdir(runs)
     for entry in json.loads((runs / "index.json").read_text("utf-8")):
+        # Only audit.json of the report is kept.
         with tempfile.TemporaryDirectory() as folder:
             result = audit(
                 predictions=entry["file"],
@@ -120,9 +122,11 @@ def audit_stored_runs() -> dict[str, dict[str, Any]]:
 def audit_language_model() -> dict[str, Any]:
     """Audit the packaged language model on the items of the cue explorer, without their mirrors."""
     items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv"))
+    # Mirrors would balance the planted cue.
     items = items.filter(lambda item: not item["mirrored"])
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        # The audit names the model by its file, which is deep in a package.
         os.symlink(demo_language_model(), "SmolLM2-135M-Instruct.gguf")
         result = audit(
             "SmolLM2-135M-Instruct.gguf",

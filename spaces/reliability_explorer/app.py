@@ -88,6 +88,7 @@ State = Predictions | str | None
 
 def build() -> gr.Blocks:
     """Build the page."""
+    # Computed when the page is built: the first visitor does not wait.
     run = read_bundled(DEFAULT_RUN)
     settings, line, view = write_run(run, Settings(), list_bundled()[DEFAULT_RUN]["about"])
     with public_page("Reliability explorer") as page:
@@ -117,6 +118,7 @@ def build() -> gr.Blocks:
         upload.clear(open_bundled, [choice, *controls], outputs, **OPENING)
         log_filter.submit(open_filter, [uploads, log_filter, *controls], outputs, **OPENING)
         show.click(open_pasted, [pasted, *controls], outputs, **OPENING)
+        # Visibility follows also a kind that a new run sets.
         kind.change(show_class_field, kind, shown_class, **QUIET)
         for control in (strategy, kind, norm, scores, debias, shown_class):
             control.input(redraw, [state, *controls], views, **QUIET)
@@ -264,8 +266,10 @@ def show_run(source: str, values: tuple[Any, ...], state: Predictions | str) -> 
         state: The run, or the title of a bundled one.
     """
     run = get_run(state)
+    # A run with many items takes a second or two.
     steps = work(write_run, run, read_settings(values), source)
     settings, line, view = yield from waiting(steps, N_OUTPUTS)
+    # Confidences in given answers have no classes.
     classes = list_classes(run)
     shown_class = 0 if classes else None
     return [
@@ -283,6 +287,7 @@ def show_run(source: str, values: tuple[Any, ...], state: Predictions | str) -> 
 
 def show_mistake(upload: Held | None, error: Exception) -> list[Any]:
     """Return the outputs of a run that cannot be read."""
+    # The controls of the definition stay as they are.
     return [None, problem(error), upload, *[gr.skip()] * 3, 1, "", "", "", ""]
 
 

@@ -70,6 +70,7 @@ def main(work: Path) -> None:
     RUNS.mkdir(exist_ok=True)
     for key, (config, split, _, _) in ABOUT.items():
         names = LABELS[config.n_classes]
+        # A model that exists is loaded: three runs share the first one.
         model = fine_tune(
             demo_encoder(),
             list(generate_planted_examples("train", config)),
@@ -79,17 +80,22 @@ def main(work: Path) -> None:
             learning_rate=1e-4,
             seed=0,
         )
-        items = list(generate_planted_examples(split, config))
+        texts = []
+        labels = []
+        for item in generate_planted_examples(split, config):
+            texts.append(item["text"])
+            labels.append(item["label"])
+        # Labels travel with the scores, in the order of the model.
         scores = predict(
             load_classifier(model.folder),
-            [item["text"] for item in items],
-            labels=[item["label"] for item in items],
+            texts,
+            labels=labels,
         )
         write(RUNS / f"{key}.csv", softmax(np.asarray(scores.logits)), scores.labels, names)
-    index = [
-        {"file": f"{key}.csv", "title": title, "about": description}
-        for key, (_, _, title, description) in ABOUT.items()
-    ]
+    # The page lists the runs in this order.
+    index = []
+    for key, (_, _, title, description) in ABOUT.items():
+        index.append({"file": f"{key}.csv", "title": title, "about": description})
     (RUNS / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
@@ -97,17 +103,17 @@ def write(
     path: Path, probabilities: np.ndarray, labels: np.ndarray, names: tuple[str, ...]
 ) -> None:
     """Write one row per item; rows still sum to 1 after rounding."""
-    head, rounded = probabilities[:, 1:], np.round(probabilities, 4)
+    head = probabilities[:, 1:]
+    rounded = np.round(probabilities, 4)
+    # The first class takes the rounding error of the others.
     rounded[:, 0] = 1 - np.round(head, 4).sum(axis=1)
     rounded = np.clip(rounded, 0, 1)
-    rows = [
-        f"{names[label]},{','.join(f'{p:.4f}' for p in row)}"
-        for label, row in zip(labels, rounded, strict=True)
-    ]
-    path.write_text(
-        "\n".join([f"label,{','.join(f'p_{name}' for name in names)}", *rows]) + "\n",
-        encoding="utf-8",
-    )
+    heads = [f"p_{name}" for name in names]
+    lines = [",".join(["label", *heads])]
+    for label, row in zip(labels, rounded.tolist(), strict=True):
+        cells = [f"{probability:.4f}" for probability in row]
+        lines.append(",".join([names[label], *cells]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

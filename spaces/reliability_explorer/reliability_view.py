@@ -122,6 +122,7 @@ def write_view(run: Predictions, settings: Settings) -> View:
 def measure_run(run: Predictions, settings: Settings) -> Calibration:
     """Measure the calibration of a run at the chosen settings."""
     predictions, scores = scale_scores(run, settings)
+    # Proper scores know class scores and confidences only, not the kinds of the error.
     kind = "confidence" if run.kind == "confidence" else "multiclass"
     log_loss = negative_log_likelihood(predictions, run.references, scores=scores, kind=kind)
     brier = None
@@ -133,6 +134,7 @@ def measure_run(run: Predictions, settings: Settings) -> Calibration:
         warnings.simplefilter("ignore", ConfidenceVersusLabelWarning)
         result = _measure_error(predictions, run.references, scores, settings)
         bins = _measure_bins(result, predictions, run.references, scores, settings)
+    # The test is about the bins that are drawn.
     null = consistency(bins, resampling=Resampling(LEVEL))
     return Calibration(result, bins, null, log_loss.nll, brier)
 
@@ -204,9 +206,10 @@ def describe_calibration(
         error = percent(result.ece)
         sentence = f"Miscalibrated: probabilities are off by {error} on average, {evidence}."
         return sentence, "warn"
+    # Beyond the interval of the accuracy, so that chance is no overconfidence.
     overconfidence = result.mean_confidence - accuracy.high
     underconfidence = accuracy.low - result.mean_confidence
-    name = "Miscalibrated in parts"
+    name = "Miscalibrated at some confidence levels"
     if overconfidence > 0:
         name = "Overconfident"
     elif underconfidence > 0:
@@ -228,6 +231,7 @@ def _write_figures(calibration: Calibration, settings: Settings) -> str:
     """Write the verdict, the figures, warnings and the definition."""
     result = calibration.result
     sentences = [result.definition]
+    # A temperature of 1 changes nothing.
     if settings.temperature != 1:
         sentences.append(
             f"Scores were divided by temperature {settings.temperature:g} before the softmax."
@@ -280,6 +284,7 @@ def _list_figures(calibration: Calibration, settings: Settings) -> list[tuple[st
 
 def _describe_p_value(null: ConsistencyResult) -> str:
     """Return a p-value, or the bound that the number of resamples allows."""
+    # No smaller p-value is possible with this number of resamples.
     smallest = 1 / (null.n_resamples + 1)
     if null.p_value <= smallest:
         return f"p < {1 / null.n_resamples:g}"

@@ -80,6 +80,7 @@ def parse_run(text: str) -> Predictions:
 
 def fit_settings(run: Predictions, settings: Settings) -> Settings:
     """Return settings that fit a new run; those that concern the last one are reset."""
+    # A table of class scores has other kinds of error than one of confidences.
     kinds = KINDS[run.kind]
     kind = settings.kind
     if kind not in kinds:
@@ -127,6 +128,7 @@ def fit_on_half(run: Predictions, settings: Settings) -> tuple[float, str]:
         raise ValueError(
             "Expected at least two items to fit a temperature on one half of them, but got 1."
         )
+    # A fixed seed: the same run gives the same temperature at every visit.
     order = np.random.default_rng(0).permutation(len(run))
     fit_rows, test_rows = map(np.sort, np.array_split(order, 2))
     fitted = fit_temperature(*_select_rows(run, fit_rows), scores=settings.scores)
@@ -135,6 +137,7 @@ def fit_on_half(run: Predictions, settings: Settings) -> tuple[float, str]:
     original_summary = calibration_summary(
         predictions, references, n_bins=settings.n_bins, scores=settings.scores
     )
+    # Scaled scores are probabilities, the default.
     scaled_summary = calibration_summary(scaled, references, n_bins=settings.n_bins)
     sentence = (
         f"Fitted on a random half ({fitted.n_items:,} items): temperature "

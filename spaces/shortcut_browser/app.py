@@ -23,12 +23,13 @@ STYLE = Path(__file__).with_name("style.css")
 INTRO = """
 # Shortcut browser
 
-**A model can be accurate, well calibrated, and rely on nothing but a shortcut.** Short reviews contain a planted cue: a
-word, a stop word or a punctuation mark that has nothing to do with what they say, but agrees with the label as often as
-you choose. An encoder was fine-tuned for each choice. To see what the cue decides, it is swapped for that of the other
-label. A detector does not know the cue: its candidates are the words that predictions rest on (integrated gradients)
-and that are associated with the predicted label in the training data (the head of its LMI ranking). A prediction with
-one of these among its top words is **shortcut-cued**.
+**A model can be accurate, well calibrated, and rely on nothing but a shortcut.** Short reviews
+contain a planted cue: a word, a stop word or a punctuation mark that has nothing to do with what
+they say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice.
+To see what the cue decides, it is swapped for that of the other label. A detector does not know the
+cue: its candidates are the words that predictions rely on (integrated gradients) and that are
+associated with the predicted label in the training data (the head of its LMI ranking). A prediction
+with one of these among its top words is **shortcut-cued**.
 """
 
 LEGEND = """
@@ -52,6 +53,7 @@ START: tuple[Any, ...] = (1.0, FIRST_SPLIT, TOP_N, HEAD, SHOWN[0], 1)
 
 def build() -> gr.Blocks:
     """Build the page, with the figures of the strongest cue."""
+    # Computed when the page is built: the first visitor does not wait.
     start = draw(*START)
     with public_page("Shortcut browser", STYLE) as demo:
         gr.Markdown(INTRO)
@@ -83,6 +85,7 @@ def build() -> gr.Blocks:
         for event in (strength.input, split.input, top_n.change, head.change, filter_name.input):
             turned = event(None, None, page, js="() => 1")
             turned.then(draw, controls, outputs, **settings)
+        # Turning a page changes nothing but the sentences.
         page.input(turn, controls, texts, **settings)
     return demo
 
@@ -137,6 +140,7 @@ def draw(
 
 def turn(strength: float, split: str, top_n: int, head: float, filter_name: str, page: Any) -> str:
     """Return one page of the sentences."""
+    # An emptied field is the first page.
     number = typed_count(page or 1, "Page", minimum=1)
     return sentences(strength, SPLITS[split], top_n, head, filter_name, number)
 

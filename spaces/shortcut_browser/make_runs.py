@@ -32,6 +32,7 @@ def main(work: Path) -> None:
     RUNS.mkdir(exist_ok=True)
     for strength in STRENGTHS:
         path = RUNS / run_file(strength)
+        # An interrupted call continues with the strengths that are missing.
         if path.exists():
             continue
         planted = config(strength)
@@ -44,21 +45,16 @@ def main(work: Path) -> None:
             learning_rate=1e-4,
             seed=0,
         )
-        classifier, ranking = load_classifier(model.folder), heads(strength, HEAD)
-        rows = [
-            row
-            for split in SPLITS
-            for row in explain(
-                classifier,
-                ranking,
-                split,
-                list(generate_planted_examples(split, planted)),
-                work / f"{strength:.2f}-{split}",
-            )
-        ]
-        pq.write_table(
-            pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd", compression_level=19
-        )
+        classifier = load_classifier(model.folder)
+        ranking = heads(strength, HEAD)
+        rows = []
+        for split in SPLITS:
+            items = list(generate_planted_examples(split, planted))
+            folder = work / f"{strength:.2f}-{split}"
+            rows += explain(classifier, ranking, split, items, folder)
+        table = pa.Table.from_pylist(rows, SCHEMA)
+        # The files are part of the repository.
+        pq.write_table(table, path, compression="zstd", compression_level=19)
 
 
 SCHEMA = pa.schema(
@@ -78,18 +74,22 @@ def explain(
     classifier: Classifier, ranking: LmiResult, split: str, items: list[dict], work: Path
 ) -> list[dict]:
     """Predict all items of a split, and attribute the first of them."""
-    scores = predict(
-        classifier, [item["text"] for item in items], ids=[item["id"] for item in items]
-    )
+    # All texts are predicted at once.
+    all_texts = []
+    ids = []
+    for item in items:
+        all_texts.append(item["text"])
+        ids.append(item["id"])
+    scores = predict(classifier, all_texts, ids=ids)
     positive = softmax(np.asarray(scores.logits))[:, 1]
     explained_items = items[:EXPLAINED]
-    texts = [item["text"] for item in explained_items]
+    # Attributions take most of the time, so only some texts have them.
     measured = measure_shortcuts(
         classifier,
-        texts,
+        all_texts[:EXPLAINED],
         [item["label"] for item in explained_items],
         ranking,
-        ids=[item["id"] for item in explained_items],
+        ids=ids[:EXPLAINED],
         protocol=get_protocol(top_n=TOP_N),
         out=work,
     )
@@ -102,21 +102,24 @@ def explain(
             "label": item["label"],
             "p_positive": round_weight(positive[i]),
         }
+        # The explained items come first.
         if i < len(explained_items):
-            item_slice = slice(attributions.scores.offsets[i], attributions.scores.offsets[i + 1])
-            spans = np.stack(
-                (attributions.starts[item_slice], attributions.ends[item_slice]), axis=1
-            )
+            token_slice = slice(attributions.scores.offsets[i], attributions.scores.offsets[i + 1])
+            starts = attributions.starts[token_slice].tolist()
+            ends = attributions.ends[token_slice].tolist()
             row["tokens"] = list(attributions.tokens[i])
             row["attributions"] = [round_weight(value) for value in attributions.scores[i]]
-            row["planted"] = [
-                any(
-                    max(start, token["start"]) < min(end, token["end"]) for token in item["planted"]
-                )
-                for start, end in spans.tolist()
-            ]
+            row["planted"] = []
+            for start, end in zip(starts, ends, strict=True):
+                row["planted"].append(is_planted(start, end, item["planted"]))
         rows.append(row)
     return rows
+
+
+def is_planted(start: int, end: int, planted: list[dict]) -> bool:
+    """Return whether a token overlaps a planted word."""
+    # The tokenizer may split a planted word, or join it with its neighbors.
+    return any(max(start, word["start"]) < min(end, word["end"]) for word in planted)
 
 
 def round_weight(value: float) -> int:

@@ -25,29 +25,39 @@ TOP_N, HEAD = 3, 5
 def config(strength: float) -> PlantedConfig:
     """Return the data of one strength: the same texts, another agreement of cue and label."""
     return PlantedConfig(
-        "mixed", strength=strength, label_noise=0.05, train_size=1200, test_size=500, seed=0
+        "mixed",
+        strength=strength,
+        label_noise=0.05,
+        train_size=1200,
+        test_size=500,
+        seed=0,
     )
 
 
 @functools.cache
 def training(strength: float) -> tuple[list[str], list[int]]:
-    """Return the training texts and their labels, which are generated again."""
-    items = list(generate_planted_examples("train", config(strength)))
-    return [item["text"] for item in items], [item["label"] for item in items]
+    """Return the training texts and their labels."""
+    # The texts follow from the seed: generating them again takes less than storing them.
+    texts = []
+    labels = []
+    for item in generate_planted_examples("train", config(strength)):
+        texts.append(item["text"])
+        labels.append(item["label"])
+    return texts, labels
 
 
 @functools.cache
 def cue_labels(strength: float) -> np.ndarray:
-    """Return the label that the planted cue of each test text stands for, -1 for none."""
-    return np.array(
-        [item["cue_label"] for item in generate_planted_examples("test", config(strength))]
-    )
+    """Return the label that the planted cue of each test text indicates, -1 for no cue."""
+    items = generate_planted_examples("test", config(strength))
+    return np.array([item["cue_label"] for item in items])
 
 
 @functools.lru_cache(maxsize=256)
 def heads(strength: float, percent: float) -> LmiResult:
     """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
-    return lmi(*training(strength), head_fraction=percent / 100)
+    texts, labels = training(strength)
+    return lmi(texts, labels, head_fraction=percent / 100)
 
 
 def run_file(strength: float) -> str:
@@ -57,13 +67,13 @@ def run_file(strength: float) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """What one model said about one split.
+    """Predictions and attributions of one model on one split.
 
     Attributes:
         labels: (N,) gold labels.
         positive: (N,) P(positive).
         tokens: The tokens of the first texts.
-        attributions: One attribution a token.
+        attributions: One attribution per token.
         planted: Whether each token was planted.
     """
 
@@ -76,6 +86,7 @@ class Run:
     @property
     def predictions(self) -> np.ndarray:
         """(N,) predicted labels."""
+        # A probability of one half is negative, as for `argmax`.
         return (self.positive > 0.5).astype(np.int64)
 
     @property
@@ -89,19 +100,30 @@ def read_runs(folder: Path = RUNS) -> Mapping[float, Mapping[str, Run]]:
     """Read the bundled runs: strength of the cue -> split -> run."""
     runs = {}
     for strength in STRENGTHS:
-        rows = pq.read_table(folder / run_file(strength)).to_pylist()
-        runs[strength] = {
-            split: _run([row for row in rows if row["split"] == split]) for split in SPLITS
-        }
+        # One file has the rows of all splits.
+        rows_by_split: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        for row in pq.read_table(folder / run_file(strength)).to_pylist():
+            rows_by_split[row["split"]].append(row)
+        runs[strength] = {}
+        for split, rows in rows_by_split.items():
+            runs[strength][split] = _make_run(rows)
     return runs
 
 
-def _run(rows: list[dict[str, Any]]) -> Run:
-    explained = [row for row in rows if row["tokens"] is not None]
-    return Run(
-        labels=np.array([row["label"] for row in rows]),
-        positive=np.array([row["p_positive"] for row in rows]) / UNIT,
-        tokens=[row["tokens"] for row in explained],
-        attributions=[[value / UNIT for value in row["attributions"]] for row in explained],
-        planted=[row["planted"] for row in explained],
-    )
+def _make_run(rows: list[dict[str, Any]]) -> Run:
+    """Return the run of the rows of a split."""
+    labels = []
+    positive = []
+    tokens = []
+    attributions = []
+    planted = []
+    for row in rows:
+        labels.append(row["label"])
+        positive.append(row["p_positive"] / UNIT)
+        # All texts are predicted, but only the first ones are attributed.
+        if row["tokens"] is None:
+            continue
+        tokens.append(row["tokens"])
+        attributions.append([value / UNIT for value in row["attributions"]])
+        planted.append(row["planted"])
+    return Run(np.array(labels), np.array(positive), tokens, attributions, planted)

@@ -71,6 +71,7 @@ def measure_decided(strength: float) -> DecidingShare:
     """Compare the predictions with those on the same texts with the cue of the other label."""
     runs = read_runs()[strength]
     cue = cue_labels(strength)
+    # Texts without a cue have nothing to swap: -1 excludes them.
     has_cue = cue >= 0
     return deciding_share(
         runs["test"].predictions,
@@ -118,6 +119,7 @@ def detect(strength: float, split: str, top_n: int, head_percent: float) -> Dete
 def headline(strength: float) -> str:
     """Write how many predictions the planted cue decides, and how good the model looks."""
     result = measure_decided(strength)
+    # The margins are those of an audit.
     estimate = make_estimate(result.deciding_share, result.interval)
     level = decide(estimate, MARGINS["decides"], result.n_items).level
     tone, words = TONES[level]
@@ -142,6 +144,7 @@ def draw_paradox(strength: float) -> str:
     flipped = measure_quality(strength, "test_flipped")
     decided = measure_decided(strength)
     share = make_estimate(decided.deciding_share, decided.interval)
+    # What looks good is blue, what it hides is orange.
     bars = (
         draw_bar("Accuracy", trained.accuracy)
         + draw_bar("Calibration error (ECE)", trained.ece)
@@ -174,6 +177,7 @@ def figures(strength: float, split: str, top_n: int, head_percent: float) -> str
     """Write what the detector finds in a run, and how good the model looks."""
     quality = measure_quality(strength, split)
     summary = detect(strength, split, top_n, head_percent).summary
+    # Words of similar frequency are the harder comparison.
     null = summary.null["frequency"]
     excess_note = f"{between(null.interval)}, p = {null.p_value:.3f}"
     return tiles(
@@ -195,6 +199,7 @@ def confidence_bins(strength: float, split: str, top_n: int, head_percent: float
     """Draw accuracy and types of shortcuts by confidence: Figure 3 of the Reliability Paradox."""
     summary = detect(strength, split, top_n, head_percent).summary
     intervals = []
+    # The bins store rates; the interval needs counts.
     for row in summary.bins:
         n_correct = round((row.accuracy or 0.0) * row.n_items)
         intervals.append(estimate_share(n_correct, row.n_items, Resampling()))
@@ -215,6 +220,7 @@ def confidence_bins(strength: float, split: str, top_n: int, head_percent: float
 def null_models(strength: float, split: str, top_n: int, head_percent: float) -> str:
     """Write the shortcut rate of the model next to those of blind picks."""
     summary = detect(strength, split, top_n, head_percent).summary
+    # The model's own row has no excess over itself.
     rows = [{"picks": "the model's", "rate": summary.shortcut_reliance}]
     for name, words in (("random", "any words"), ("frequency", "words of similar frequency")):
         null = summary.null[name]
@@ -244,6 +250,7 @@ def sentences(
     swapped = read_runs()[strength][counterpart]
     selection = select_sentences(run, shortcuts, swapped, filter_name)
 
+    # Rounded up; a filter without sentences still has a page.
     n_pages = max(1, -(-len(selection) // PAGE_SIZE))
     page = min(max(page, 1), n_pages)
     start = (page - 1) * PAGE_SIZE
@@ -258,6 +265,7 @@ def select_sentences(run: Run, shortcuts: Shortcuts, swapped: Run, filter_name: 
     """Return the rows of the explained texts that the filter shows."""
     n_explained = len(run.tokens)
     predictions = run.predictions[:n_explained]
+    # In the order of `SHOWN`, which names the filters.
     masks = {
         "the cue decides": predictions != swapped.predictions[:n_explained],
         "all": np.ones(n_explained, bool),
@@ -300,6 +308,7 @@ def write_tokens(run: Run, shortcuts: Shortcuts, row: int) -> str:
             classes.append("sc-planted")
         if shortcuts.is_shortcut[start + index]:
             classes.append("sc-cue")
+        # Tokens are joined as they stood in the text, except for unusual spacing.
         if token not in NO_SPACE_BEFORE:
             parts.append(" ")
         parts.append(
@@ -338,6 +347,7 @@ def draw_detector_curves(top_n: int, head_percent: float) -> str:
     """Draw the shortcut rate of the model and that of blind picks."""
     rates = []
     null_rates = []
+    # On texts as in training: the detector sees no others in practice.
     for step in STRENGTHS:
         summary = detect(step, "test", top_n, head_percent).summary
         rates.append(make_estimate(summary.shortcut_reliance, summary.interval))

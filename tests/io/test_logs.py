@@ -494,7 +494,7 @@ def test_an_archive_needs_inspect_ai(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "inspect_ai.log", None)
     path = tmp_path / "log.eval"
     path.write_bytes(b"PK")
-    with pytest.raises(ImportError, match=r"pip install 'rightreasons\[harness\]'"):
+    with pytest.raises(ImportError, match=r"\[harness\]"):
         columns_of(path)
 
 

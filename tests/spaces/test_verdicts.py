@@ -198,7 +198,13 @@ def test_audits_without_a_verdict_are_not_green(view, tones, tone, says):
 @pytest.mark.parametrize(
     ("confidence", "right", "n", "tone", "name"),
     [
-        (0.9, 85, 100, "warn", "Miscalibrated in parts"),  # by Wilson 85 of 100 are up to 0.91
+        (
+            0.9,
+            85,
+            100,
+            "warn",
+            "Miscalibrated at some confidence levels",
+        ),  # by Wilson 85 of 100 are up to 0.91
         (0.99, 9_800, 10_000, "warn", "Overconfident"),
         (0.99, 8_000, 10_000, "bad", "Overconfident"),
         (0.6, 6_200, 10_000, "warn", "Underconfident"),

@@ -16,6 +16,7 @@ from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
 from rightreasons.cli.show import print_rows, show_section
 from rightreasons.core.errors import OptionError
+from rightreasons.core.extras import make_install_command
 from rightreasons.core.store import get_installed_version
 from rightreasons.io.options import RESAMPLED, AuditOptions
 
@@ -183,7 +184,7 @@ def doctor() -> None:
     for extra, packages in _list_extras().items():
         missing = [package for package in packages if get_installed_version(package) is None]
         if missing:
-            install = f"pip install 'rightreasons[{extra}]'"
+            install = make_install_command(extra)
             rows.append(("--", f"[{extra}]", f"missing {', '.join(missing)}: {install}"))
         else:
             rows.append(("ok", f"[{extra}]", "installed"))

@@ -1,12 +1,26 @@
-"""Optional packages, and the extra of this package that installs each.
+"""Optional packages, the extra of this package that installs each, and the command that installs it.
 
 A function that imports an optional package calls `require_package` first. The doors of the package
 turn an import error that slips through into the same sentence, with `with_install_hint`.
+
+`make_install_command` writes the command in the way in which the package is installed: a command
+that names it on PyPI fails for a checkout, `pip` is missing in environments of uv, and the `pip` of
+a shell may belong to another Python.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
+import shlex
+import shutil
+import sys
+import urllib.parse
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = "rightreasons"
 
 EXTRAS = {
     "torch": "models",
@@ -31,10 +45,10 @@ def describe_missing_extra(package: str) -> str:
     """Return the message for a missing optional package, with the command that installs it.
 
     Example:
-        >>> describe_missing_extra("gradio")
+        >>> describe_missing_extra("gradio")  # doctest: +SKIP
         "This needs the package 'gradio', which is not installed: pip install 'rightreasons[spaces]'."
     """
-    command = f"pip install 'rightreasons[{EXTRAS[package]}]'"
+    command = make_install_command(EXTRAS[package])
     return f"This needs the package {package!r}, which is not installed: {command}."
 
 
@@ -59,3 +73,99 @@ def with_install_hint(error: ModuleNotFoundError) -> ModuleNotFoundError:
     if package not in EXTRAS:
         return error
     return ModuleNotFoundError(describe_missing_extra(package), name=package)
+
+
+# ------------------------------------------------------------------- the command that installs it
+
+
+def make_install_command(extra: str) -> str:
+    """Return the command that installs an extra next to the installed package.
+
+    Args:
+        extra: Name of the extra.
+
+    Returns:
+        A line for the shell, or for a cell if a notebook runs.
+
+    Example:
+        >>> make_install_command("models")  # doctest: +SKIP
+        "pip install 'rightreasons[models]'"
+    """
+    try:
+        distribution = metadata.distribution(PACKAGE)
+    # A checkout on the path is imported without being installed.
+    except metadata.PackageNotFoundError:
+        return f"{_find_installer(None)} '{PACKAGE}[{extra}]'"
+    installer = _find_installer(distribution.read_text("INSTALLER"))
+    origin = distribution.read_text("direct_url.json")
+    return f"{installer} {_write_requirement(extra, origin)}"
+
+
+def _find_installer(name: str | None) -> str:
+    """Return the command that installs into the running Python.
+
+    Args:
+        name: Program that installed the package, as its metadata says. None if that is unknown.
+    """
+    if _is_in_notebook():
+        # The shell of a notebook, also on Colab, may have another Python than its kernel.
+        return "%pip install"
+    has_uv = shutil.which("uv") is not None
+    is_by_uv = name is not None and name.strip() == "uv"
+    if has_uv and is_by_uv:
+        return _write_uv_command()
+    # The first `pip` of the shell is the right one only if it is next to this Python.
+    pip = shutil.which("pip")
+    python = Path(sys.executable)
+    if pip is not None and Path(pip).parent == python.parent:
+        return "pip install"
+    has_pip = importlib.util.find_spec("pip") is not None
+    if has_uv and not has_pip:
+        return _write_uv_command()
+    return f"{shlex.quote(sys.executable)} -m pip install"
+
+
+def _is_in_notebook() -> bool:
+    """Return whether the cells of a notebook, or the lines of IPython, run this."""
+    # A notebook has imported IPython; an import here would take long.
+    module = sys.modules.get("IPython")
+    if module is None:
+        return False
+    return module.get_ipython() is not None
+
+
+def _write_uv_command() -> str:
+    """Return the command of uv that installs into the running Python."""
+    # Both venv and conda name the environment that the shell has activated.
+    environment = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
+    if environment is not None and Path(environment) == Path(sys.prefix):
+        return "uv pip install"
+    return f"uv pip install --python {shlex.quote(sys.executable)}"
+
+
+def _write_requirement(extra: str, origin: str | None) -> str:
+    """Return the package with its extra, from where it was installed.
+
+    Args:
+        extra: Name of the extra.
+        origin: Content of direct_url.json (PEP 610). None for a package of an index.
+    """
+    if origin is None:
+        return f"'{PACKAGE}[{extra}]'"
+    record = json.loads(origin)
+    url = record["url"]
+    if "vcs_info" in record:
+        address = f"{record['vcs_info']['vcs']}+{url}"
+        return f"'{PACKAGE}[{extra}] @ {address}'"
+    if not url.startswith("file:"):
+        return f"'{PACKAGE}[{extra}] @ {url}'"
+    # The module takes longer to import than all that is needed here.
+    from urllib.request import url2pathname
+
+    folder = url2pathname(urllib.parse.urlsplit(url).path)
+    # In the folder itself, the command is the one of the documentation.
+    if Path(folder) == Path.cwd():
+        folder = "."
+    is_editable = record.get("dir_info", {}).get("editable", False)
+    flag = "-e " if is_editable else ""
+    return flag + shlex.quote(f"{folder}[{extra}]")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.choices import LETTERS
+from rightreasons.core.extras import make_install_command
 from rightreasons.core.json_files import MAX_JSON_CHARACTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.sentences import format_value
@@ -80,7 +81,7 @@ def read_archive(path: Path) -> Mapping[str, Any]:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise ImportError(
-            f"Expected inspect_ai to read {path.name}: pip install 'rightreasons[harness]', or "
+            f"Expected inspect_ai to read {path.name}: {make_install_command('harness')}, or "
             "convert the log with `inspect log convert --to json`."
         ) from None
     try:
