@@ -106,50 +106,85 @@ def _make_labeled_items(
     path: str,
     settings: AuditOptions,
 ) -> datasets.Dataset:
-    """Make items of the ids, texts and labels of a file."""
+    """Make items of the ids, texts and labels of a file.
+
+    Returns:
+        Items with "id", "text", "label" and, if the settings name one, "text_pair". Where the file has
+        no unique ids, a column tells which rows repeat an item.
+    """
     import datasets
     import pyarrow as pa
 
     from rightreasons.io.arrow_tables import make_dataset
-    from rightreasons.io.columns import check_column_name, find_column, get_arrow_column
-    from rightreasons.io.headings import PREDICTION_HEADINGS, TEXT_HEADINGS
-    from rightreasons.io.row_codes import find_repeats
 
-    n_items = len(predictions)
-    text = find_column(table, settings.text_column, TEXT_HEADINGS, "text_column", path)
-    columns: dict[str, Any] = {
-        "id": _make_ids(predictions),
-        "text": pa.repeat("", n_items)
-        if text is None
-        else _to_texts(get_arrow_column(table, text)),
-    }
-    if settings.text_pair_column is not None:
-        pair = check_column_name(table, settings.text_pair_column, "text_pair_column", path)
-        columns["text_pair"] = _to_texts(get_arrow_column(table, pair))
-    texts = () if text is None else (text,)
-    # Unique ids are kept as they are; others become the units of all intervals.
-    if predictions.ids is None or columns["id"] is not predictions.ids.arrow:
-        columns |= find_repeats(table, PREDICTION_HEADINGS["id"], texts)
-
+    ids = _find_unique_ids(predictions)
+    columns: dict[str, Any] = {"id": _number_rows(len(table)) if ids is None else ids}
+    columns |= _make_text_columns(table, path, settings)
+    if ids is None:
+        columns |= _find_repeated_items(table, path, settings)
     features: dict[str, Any] = dict.fromkeys(columns, datasets.Value("string"))
+    columns["label"] = np.asarray(predictions.references, dtype=np.int64)
     features["label"] = datasets.Value("int64")
     if task == "classification":
-        features["label"] = datasets.ClassLabel(names=list(get_class_names(predictions)))
-    columns["label"] = np.asarray(predictions.references, dtype=np.int64)
+        class_names = get_class_names(predictions)
+        features["label"] = datasets.ClassLabel(names=list(class_names))
     # `Dataset.from_dict` and `add_column` would encode or digest each label separately.
     schema = datasets.Features(features).arrow_schema
     return make_dataset(pa.table(columns, schema=schema), path)
 
 
-def _make_ids(predictions: Predictions) -> Any:
-    """Return the ids of the file if they are unique, or else the numbers of the rows."""
+def _make_text_columns(
+    table: datasets.Dataset, path: str, settings: AuditOptions
+) -> dict[str, Any]:
+    """Return the columns "text", which is empty for a file without texts, and "text_pair"."""
     import pyarrow as pa
 
-    n_items = len(predictions)
-    # Duplicates cannot be ids: a log may repeat one for each sample of an item.
-    if predictions.ids is not None and len(predictions.ids.arrow.unique()) == n_items:
-        return predictions.ids.arrow
-    return pa.array(np.arange(n_items)).cast("string")
+    from rightreasons.io.columns import check_column_name, get_arrow_column
+
+    columns: dict[str, Any] = {"text": pa.repeat("", len(table))}
+    text_name = _find_text_column(table, path, settings)
+    if text_name is not None:
+        columns["text"] = _to_texts(get_arrow_column(table, text_name))
+    if settings.text_pair_column is not None:
+        pair_name = check_column_name(table, settings.text_pair_column, "text_pair_column", path)
+        columns["text_pair"] = _to_texts(get_arrow_column(table, pair_name))
+    return columns
+
+
+def _find_text_column(table: datasets.Dataset, path: str, settings: AuditOptions) -> str | None:
+    """Return the name of the column of texts, or None."""
+    from rightreasons.io.columns import find_column
+    from rightreasons.io.headings import TEXT_HEADINGS
+
+    return find_column(table, settings.text_column, TEXT_HEADINGS, "text_column", path)
+
+
+def _find_repeated_items(
+    table: datasets.Dataset, path: str, settings: AuditOptions
+) -> dict[str, Any]:
+    """Return the column that tells which rows repeat an item, which become one unit of intervals."""
+    from rightreasons.io.headings import PREDICTION_HEADINGS
+    from rightreasons.io.row_codes import find_repeats
+
+    text_name = _find_text_column(table, path, settings)
+    text_names = () if text_name is None else (text_name,)
+    return find_repeats(table, PREDICTION_HEADINGS["id"], text_names)
+
+
+def _find_unique_ids(predictions: Predictions) -> pa.Array | pa.ChunkedArray | None:
+    """Return the ids of the file; None if rows have none, or several rows have the same one."""
+    if predictions.ids is None:
+        return None
+    ids = predictions.ids.arrow
+    # A log may repeat an id for each sample of an item.
+    return ids if len(ids.unique()) == len(predictions) else None
+
+
+def _number_rows(n_rows: int) -> pa.Array:
+    """Return the numbers of the rows as texts, which take the place of ids."""
+    import pyarrow as pa
+
+    return pa.array(np.arange(n_rows)).cast("string")
 
 
 def _to_texts(column: Any) -> Any:

@@ -281,7 +281,11 @@ class _CaseCounts:
 
         Args:
             verdicts: C verdicts: whether the case passes, None if the expectation does not apply.
-            clusters: (C,) cluster of each case; None for independent cases.
+            clusters: (C,) number of the cluster of each case, such as that of its text; None for
+                independent cases.
+
+        Returns:
+            The counts. Their `units` are None where every case is a cluster by itself.
         """
         n_filtered = verdicts.count(None)
         n_cases = len(verdicts) - n_filtered

@@ -325,10 +325,20 @@ def _convert_item(value: Any, name: str, depth: int) -> Any:
 
 
 def _check_items_are_alike(items: list[Any], types: set[type], name: str) -> None:
-    """Refuse missing items, and rows among single values."""
-    n_row_types = len(types & {list, np.ndarray})
-    is_mixed = 0 < n_row_types < len(types)
-    if not is_mixed and type(None) not in types:
+    """Refuse a list with missing items, or with rows and single values next to each other.
+
+    Args:
+        items: The items, of which there is at least one.
+        types: Their distinct types, which are known without another pass over the items.
+        name: The option that holds them, for errors.
+
+    Raises:
+        ValueError: If an item is missing, or is a row where the first one is a value, or vice versa.
+    """
+    row_types = types & {list, np.ndarray}
+    # All items are rows, or none is.
+    are_alike = not row_types or row_types == types
+    if are_alike and type(None) not in types:
         return
     has_rows = _is_row(items[0])
     expected = "a row" if has_rows else "a value"

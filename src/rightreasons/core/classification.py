@@ -351,26 +351,61 @@ def _resample_macro_f1(
     rng: np.random.Generator,
     blocks: list[int],
 ) -> Floats:
-    """Return the macro F1 of bootstrap resamples of items or clusters."""
-    if codes is None:
-        # A resample of items is a multinomial draw of their cells.
-        shares = cells.counts / n_units
-        tables = (rng.multinomial(n_units, shares, size=n_rounds) for n_rounds in blocks)
-        return np.concatenate([cells.compute_mean_f1(table) for table in tables])
+    """Return the macro F1 of bootstrap resamples of items or clusters.
 
+    Args:
+        cells: Confusion matrix of the items.
+        codes: (N,) number of the cluster of each item; None to resample single items.
+        n_units: Number of clusters, or of items.
+        rng: Generator of the resamples.
+        blocks: Numbers of resamples that are made at once, whose sum is R.
+
+    Returns:
+        (R,) macro F1.
+    """
+    if codes is None:
+        return _resample_items(cells, n_units, rng, blocks)
+    return _resample_clusters(cells, codes, n_units, rng, blocks)
+
+
+def _resample_items(
+    cells: _ConfusionCells, n_items: int, rng: np.random.Generator, blocks: list[int]
+) -> Floats:
+    """Return (R,) macro F1 of resamples of items; arguments as of `_resample_macro_f1`."""
+    # Drawing items with replacement is a multinomial draw of their cells.
+    shares = cells.counts / n_items
+    figures = []
+    for n_resamples in blocks:
+        counts = rng.multinomial(n_items, shares, size=n_resamples)
+        figures.append(cells.compute_mean_f1(counts))
+    return np.concatenate(figures)
+
+
+def _resample_clusters(
+    cells: _ConfusionCells,
+    codes: NDArray[np.intp],
+    n_units: int,
+    rng: np.random.Generator,
+    blocks: list[int],
+) -> Floats:
+    """Return (R,) macro F1 of resamples of clusters; arguments as of `_resample_macro_f1`."""
     # Very many clusters are put into random groups, as in the bootstrap of a mean.
     n_drawn = n_units
     if n_units > MAX_UNITS:
         codes = rng.integers(MAX_UNITS, size=n_units)[codes]
         n_drawn = MAX_UNITS
-    entries = (np.ones(len(codes)), (codes, cells.cell_of_item))
-    counts_by_unit = sparse.csr_array(entries, shape=(n_drawn, len(cells.counts)))
+    # Entry (u, c) is the number of items of cluster u in cell c; entries of equal place add up.
+    ones = np.ones(len(codes))
+    counts_by_unit = sparse.csr_array(
+        (ones, (codes, cells.cell_of_item)), shape=(n_drawn, len(cells.counts))
+    )
     shares = np.full(n_drawn, 1 / n_drawn)
     figures = []
-    for n_rounds in blocks:
-        copies = rng.multinomial(n_drawn, shares, size=n_rounds)
-        table = np.asarray(copies @ counts_by_unit)
-        figures.append(cells.compute_mean_f1(table))
+    for n_resamples in blocks:
+        # How often each cluster is drawn.
+        copies = rng.multinomial(n_drawn, shares, size=n_resamples)
+        counts = np.asarray(copies @ counts_by_unit)
+        figures.append(cells.compute_mean_f1(counts))
     return np.concatenate(figures)
 
 

@@ -259,6 +259,7 @@ class ImdbContrast(PairedReviews):
     NAME = "imdb_contrast"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the two reviews of each pair from the file of originals and that of revisions."""
         # The first row of each file has the names of the columns.
         originals_file, revisions_file = files.values()
         originals = list(read_quoted_rows(originals_file, "\t"))[1:]
@@ -278,11 +279,13 @@ class ImdbCounterfactual(PairedReviews):
     NAME = "imdb_counterfactual"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the two reviews of each pair from one file, in which they follow each other."""
         (file,) = files.values()
-        # The two reviews of a pair follow each other, with the number of the pair in the third
-        # column.
+        # The first row has the names of the columns.
+        rows = list(read_quoted_rows(file, "\t"))[1:]
         pairs: dict[str, list[list[str]]] = {}
-        for row in list(read_quoted_rows(file, "\t"))[1:]:
+        for row in rows:
+            # The third column has the number of the pair.
             pairs.setdefault(row[2], []).append(row)
         for pair, (original, revision) in pairs.items():
             # The original comes first, as the separate files of originals and revisions show

@@ -62,7 +62,10 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
 
 
 def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
-    """Return the cells that a condition reads in the first row: those of a csv file are texts, not numbers."""
+    """Return the end of a sentence with the cells of the first row that a condition reads; "" if it reads none.
+
+    Who compares the texts of a csv file with a number sees here why no row fits.
+    """
     cells = []
     for name in sorted(list_read_names(expression)):
         if name in data.column_names:

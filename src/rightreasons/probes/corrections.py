@@ -242,26 +242,34 @@ def fit_prior_correction(
     return PriorCorrection("per_item", added_weight / total, 1 / total, len(labels))
 
 
-def _fit_weights(added: Ragged, rows: Ragged, labels: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the weights, at least 0, of two scores of each choice that minimize the log loss."""
+def _fit_weights(
+    added_scores: Ragged, scores: Ragged, labels: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Fit a softmax regression of the correct choice on two scores of each choice.
+
+    Args:
+        added_scores: What the question adds to the score of each choice of N items.
+        scores: The score of each choice with the question.
+        labels: (N,) correct choice of each item.
+
+    Returns:
+        The weight of each score, from 0 to `MAX_WEIGHT`, that minimizes the mean log loss.
+    """
     n_items = len(labels)
-    # The log loss is that of two features, which is convex: the start does not matter.
-    at_labels = np.array([added.at(labels), rows.at(labels)])
+    features = np.array([added_scores.values, scores.values])
+    features_of_labels = np.array([added_scores.at(labels), scores.at(labels)])
 
     def compute_loss(weights: Floats) -> tuple[float, Floats]:
-        """Return the mean log loss and its gradient."""
-        logits = Ragged(weights[0] * added.values + weights[1] * rows.values, rows.offsets)
-        probabilities = logits.softmax().values
-        # The largest power becomes 1, so that none overflows.
-        largest = logits.reduce(np.maximum)
-        shifted = np.exp(logits.values - np.repeat(largest, logits.lengths))
-        log_sums = largest + np.log(np.add.reduceat(shifted, logits.starts))
-        loss = float((log_sums - weights @ at_labels).mean())
+        """Return the mean log loss and its gradient by the two weights."""
+        logits = Ragged(weights @ features, scores.offsets)
+        loss = _compute_log_sums(logits) - weights @ features_of_labels
         # The derivative by a weight is the expected score minus the score of the label.
-        expected = np.array([probabilities @ added.values, probabilities @ rows.values])
-        return loss, (expected - at_labels.sum(axis=1)) / n_items
+        expected_features = features @ logits.softmax().values
+        gradient = (expected_features - features_of_labels.sum(axis=1)) / n_items
+        return float(loss.mean()), gradient
 
     bounds = [(0.0, MAX_WEIGHT)] * 2
+    # The loss is convex, so that any start leads to the same weights.
     start = np.array([0.5, 0.5])
     fit = optimize.minimize(
         compute_loss,
@@ -272,6 +280,14 @@ def _fit_weights(added: Ragged, rows: Ragged, labels: NDArray[np.int64]) -> tupl
         options={"maxiter": 1000, "gtol": 1e-9, "ftol": 1e-14},
     )
     return float(fit.x[0]), float(fit.x[1])
+
+
+def _compute_log_sums(logits: Ragged) -> Floats:
+    """Return (N,) the logarithm of the sum of exp(logit) over the choices of each item."""
+    largest = logits.reduce(np.maximum)
+    # The largest power of each item becomes 1, so that none overflows.
+    powers = np.exp(logits.values - np.repeat(largest, logits.lengths))
+    return largest + np.log(np.add.reduceat(powers, logits.starts))
 
 
 def fit_position_prior(observed: Any) -> PriorCorrection:

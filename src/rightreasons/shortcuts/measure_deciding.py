@@ -815,8 +815,11 @@ class _TestSuite:
         n_unstable = 0
         for row in rows.tolist():
             label = self.experiment.get_label(self.experiment.items[row])
-            n_unstable += label >= 0 and label != self.experiment.predictions[row]
-        return int(n_unstable)
+            # An item that the model could not score the second time has the label -1.
+            is_scored = label >= 0
+            if is_scored and label != self.experiment.predictions[row]:
+                n_unstable += 1
+        return n_unstable
 
     def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
         """Yield the edited items with their predictions, those of the strongest pairs first."""

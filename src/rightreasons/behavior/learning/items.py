@@ -12,7 +12,7 @@ import difflib
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -37,8 +37,22 @@ IID = "i.i.d. data"
 Step = list[tuple[int, int]]
 """The items of a batch, each with the text that it shows."""
 
-_NUMBERS = ("first", "changed", "n_changed", "rule", "type", "environment")
-_COLUMNS = (*_NUMBERS, "targets")
+
+class ItemRow(NamedTuple):
+    """The numbers of an item; the attributes of `Items` with these names explain them."""
+
+    first: int
+    changed: int
+    n_changed: int
+    rule: int
+    type: int
+    environment: int
+
+
+LABELED_RULE = RULES.index("labeled")
+"""Rule of an item that is learned by its label, and not by a comparison of two predictions."""
+
+_COLUMNS = (*ItemRow._fields, "targets")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,8 +95,8 @@ class Items:
         targets: NDArray[np.float64],
         environments: tuple[str, ...],
     ) -> Items:
-        """Make items of (n, 6) rows: first, changed, n_changed, rule, type and environment of each item."""
-        columns = dict(zip(_NUMBERS, rows.T, strict=True))
+        """Make items of (n, 6) numbers, of which each row is an `ItemRow`."""
+        columns = dict(zip(ItemRow._fields, rows.T, strict=True))
         return cls(texts, text_pairs, targets=targets, environments=environments, **columns)
 
     def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
@@ -346,7 +360,7 @@ def suite_items(suite: Suite, *, labels: str = "sentiment") -> Items:
     rows, case_labels = _make_case_rows(suite, _find_rule, _find_labels)
     targets = np.zeros((len(rows), 2))
     # Pairs have no target: their loss compares two predictions.
-    is_labeled = rows[:, 3] == 0
+    is_labeled = rows[:, ItemRow._fields.index("rule")] == LABELED_RULE
     targets[is_labeled] = label_targets(case_labels, treatment=labels)
     texts, text_pairs = suite_texts(suite)
     return Items.of_rows(texts, text_pairs, rows, targets, _list_environments(suite))
@@ -379,7 +393,7 @@ def _make_case_rows(
     find_rule: Callable[[Functionality], int],
     find_labels: Callable[[Functionality, Case, int], Sequence[Any]],
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Lay out the cases of a suite.
+    """Make an item of each labeled example, and of each case that compares predictions.
 
     Args:
         suite: The suite.
@@ -388,25 +402,29 @@ def _make_case_rows(
             text; None for an example without one.
 
     Returns:
-        (n, 6) rows as `Items.of_rows` takes them, and the labels of the labeled ones.
+        (n, 6) rows, of which each is an `ItemRow`, and the labels of the labeled ones.
     """
-    # Examples are numbered throughout the suite, as `suite_texts` lists them.
-    rows: list[tuple[int, int, int, int, int, int]] = []
+    rows: list[ItemRow] = []
     labels: list[Any] = []
+    # Texts are numbered throughout the suite, as `suite_texts` lists them: this is the first of a case.
     start = 0
     for environment, functionality in enumerate(suite.functionalities):
         rule = find_rule(functionality)
         case_type = TYPES.index(functionality.test_type)
         for case in functionality.cases:
             n_examples = len(case.examples)
-            if rule == 0:
+            if rule == LABELED_RULE:
                 # A directional test with a label is trained on as a minimum functionality test.
-                for text, label in enumerate(find_labels(functionality, case, start), start):
+                case_labels = find_labels(functionality, case, start)
+                for text, label in enumerate(case_labels, start):
                     if label is not None:
-                        rows.append((text, text, 0, rule, TYPES.index("MFT"), environment))
+                        row = ItemRow(text, text, 0, rule, TYPES.index("MFT"), environment)
+                        rows.append(row)
                         labels.append(label)
             elif n_examples > 1:
-                rows.append((start, start + 1, n_examples - 1, rule, case_type, environment))
+                # The first text is the original, and those that follow are its changed versions.
+                row = ItemRow(start, start + 1, n_examples - 1, rule, case_type, environment)
+                rows.append(row)
             start += n_examples
     return np.array(rows, dtype=np.int64).reshape(-1, 6), labels
 
@@ -429,7 +447,7 @@ def _make_labeled_items(
     """Make labeled items of one environment, the independent data."""
     numbers = np.arange(len(texts))
     # All other columns are 0: no changed versions, the rule and the type of labeled data.
-    rows = np.zeros((len(texts), len(_NUMBERS)), dtype=np.int64)
+    rows = np.zeros((len(texts), len(ItemRow._fields)), dtype=np.int64)
     rows[:, 0] = numbers
     rows[:, 1] = numbers
     if text_pairs is not None:
@@ -533,7 +551,8 @@ def reading_items(suite: Suite) -> Items:
     find_rule = functools.partial(_find_rule, names=("equal", "invariant"))
     rows, spans = _make_case_rows(suite, find_rule, find_spans)
     targets = np.full((len(rows), 2), -1.0)
-    targets[rows[:, 3] == 0] = np.array(spans, dtype=np.float64).reshape(-1, 2)
+    is_labeled = rows[:, ItemRow._fields.index("rule")] == LABELED_RULE
+    targets[is_labeled] = np.array(spans, dtype=np.float64).reshape(-1, 2)
     return Items.of_rows(questions, contexts, rows, targets, _list_environments(suite))
 
 

@@ -168,10 +168,12 @@ class Plain:
             ValueError: If it holds another object, or too many values.
         """
         if isinstance(value, (list, tuple)):
-            return type(value)(map(self, self._count(value)))
+            self._spend(len(value))
+            return type(value)(map(self, value))
         # An Inert with items is a dictionary of another class.
         if isinstance(value, dict) or (isinstance(value, Inert) and value.items):
-            entries = self._count(get_entries(value))
+            entries = get_entries(value)
+            self._spend(len(entries))
             return {key: self(entry) for key, entry in entries.items()}
         if isinstance(value, Inert):
             return self._parse_record(value)
@@ -184,7 +186,8 @@ class Plain:
             return self(array[4])
         if array:
             _, shape, dtype, is_fortran, content = array
-            values = self._count(_parse_bytes(dtype, content))
+            values = _parse_bytes(dtype, content)
+            self._spend(len(values))
             order: Any = "F" if is_fortran else "C"
             return values.reshape(shape, order=order).tolist()
         # A scalar is made of its dtype and its bytes, perhaps with the function that makes it.
@@ -194,13 +197,17 @@ class Plain:
             "Expected numpy's scalars and arrays in the suite's pickle, but it holds another object."
         )
 
-    def _count(self, values: Any) -> Any:
-        self._n_remaining -= len(values)
+    def _spend(self, n_values: int) -> None:
+        """Take a number of values from those that are still allowed.
+
+        Raises:
+            ValueError: If fewer are left.
+        """
+        self._n_remaining -= n_values
         if self._n_remaining < 0:
             raise ValueError(
                 "Expected the lists of the suite's pickle to be distinct, but they repeat one another."
             )
-        return values
 
 
 def _find_array_state(record: Inert) -> tuple[Any, ...]:

@@ -168,12 +168,22 @@ def _read_class_names(features: Any) -> dict[str, list[str]]:
 
 
 def _find_wrapped_key(record: dict[str, Any]) -> str:
-    """Return the key of the only object of a record beside numbers and empty lists; "" for none."""
+    """Return the key under which a record wraps its whole content; "" if it wraps nothing.
+
+    Example:
+        >>> _find_wrapped_key({"row_idx": 0, "row": {"text": "good"}, "truncated_cells": []})
+        'row'
+        >>> _find_wrapped_key({"text": "good", "meta": {"year": 2020}})
+        ''
+    """
     keys = []
     for key, value in record.items():
+        is_bookkeeping = isinstance(value, int) or value in ([], None)
         if isinstance(value, dict):
             keys.append(key)
-        # Texts and other values are separate content.
-        elif not isinstance(value, int) and value not in ([], None):
+        elif not is_bookkeeping:
+            # A text, for one, is content next to the object.
             return ""
-    return keys[0] if len(keys) == 1 else ""
+    if len(keys) == 1:
+        return keys[0]
+    return ""

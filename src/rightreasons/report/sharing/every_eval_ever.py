@@ -77,10 +77,10 @@ def _describe_model(name: str, model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_result(figure: AuditFigure, data_name: str, split: str) -> dict[str, Any]:
-    """Return their record of a figure."""
+    """Return a figure as a result of the schema of Every Eval Ever."""
     details: dict[str, Any] = {"score": figure.estimate.value}
     uncertainty = _describe_uncertainty(figure)
-    # Their schema allows no empty record.
+    # The schema allows no empty record of an uncertainty.
     if uncertainty:
         details["uncertainty"] = uncertainty
     return {
