@@ -39,20 +39,20 @@ Step = list[tuple[int, int]]
 
 
 class ItemRow(NamedTuple):
-    """The numbers of an item; the attributes of `Items` with these names explain them."""
+    """The numbers of an item, which `Items` has as columns and explains."""
 
-    first: int
-    changed: int
+    text: int
+    changed_text: int
     n_changed: int
     rule: int
-    type: int
+    case_type: int
     environment: int
 
 
 LABELED_RULE = RULES.index("labeled")
 """Rule of an item that is learned by its label, and not by a comparison of two predictions."""
 
-_COLUMNS = (*ItemRow._fields, "targets")
+_COLUMNS = ("first", "changed", "n_changed", "rule", "type", "environment", "targets")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,8 +96,19 @@ class Items:
         environments: tuple[str, ...],
     ) -> Items:
         """Make items of (n, 6) numbers, of which each row is an `ItemRow`."""
-        columns = dict(zip(ItemRow._fields, rows.T, strict=True))
-        return cls(texts, text_pairs, targets=targets, environments=environments, **columns)
+        originals, versions, n_changed, rules, case_types, environment_numbers = rows.T
+        return cls(
+            texts,
+            text_pairs,
+            first=originals,
+            changed=versions,
+            n_changed=n_changed,
+            rule=rules,
+            type=case_types,
+            environment=environment_numbers,
+            targets=targets,
+            environments=environments,
+        )
 
     def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
         """Return which items belong to the named functionalities, (n,)."""
