@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from rightreasons.io.harnesses.inspect_logs import inspect_reply
+from rightreasons.io.harnesses.inspect_logs import _make_text_columns, inspect_reply
 from rightreasons.io.log_forms import log_columns
+from rightreasons.io.logs import LACK, NO_READABLE_ANSWER, UNREAD
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.predictions import read_answers, read_predictions
@@ -553,3 +554,24 @@ def test_parts_of_a_message_of_inspect_are_thinking_refusal_and_text():
     assert (reply.text, reply.thinking, reply.no_answer_reason) == ("B", "Lyon?", "")
     assert inspect_reply({"completion": "<think>A?</think>B"}).text == "B"
     assert inspect_reply({"choices": [{"message": {"content": None}}]}).no_answer_reason == "empty"
+
+
+def make_inspect_sample(number, completion):
+    return {"id": number, "target": "yes", "input": "Is it?", "output": {"completion": completion}}
+
+
+def test_an_empty_answer_of_a_sample_without_choices_is_none():
+    samples = [make_inspect_sample(1, "It is."), make_inspect_sample(2, "Hm.")]
+    scores = [{"value": "C", "answer": None}, {"value": "I", "answer": " "}]
+
+    columns = _make_text_columns(samples, scores)
+
+    # Without an answer of its own, a scorer has read the whole text.
+    assert columns[UNREAD] == [False, True]
+    assert columns[LACK] == ["", NO_READABLE_ANSWER]
+
+
+def test_samples_that_all_have_an_answer_lack_none():
+    columns = _make_text_columns([make_inspect_sample(1, "It is.")], [{"value": "C"}])
+
+    assert LACK not in columns
