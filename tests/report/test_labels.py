@@ -14,213 +14,281 @@ from rightreasons.report.labels import audit_labels, has_several_labels, make_la
 from tiny_models import save_tiny_classifier, tiny_texts
 
 NAMES = ("joy", "anger", "fear")
-HELD = [(0,), (0, 2), (), (1,), (0, 1), (2,), (0,), (1, 2)]
-"""Eight items; joy has four, anger and fear three each."""
+LABELS = [(0,), (0, 2), (), (1,), (0, 1), (2,), (0,), (1, 2)]
+"""Labels of eight items; four have joy, three anger and three fear."""
 
-# joy is given 0.8 where it holds and 0.2 elsewhere: always right, with confidence 0.8, so that its error is 0.2. anger
-# is given 0.25 always: right on the 5 without it, with confidence 0.75: 0.125. fear is given 0.3 where it holds and 0.7
-# elsewhere: never right with confidence 0.7, so that its error is 0.7.
-SCORES = [(0.8 if 0 in own else 0.2, 0.25, 0.3 if 2 in own else 0.7) for own in HELD]
 ECE = {"joy": 0.2, "anger": 0.125, "fear": 0.7}
+"""Calibration errors of the scores below."""
 
-FORMS = {
-    "names beside columns": [
-        {"labels": [NAMES[k] for k in own], "p_joy": s[0], "p_anger": s[1], "p_fear": s[2]}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-    "a text beside an object": [
-        {"gold": "; ".join(NAMES[k] for k in own), "scores": dict(zip(NAMES, s, strict=True))}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-    "an object beside a pipeline's": [
-        {
-            "labels": {name: k in own for k, name in enumerate(NAMES)},
-            "scores": [{"label": name, "score": one} for name, one in zip(NAMES, s, strict=True)],
-        }
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-    "columns of 0 and 1": [
-        {name.upper(): int(k in own) for k, name in enumerate(NAMES)}
-        | {f"prob_{name}": one for name, one in zip(NAMES, s, strict=True)}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-}
-NAMED = {
-    "0 and 1 beside lists": [
-        {"labels": [int(k in own) for k in range(3)], "probs": list(s)}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-    "numbers beside logits": [
-        {"labels": ",".join(map(str, own)), "logits": [math.log(one / (1 - one)) for one in s]}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-    "numbers beside columns in another order": [
-        {"labels": list(own), "p_fear": s[2], "p_joy": s[0], "p_anger": s[1]}
-        for own, s in zip(HELD, SCORES, strict=True)
-    ],
-}
-"""Those whose numbers need the names of the labels."""
+FAST = {"n_resamples": 5, "progress": False, "questions": ["calibration"]}
 
 
-def stored(folder, rows):
+def make_scores(labels):
+    """Return the probabilities of the three labels for an item."""
+    # Joy has 0.8 if the item has it, else 0.2: always correct with confidence 0.8, an error of 0.2.
+    joy = 0.8 if 0 in labels else 0.2
+    # Anger always has 0.25: correct on the 5 of 8 items without it, with confidence 0.75.
+    anger = 0.25
+    # Fear has 0.3 if the item has it, else 0.7: never correct with confidence 0.7.
+    fear = 0.3 if 2 in labels else 0.7
+    return joy, anger, fear
+
+
+# Forms of a row of labels and scores that name the labels themselves.
+
+
+def write_names_and_columns(labels, scores):
+    joy, anger, fear = scores
+    names = [NAMES[label] for label in labels]
+    return {"labels": names, "p_joy": joy, "p_anger": anger, "p_fear": fear}
+
+
+def write_text_and_object(labels, scores):
+    names = "; ".join(NAMES[label] for label in labels)
+    return {"gold": names, "scores": dict(zip(NAMES, scores, strict=True))}
+
+
+def write_object_and_pipeline(labels, scores):
+    flags = {name: label in labels for label, name in enumerate(NAMES)}
+    entries = []
+    for name, score in zip(NAMES, scores, strict=True):
+        entries.append({"label": name, "score": score})
+    return {"labels": flags, "scores": entries}
+
+
+def write_columns_of_flags(labels, scores):
+    row = {}
+    for label, name in enumerate(NAMES):
+        row[name.upper()] = int(label in labels)
+        row[f"prob_{name}"] = scores[label]
+    return row
+
+
+# Forms that number the labels, which are named by an option.
+
+
+def write_flags_and_list(labels, scores):
+    return {"labels": [int(label in labels) for label in range(3)], "probs": list(scores)}
+
+
+def write_numbers_and_logits(labels, scores):
+    logits = [math.log(score / (1 - score)) for score in scores]
+    return {"labels": ",".join(map(str, labels)), "logits": logits}
+
+
+def write_numbers_and_columns(labels, scores):
+    joy, anger, fear = scores
+    return {"labels": list(labels), "p_fear": fear, "p_joy": joy, "p_anger": anger}
+
+
+NAMED_FORMS = (
+    write_names_and_columns,
+    write_text_and_object,
+    write_object_and_pipeline,
+    write_columns_of_flags,
+)
+NUMBERED_FORMS = (write_flags_and_list, write_numbers_and_logits, write_numbers_and_columns)
+
+
+def write_predictions(folder, form):
+    """Write the eight items in a form, and return the file."""
+    return write_rows(folder, [form(labels, make_scores(labels)) for labels in LABELS])
+
+
+def write_rows(folder, rows):
     file = folder / "predictions.json"
+    file.write_text(json.dumps(rows))
+    return str(file)
+
+
+@pytest.mark.parametrize("form", [*NAMED_FORMS, *NUMBERED_FORMS])
+def test_every_form_of_labels_and_scores_gives_the_same_figures(tmp_path, form):
+    options = {"predictions": write_predictions(tmp_path, form)}
+    if form in NUMBERED_FORMS:
+        options["label_names"] = ",".join(NAMES)
+
+    errors = {}
+    for name, settings in make_label_settings(None, None, options).items():
+        columns = {key: settings[key] for key in ("label_column", "score_columns", "scores")}
+        label_names = settings["label_names"].split(",")
+        table = read_predictions(options["predictions"], label_names=label_names, **columns)
+        assert table.label_names == (f"not {name}", name)
+        errors[name] = calibration_error(table.predictions, table.references).ece
+
+    assert errors == pytest.approx(ECE)
+
+
+def test_a_mean_over_labels_has_the_mean_of_their_intervals(tmp_path):
+    file = write_predictions(tmp_path, write_names_and_columns)
+    folder = tmp_path / "report"
+
+    report = audit_labels(predictions=file, out=folder, **FAST)
+
+    estimates = {}
+    for name, figures in report.figures.items():
+        estimates[name] = figures["calibration.ece"].estimate
+    values = {name: estimate.value for name, estimate in estimates.items()}
+    assert values == pytest.approx(ECE)
+    macro = report.macro["calibration.ece"]
+    assert macro.value == pytest.approx((0.2 + 0.125 + 0.7) / 3)
+    assert macro.low == pytest.approx(sum(estimate.low for estimate in estimates.values()) / 3)
+    # Correct on all of 8 items, on 5 of 8, and on none.
+    assert report.macro["calibration.accuracy"].value == pytest.approx((1 + 0.625 + 0) / 3)
+    record = json.loads((folder / "labels.json").read_text())
+    assert record["macro"]["calibration.ece"]["value"] == macro.value
+    anger = record["figures"]["anger"]["calibration.ece"]
+    assert anger["estimate"]["value"] == pytest.approx(0.125)
+
+
+def test_numbers_of_labels_with_named_columns_are_refused(tmp_path):
+    # The order of columns says nothing about the numbers.
+    file = write_predictions(tmp_path, write_numbers_and_columns)
+
+    with pytest.raises(ValueError, match="nothing; `label_names`"):
+        audit_labels(predictions=file, out=tmp_path / "report")
+
+
+@pytest.fixture
+def model_folder(tmp_path):
+    return save_tiny_classifier(
+        tmp_path / "model", label_names=NAMES, problem_type="multi_label_classification"
+    )
+
+
+@pytest.fixture
+def data_file(tmp_path):
+    """24 texts with labels."""
+    rows = []
+    for row, text in enumerate(tiny_texts(24)[0]):
+        names = [NAMES[label] for label in LABELS[row % 8]]
+        rows.append({"text": text, "labels": names})
+    file = tmp_path / "data.json"
     file.write_text(json.dumps(rows))
     return file
 
 
-@pytest.mark.parametrize("form", [*FORMS, *NAMED])
-def test_every_form_of_labels_and_scores_gives_the_same_figures(tmp_path, form):
-    file = str(stored(tmp_path, (FORMS | NAMED)[form]))
-    names = {"label_names": ",".join(NAMES)} if form in NAMED else {}
-    errors = {}
-    for name, asked in make_label_settings(None, None, {"predictions": file, **names}).items():
-        how = {key: asked[key] for key in ("label_column", "score_columns", "scores")}
-        read = read_predictions(file, label_names=asked["label_names"].split(","), **how)
-        assert read.label_names == (f"not {name}", name)
-        errors[name] = calibration_error(read.predictions, read.references).ece
-    assert errors == pytest.approx(ECE)
+def list_folders(path):
+    return sorted(folder.name for folder in path.iterdir() if folder.is_dir())
 
 
-def test_the_means_over_labels(tmp_path):
-    file = str(stored(tmp_path, FORMS["names beside columns"]))
-    folder = tmp_path / "report"
-    found = audit_labels(
-        predictions=file, out=folder, n_resamples=5, progress=False, questions=["calibration"]
-    )
-    assert {
-        name: own["calibration.ece"].estimate.value for name, own in found.figures.items()
-    } == pytest.approx(ECE)
-    macro = found.macro["calibration.ece"]
-    assert macro.value == pytest.approx((0.2 + 0.125 + 0.7) / 3)
-    assert macro.low == pytest.approx(
-        sum(own["calibration.ece"].estimate.low for own in found.figures.values()) / 3
-    )
-    # right on all of 8, on 5 of 8, on none
-    assert found.macro["calibration.accuracy"].value == pytest.approx((1 + 0.625 + 0) / 3)
-    kept = json.loads((folder / "labels.json").read_text())
-    assert kept["macro"]["calibration.ece"]["value"] == macro.value
-    assert kept["figures"]["anger"]["calibration.ece"]["estimate"]["value"] == pytest.approx(0.125)
+def test_a_command_asks_for_a_label_of_several(model_folder, data_file, tmp_path, capsys):
+    command = ("calibration", model_folder, data_file, "--out", tmp_path / "report")
+
+    refusal = run(capsys, *command)
+
+    assert (refusal.code, "--target=all" in refusal.err) == (2, True)
 
 
-def test_numbers_beside_names_of_columns_are_refused(tmp_path):
-    """The order of columns says nothing."""
-    file = stored(tmp_path, NAMED["numbers beside columns in another order"])
-    with pytest.raises(ValueError, match="nothing; `label_names`"):
-        audit_labels(predictions=str(file), out=tmp_path / "report")
+@pytest.mark.parametrize(("target", "folders"), [("joy", ["joy"]), ("fear,joy", ["fear", "joy"])])
+def test_a_command_audits_the_named_labels(
+    model_folder, data_file, tmp_path, capsys, target, folders
+):
+    out = tmp_path / "report"
+    options = ("--n-resamples", "5", "--target", target, "--out", out)
+
+    finished = run(capsys, "calibration", model_folder, data_file, *options)
+
+    assert finished.code == 0, finished.err
+    assert list_folders(out) == folders
 
 
-class TestModel:
-    @pytest.fixture
-    def folder(self, tmp_path):
-        return save_tiny_classifier(
-            tmp_path / "model", label_names=NAMES, problem_type="multi_label_classification"
-        )
+def test_a_command_audits_all_labels_and_their_mean(model_folder, data_file, tmp_path, capsys):
+    options = ("--n-resamples", "5", "--target", "all", "--out", tmp_path / "report")
 
-    def test_a_command_asks_about_all_labels(self, folder, tmp_path, capsys):
-        texts, _ = tiny_texts(24)
-        rows = [
-            {"text": text, "labels": [NAMES[k] for k in HELD[n % 8]]}
-            for n, text in enumerate(texts)
-        ]
-        data = tmp_path / "data.json"
-        data.write_text(json.dumps(rows))
-        how = (folder, data, "--n-resamples", "5", "--out", tmp_path / "report")
-        refused = run(capsys, "calibration", *how)
-        assert (refused.code, "--target=all" in refused.err) == (2, True)
-        one = run(capsys, "calibration", *how[:-1], tmp_path / "one", "--target", "joy")
-        assert one.code == 0, one.err
-        assert [path.name for path in (tmp_path / "one").iterdir() if path.is_dir()] == ["joy"]
-        done = run(capsys, "calibration", *how, "--target", "all")
-        assert done.code == 0, done.err
-        table = [
-            line.split()[0]
-            for line in done.out.partition("Figures and verdicts")[2].splitlines()
-            if line
-        ]
-        assert table[1:6] == ["Label", "mean", "joy", "anger", "fear"]
-        page = (tmp_path / "report" / "index.html").read_text()
-        assert all(f'href="{name}/index.html"' in page for name in NAMES)
-        some = run(capsys, "calibration", *how[:-1], tmp_path / "some", "--target", "fear,joy")
-        assert some.code == 0, some.err
-        assert sorted(path.name for path in (tmp_path / "some").iterdir() if path.is_dir()) == [
-            "fear",
-            "joy",
-        ]
+    finished = run(capsys, "calibration", model_folder, data_file, *options)
 
-    def test_a_label_that_nobody_knows_and_a_model_of_one_label(
-        self, folder, classifier_folder, tmp_path
-    ):
-        with pytest.raises(ValueError, match="'yoy'. Did you mean 'joy'"):
-            audit_labels(
-                folder, {"text": ["a"], "labels": [["joy"]]}, target="yoy", out=tmp_path / "report"
-            )
-        with pytest.raises(ValueError, match="classifier where `target`"):
-            audit_labels(
-                classifier_folder, {"text": ["a"], "labels": [["joy"]]}, out=tmp_path / "report"
-            )
+    assert finished.code == 0, finished.err
+    table = finished.out.partition("Figures and verdicts")[2]
+    headings = [line.split()[0] for line in table.splitlines() if line]
+    assert headings[1:6] == ["Label", "mean", "joy", "anger", "fear"]
+    page = (tmp_path / "report" / "index.html").read_text()
+    for name in NAMES:
+        assert f'href="{name}/index.html"' in page
 
-    def test_a_label_that_no_item_has_does_not_stop_the_others(self, folder, tmp_path):
-        texts, _ = tiny_texts(12)
-        labels = [["joy"] if n % 2 else ["anger"] for n in range(12)]
-        found = audit_labels(
-            folder, {"text": texts, "labels": labels}, out=tmp_path / "report", n_resamples=5, progress=False,
-            questions=["calibration", "difficulty"], label_names=None,
-        )  # fmt: skip
-        assert {*found.figures} | {*found.failed} == {*NAMES}
-        assert found.figures["joy"]["calibration.accuracy"].n == 12
+
+def test_an_unknown_label_is_refused_with_the_closest_one(model_folder, tmp_path):
+    data = {"text": ["a"], "labels": [["joy"]]}
+
+    with pytest.raises(ValueError, match="'yoy'. Did you mean 'joy'"):
+        audit_labels(model_folder, data, target="yoy", out=tmp_path / "report")
+
+
+def test_a_model_of_one_label_per_item_is_refused(classifier_folder, tmp_path):
+    data = {"text": ["a"], "labels": [["joy"]]}
+
+    with pytest.raises(ValueError, match="classifier where `target`"):
+        audit_labels(classifier_folder, data, out=tmp_path / "report")
+
+
+def test_a_label_that_no_item_has_does_not_stop_the_others(model_folder, tmp_path):
+    labels = [["anger"], ["joy"]] * 6
+    data = {"text": tiny_texts(12)[0], "labels": labels}
+    options = {**FAST, "questions": ["calibration", "difficulty"]}
+
+    report = audit_labels(model_folder, data, out=tmp_path / "report", label_names=None, **options)
+
+    assert {*report.figures, *report.failed} == set(NAMES)
+    assert report.figures["joy"]["calibration.accuracy"].n == 12
 
 
 @pytest.mark.parametrize(
-    ("cells", "asked"),
+    ("cells", "expression"),
     [
         (["0,2", "1", ""], '{{ labels | whether("fear", "2") }}'),
         ([["joy"], ["Fear", "anger"]], '{{ labels | whether("fear", "Fear") }}'),
         ([[1, 0, 1], [0, 0, 0]], "{{ labels[2] }}"),
-        ([[1, 3], [2]], '{{ labels | whether("fear", "3") }}'),  # counted from 1
+        # Three labels that are counted from 1.
+        ([[1, 3], [2]], '{{ labels | whether("fear", "3") }}'),
     ],
 )
-def test_what_says_whether_an_item_has_a_label(cells, asked):
+def test_an_expression_says_whether_an_item_has_a_label(cells, expression):
     table = as_table({"labels": cells})
-    assert write_label_expressions([table], NAMES, None, "the data")["fear"] == asked
+
+    assert write_label_expressions([table], NAMES, None, "the data")["fear"] == expression
 
 
-def test_labels_with_commas(tmp_path):
-    names = ["joy, mild", "anger"]
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [("joy, mild", ["joy, mild"]), ('anger,"joy, mild"', ["anger", "joy, mild"])],
+)
+def test_a_label_may_have_a_comma(tmp_path, target, names):
+    label_names = ["joy, mild", "anger"]
     rows = [
-        {"scores": [0.9, 0.2], "labels": [names[0]]},
-        {"scores": [0.6, 0.7], "labels": names},
-    ] * 3
-    file = str(stored(tmp_path, [*rows, {"scores": [0.1, 0.4], "labels": []}]))
-    how = {
-        "predictions": file,
-        "n_resamples": 5,
-        "progress": False,
-        "questions": ["calibration"],
-        "label_names": names,
-    }
-    for target, audited in (("joy, mild", names[:1]), ('anger,"joy, mild"', names[::-1])):
-        found = audit_labels(target=target, out=tmp_path / "report", **how)
-        assert list(found.figures) == audited
-        # (6 * 0.25 + 0.1) / 7, as 0.9 and 0.6 are always right, in bins of their own
-        assert found.figures["joy, mild"]["calibration.ece"].estimate.value == pytest.approx(
-            1.6 / 7
-        )
+        {"scores": [0.9, 0.2], "labels": ["joy, mild"]},
+        {"scores": [0.6, 0.7], "labels": label_names},
+    ]
+    file = write_rows(tmp_path, [*(rows * 3), {"scores": [0.1, 0.4], "labels": []}])
 
-
-def test_the_column_shows_whether_items_have_several_labels():
-    for cells, several in (
-        ([["joy", "fear"], ["joy"], []], True),
-        (["joy;fear", "joy", "fear"], True),
-        (["4,27", "3", "4"], True),
-        (["joy, mild", "not joy, mild"], False),
-        ([0, 1, 1], False),
-        ([[0, 1], [0.5, 0.5], [1, 0]], False),  # shares
-    ):
-        target = "joy, mild" if "joy, mild" in cells else "joy"
-        assert (
-            has_several_labels({"text": ["a"] * len(cells), "label": cells}, {"target": target})
-            is several
-        ), cells
-    assert not has_several_labels(
-        {"text": ["a"], "joy": [1]}, {"target": "joy", "label_column": "{{ joy }}"}
+    report = audit_labels(
+        target=target, out=tmp_path / "report", predictions=file, label_names=label_names, **FAST
     )
+
+    assert list(report.figures) == names
+    # 0.9 and 0.6, three times each, and 0.9 of the last item are always correct, in bins of their own:
+    # (3 * 0.1 + 3 * 0.4 + 0.1) / 7.
+    estimate = report.figures["joy, mild"]["calibration.ece"].estimate
+    assert estimate.value == pytest.approx(1.6 / 7)
+
+
+@pytest.mark.parametrize(
+    ("cells", "target", "are_several"),
+    [
+        ([["joy", "fear"], ["joy"], []], "joy", True),
+        (["joy;fear", "joy", "fear"], "joy", True),
+        (["4,27", "3", "4"], "joy", True),
+        (["joy, mild", "not joy, mild"], "joy, mild", False),
+        ([0, 1, 1], "joy", False),
+        # Shares of annotators.
+        ([[0, 1], [0.5, 0.5], [1, 0]], "joy", False),
+    ],
+)
+def test_the_column_shows_whether_items_have_several_labels(cells, target, are_several):
+    data = {"text": ["a"] * len(cells), "label": cells}
+
+    assert has_several_labels(data, {"target": target}) is are_several
+
+
+def test_an_expression_has_one_label_per_item():
+    options = {"target": "joy", "label_column": "{{ joy }}"}
+
+    assert not has_several_labels({"text": ["a"], "joy": [1]}, options)

@@ -274,6 +274,7 @@ def make_judge(split, folder, questions):
         # One generated answer has no confidence.
         ("text", ("", "")),
     ],
+    ids=["likelihoods", "text"],
 )
 def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, verdicts, tmp_path):
     model = make_model(KnowingEngine({ability}))
