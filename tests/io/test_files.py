@@ -603,3 +603,20 @@ def test_the_digest_of_a_table_depends_on_its_content_alone():
     assert arrow_tables.digest_table(table.replace_schema_metadata({"note": "x"})) == digest
     assert arrow_tables.digest_table(table.slice(0, 2)) != digest
     assert arrow_tables.digest_table(table, prefix=b"labels") != digest
+
+
+@pytest.mark.parametrize(("n_filled", "is_sparse"), [(19, True), (20, False)])
+def test_objects_of_many_keys_are_sparse_if_less_than_a_quarter_is_filled(n_filled, is_sparse):
+    # Two objects of 40 keys have 80 cells, a quarter of which is 20: ten in the second object.
+    keys = [f"key {number}" for number in range(40)]
+    rows = [dict.fromkeys(keys[: n_filled - 10], 1), dict.fromkeys(keys[-10:], 1)]
+    kind = pa.struct([(key, pa.int64()) for key in keys])
+
+    assert arrow_tables._has_sparse_fields(pa.array(rows, kind)) == is_sparse
+
+
+def test_objects_of_few_keys_are_never_sparse():
+    keys = [f"key {number}" for number in range(arrow_tables.MAX_SPARSE_FIELDS)]
+    kind = pa.struct([(key, pa.int64()) for key in keys])
+
+    assert not arrow_tables._has_sparse_fields(pa.array([{}, {"key 0": 1}], kind))
