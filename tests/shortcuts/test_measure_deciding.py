@@ -2,6 +2,7 @@
 
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from rightreasons.shortcuts import measure_deciding
 from rightreasons.shortcuts.experiment import Experiment
 from rightreasons.shortcuts.judging import Judge, conclude
-from rightreasons.shortcuts.measure_deciding import measure_swaps, plan_items
+from rightreasons.shortcuts.measure_deciding import _TestSuite, measure_swaps, plan_items
 from rightreasons.shortcuts.swapping.edits import NO_EDIT
 from rightreasons.shortcuts.swapping.training import TrainingTexts
 from shortcuts.planted_models import (
@@ -342,3 +343,37 @@ def test_a_model_that_answers_twice_differently_is_told():
     measured = measure_rule(lambda text: rng.normal(), n_items=120)
 
     assert measured.n_unstable > 10
+
+
+def make_suite(**differences):
+    """Return tests of pairs whose differences of six items are known, without an experiment."""
+    suite = object.__new__(_TestSuite)
+    experiment = SimpleNamespace(testing_rows=range(6), compute_differences=np.array)
+    suite.__dict__["experiment"] = experiment
+    suite.__dict__["pairs"] = differences
+    suite.__dict__["_measure_pair"] = lambda pair, outcome: (pair, outcome)
+    suite.__dict__["_mix_outcomes"] = lambda pair, partner, mask: (pair, partner, mask.tolist())
+    return suite
+
+
+def test_each_half_is_measured_by_the_pair_that_the_other_half_selected():
+    # Of three even and three odd items, "a" changes two and one, and "b" one and three; the first
+    # two differences of "b" are of items that are not tested.
+    suite = make_suite(a=[1, 0, 1, 1, 0, 0], b=[1, 1, 0, 1, 0, 1, 1, 1])
+
+    pair, outcome = suite.measure_strongest_pair()
+
+    # Even items are measured by "b", which the odd ones selected, and odd ones by "a".
+    assert outcome == ("b", "a", [False, True, False, True, False, True])
+    assert pair == "b"
+
+
+def test_a_pair_that_both_halves_select_is_measured_on_all_items():
+    differences = [1, 1, 1, 0, 0, 1]
+    suite = make_suite(a=[0, 1, 0, 0, 1, 0], b=differences)
+
+    assert suite.measure_strongest_pair() == ("b", differences)
+
+
+def test_without_pairs_none_is_the_strongest():
+    assert make_suite().measure_strongest_pair() is None
