@@ -225,9 +225,7 @@ def select_single_labels(labels: Column, location: str) -> Column:
     for cell in map(parse_cell, labels):
         value = cell.tolist() if isinstance(cell, np.ndarray) else cell
         if isinstance(value, list):
-            # Annotation tools put the label of each person into a list, which may be empty.
-            members = map(unwrap_value, value)
-            value = [member for member in members if member != []]
+            value = _unwrap_members(value)
             lists.append(value)
         cells.append(value)
     _refuse_several_marks(cells, location)
@@ -248,6 +246,14 @@ def select_single_labels(labels: Column, location: str) -> Column:
             )
         selected.append(label)
     return selected
+
+
+def _unwrap_members(values: list[Any]) -> list[Any]:
+    """Return the labels of several people, each of which annotation tools put into a list that may be empty."""
+    if list not in set(map(type, values)):
+        return values
+    labels = map(unwrap_value, values)
+    return [label for label in labels if label != []]
 
 
 def _may_hold_several(cell: Any) -> bool:

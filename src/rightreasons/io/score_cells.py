@@ -7,7 +7,6 @@ column per token of what servers return.
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -86,24 +85,33 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
         return columns
     # A pipeline returns the likeliest class alone, or the scores of several classes.
     if _are_class_scores(items):
-        columns["prediction"] = list(map(operator.itemgetter("label"), items))
-        columns["confidence"] = list(map(operator.itemgetter("score"), items))
+        columns["prediction"] = [entry["label"] for entry in items]
+        columns["confidence"] = [entry["score"] for entry in items]
         return columns
-    items = list(map(_name_entries, items))
+    # Other programs call the label and the score differently.
     if not all(map(_are_class_scores, items)):
-        return {}
+        items = list(map(_name_entries, items))
+        if not all(map(_are_class_scores, items)):
+            return {}
+    return _spread_class_scores(items)
+
+
+# ------------------------------------------------------------------------------- private
+
+
+def _spread_class_scores(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return a column per class of lists of objects of a label and a score."""
+    columns: dict[str, list[Any]] = {}
     n_items = len(items)
     for row, scores in enumerate(items):
         for entry in scores:
-            name = f"p_{entry['label']}"
+            label = entry["label"]
+            name = f"p_{label}"
             # A class that an item lacks has no score there.
             if name not in columns:
                 columns[name] = [None] * n_items
             columns[name][row] = entry["score"]
     return columns
-
-
-# ------------------------------------------------------------------------------- private
 
 
 def _name_entries(cell: Any) -> Any:
@@ -156,7 +164,9 @@ def _read_token_logprobs(cell: Any) -> dict[str, float] | None:
         return None
     logprobs: dict[str, float] = {}
     for entry in cell:
-        if not isinstance(entry, Mapping) or not {"token", "logprob"} <= entry.keys():
+        if not isinstance(entry, Mapping):
+            return None
+        if not {"token", "logprob"} <= entry.keys():
             return None
         token = str(entry["token"]).strip()
         # " yes" and "yes" are two tokens of one answer.

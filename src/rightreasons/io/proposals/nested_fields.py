@@ -42,7 +42,8 @@ def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict
 def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
     """Return the fields of objects as columns with dotted names, also of objects in lists of one."""
     fields = spread_fields(columns)
-    for name, cells in spread_fields(columns, in_lists=True).items():
+    lists = {name: cells for name, cells in {**columns, **fields}.items() if _holds_lists(cells)}
+    for name, cells in spread_fields(lists, in_lists=True).items():
         values = list(map(_get_single, cells))
         # Several objects in a list may have another order in each row.
         has_lists = list in set(map(type, values))
@@ -55,6 +56,16 @@ def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
 
 
 # ------------------------------------------------------------------------------- private
+
+
+def _holds_lists(cells: Any) -> bool:
+    """Return whether the first cell of a column that is not empty is a list."""
+    if not isinstance(cells, list):
+        return False
+    for cell in cells:
+        if cell:
+            return isinstance(cell, list)
+    return False
 
 
 def _list_keys(column: Any, in_lists: bool) -> list[str]:
