@@ -712,7 +712,7 @@ def test_probabilities_beside_what_was_right_need_labels():
         "prob1": [0.5, 0.9, 0.3],
         "correct": ["True", "False", "True"],
     }
-    with pytest.raises(ValueError, match="beside 'correct'"):
+    with pytest.raises(ValueError, match="in addition to 'correct'"):
         find_predictions(columns)
     with pytest.raises(ValueError, match="label, labels, gold"):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})
