@@ -95,3 +95,22 @@ def test_without_a_total_a_bar_is_about_its_items_alone(bar):
 
     assert bar.n == 5
     assert bar.postfixes == []
+
+
+def test_what_the_outer_block_names_is_not_repeated():
+    with progress.bars_about("predictions", "test"):
+        assert progress.make_title("predictions") == "predictions, test"
+        assert progress.make_title("attributions") == "predictions, test: attributions"
+
+
+def test_a_bar_disappears_when_its_work_is_done(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "is_progress_visible", lambda: True)
+
+    with progress.progress_bar(3, "items", shown=True) as bar:
+        bar.update(3)
+
+    output = capsys.readouterr().err
+    assert "items:" in output
+    # The last that is written is an empty line over the bar, without a line break.
+    assert "\n" not in output
+    assert output.rsplit("\r", 1)[-1].strip() == ""

@@ -121,14 +121,17 @@ def bars_about(*subjects: str) -> Iterator[None]:
 
 def make_title(description: str) -> str:
     """Return the words before a bar: its subjects, and what is computed."""
-    subjects = ", ".join(_SUBJECTS.get())
+    subjects = _SUBJECTS.get()
     if not subjects:
         return description
-    return f"{subjects}: {description}"
+    # The outer block may have named what is computed: "predictions, test".
+    if description in subjects:
+        return ", ".join(subjects)
+    return f"{', '.join(subjects)}: {description}"
 
 
 def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item") -> Any:
-    """Open a bar on stderr.
+    """Open a bar on stderr, which disappears when the work is done.
 
     Args:
         total: Number of units of the work.
@@ -145,6 +148,8 @@ def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item
         # Thousands of tokens are "12.3k".
         unit_scale=unit == "token",
         disable=not is_visible,
+        # An audit has dozens of short steps, whose finished bars would push its plan off the screen.
+        leave=False,
     )
 
 
