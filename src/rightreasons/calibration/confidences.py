@@ -82,6 +82,7 @@ def _pair_classes(top: TopLabel) -> list[Pair]:
 
 
 def _get_table(top: TopLabel, kind: str) -> Floats:
+    """Return the probabilities as (N, K) array, which kinds of error other than that of the top label need."""
     if isinstance(top.probabilities, Ragged):
         raise OptionError(
             f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
@@ -247,6 +248,7 @@ def _has_booleans(references: Any) -> bool:
 
 
 def _make_class_labels_error() -> OptionError:
+    """Return the error for predictions that look like classes rather than probabilities."""
     return OptionError(
         "Expected probabilities in `predictions`, but got whole numbers, as if they were predicted "
         "classes; pass (N, K) class scores, (N,) P(class 1), or the confidence in each answer with "

@@ -127,6 +127,7 @@ def _estimate_answer_brier(items: JudgedItems, resampling: Resampling) -> Estima
 
 
 def _estimate_log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    """Return the mean log loss with its interval; no value if a label has the probability 0."""
     losses = compute_log_losses(items)
     # The loss of a label with probability 0 is infinite.
     if not np.isfinite(losses).all():

@@ -34,6 +34,7 @@ class CalibrationOptions(QuestionOptions):
     )
 
     def _check(self) -> None:
+        """Refuse a kind of votes without columns of votes."""
         # The kind of votes that are not there would be ignored without a word.
         if self.votes_columns is None and self.votes != "counts":
             raise OptionError(

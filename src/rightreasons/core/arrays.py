@@ -394,6 +394,7 @@ def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
 
 
 def _convert_tensor(values: Any, name: str) -> Array:
+    """Return a tensor as an array of numpy; float32 where numpy lacks its type."""
     try:
         tensor = values.detach().cpu()
         # numpy has neither bfloat16 nor floats of 8 bits.
@@ -414,6 +415,7 @@ def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
     """Convert a table, a column or an iterable of another library."""
 
     def run_conversion(convert: Callable[[Any], Any]) -> Any:
+        """Return what `convert` makes of the values, or raise its error as one sentence."""
         # Foreign code may fail in any way; whatever it raises becomes one sentence.
         try:
             return convert(values)
@@ -445,6 +447,7 @@ def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
 
 
 def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -> NoReturn:
+    """Raise the error of a value that a library could not convert, with the reason it gave."""
     type_name = type(values).__name__
     error_name = type(error).__name__
     reason = f"a {type_name} cannot be read ({error_name}: {error}"

@@ -50,6 +50,7 @@ class EngineOptions(Options):
     )
 
     def _check(self) -> None:
+        """Check the name of the engine, and that only dask has an address."""
         # It imports numpy, which would slow down `--help`.
         from rightreasons.core.validation import check_one_of
 

@@ -212,6 +212,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _describe_full_disk(error: BaseException) -> str:
+    """Return the sentence for an error of a full disk."""
     file = getattr(error, "filename", None)
     target = ""
     if isinstance(file, (str, os.PathLike)):

@@ -289,6 +289,7 @@ def accept_options_as_keywords(
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        """Return the function with the options of the class as keywords of its own."""
         # A class is known by its name, not by that of its constructor.
         path = function.__qualname__.removesuffix(".__init__")
         owner = path.rpartition(".")[2]
@@ -300,6 +301,7 @@ def accept_options_as_keywords(
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> T:
+            """Call the function with `options` made of the keywords that are options."""
             # Keywords that the function itself does not have must be options.
             values = {}
             for name in keywords.keys() - signature.parameters.keys():

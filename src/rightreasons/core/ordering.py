@@ -262,6 +262,7 @@ def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
 
 
 def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
+    """Number the distinct values of an array in the order in which they occur."""
     distinct, positions, codes = np.unique(
         values,
         return_index=True,

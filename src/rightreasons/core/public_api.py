@@ -45,6 +45,7 @@ def make_facade(
     get_attribute, list_names, names = lazy_loader.attach_stub(name, file)
 
     def get_public_name(attribute: str) -> Any:
+        """Import a public name, or raise an error with the extra to install or the most similar name."""
         try:
             return get_attribute(attribute)
         except ModuleNotFoundError as error:

@@ -175,6 +175,7 @@ def check_file(path: object, name: str = "out") -> Path:
 
 
 def _parse_path(path: object, name: str, kind: str) -> Path:
+    """Return a path that the system and a report can hold."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."

@@ -275,6 +275,7 @@ def is_punctuation(text: str) -> bool:
 
 
 def _is_punctuation_character(character: str) -> bool:
+    """Return whether a character is punctuation by Unicode, or an ASCII sign such as "$"."""
     if unicodedata.category(character).startswith("P"):
         return True
     # Of the ASCII characters, all that are neither letters nor digits: "$", "+" and "^" too.

@@ -644,6 +644,7 @@ def _find_first_float(values: Any) -> int:
 def _check_label_range(
     labels: Integers, n_classes: int | Integers | None, *, name: str, minimum: int | None
 ) -> None:
+    """Refuse labels below a minimum, or beyond the number of classes of their items."""
     largest: Any = _LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1
     # The bound may differ between items, which then have different numbers of choices.
     is_invalid = labels > largest
@@ -943,6 +944,7 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
 
 
 def _check_row_sums(sums: Floats, name: str) -> None:
+    """Refuse probabilities whose rows do not sum to 1, up to `ROW_SUM_TOLERANCE`."""
     if sums.max() - 1.0 <= ROW_SUM_TOLERANCE and 1.0 - sums.min() <= ROW_SUM_TOLERANCE:
         return
     distances = np.abs(sums - 1.0)

@@ -146,6 +146,7 @@ def _select_dtype(dtypes: Sequence[str], form: Form, value: Any) -> str:
 
 
 def _parse_rows(values: Any, dtype: str, name: str) -> Any:
+    """Return a column of which each item is a row: scores, tokens, or whole numbers."""
     if dtype == "float64":
         return _parse_scores(values, name)
     if dtype == "string":
@@ -178,6 +179,7 @@ def _parse_scores(values: Any, name: str) -> Any:
 
 
 def _parse_items(values: Any, dtype: str, name: str) -> Any:
+    """Return a column of which each item is one value: a label, text, flag, or number."""
     if dtype == "int64":
         array = stack_items(values, name)
         if array.dtype.kind == "i" and array.ndim == 1:

@@ -50,6 +50,7 @@ def kernel_options(
     """
 
     def decorate(compute: Any) -> Any:
+        """Return `compute` with the options of the kernels as keywords of its own."""
         signature = inspect.signature(compute)
         declared = []
         excluded = set(without)
@@ -64,6 +65,7 @@ def kernel_options(
 
         @functools.wraps(compute)
         def compute_with_options(self: Any, *inputs: Any, **values: Any) -> Any:
+            """Compute with the defaults of all options that are not given."""
             arguments = {**defaults, **values}
             if resampling is not None:
                 arguments["resampling"] = _make_resampling(arguments, resampling)

@@ -128,6 +128,7 @@ def edit_items(
 
 
 def _check_method(method: str, words: SpuriousWords, growth: float) -> None:
+    """Refuse a method that is unknown, or that needs words of every label where some labels have none."""
     if method not in METHODS:
         raise OptionError(
             f"Expected one of {', '.join(METHODS)} in `method`, but got {method!r}.",
@@ -165,6 +166,7 @@ def _choose_writer(
         rates = _measure_rates(items, labels, words)
 
         def insert(row: int, item: Text) -> list[tuple[str, Text]]:
+            """Return an item that has none of the words with one of them, at the rate of its label."""
             rng = item_rng(seed, f"insert {row}")
             has_word = words.predict_label(item) != NO_LABEL
             if has_word or rng.random() >= rates[int(labels[row])]:
@@ -180,6 +182,7 @@ def _choose_writer(
         n_versions = min(len(words.goals), 1 + int(growth))
 
     def swap(row: int, item: Text) -> list[tuple[str, Text]]:
+        """Return versions of an item, each with the words of another label."""
         if words.predict_label(item) == NO_LABEL:
             return [(UNCHANGED, item)]
         # Each version has the words of a label that is drawn without regard to the text's own. So every label's words

@@ -198,6 +198,7 @@ def _get_p_value(tests: Mapping[str, PairedTest], key: str) -> float | None:
 def _list_recalibration_criteria(
     report: RecalibrationReport, original: Mapping[str, Estimate], corrected: Mapping[str, Estimate]
 ) -> tuple[Criterion, ...]:
+    """Return the conditions under which a recalibration is accepted."""
     test = report.tests["ece"]
     # Without an interval the change may be chance.
     change = 0.0

@@ -43,6 +43,7 @@ class RepairOptions(Options):
     seed: int = option(0, "Seed of all random choices.", minimum=0)
 
     def _check(self) -> None:
+        """Refuse a confidence level of 1."""
         # A level of 1 would make every interval infinite.
         if self.confidence_level >= 1:
             raise OptionError(

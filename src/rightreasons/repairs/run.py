@@ -295,6 +295,7 @@ class _Repair:
         return as_named_scorer(model, self.findings.label_names)
 
     def _write_versions(self, words: SpuriousWords) -> Versions:
+        """Return the audited items as they are, without the words, and with the words swapped."""
         return write_versions(
             self.findings.items,
             self.findings.labels,

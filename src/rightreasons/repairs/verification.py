@@ -230,6 +230,7 @@ def write_versions(
 
 
 def _check_count(n_unseen: int, n_items: int) -> None:
+    """Refuse a verification on too few items."""
     if n_unseen < MIN_ITEMS:
         raise OptionError(
             f"Expected at least {MIN_ITEMS} labeled audited items that are no training texts, but {n_unseen} of "

@@ -188,6 +188,7 @@ def _make_outcome(
     reason: str = "",
     result: SectionResult | None = None,
 ) -> Outcome:
+    """Return what became of a question, with its title."""
     return Outcome(question.name, question.section.title, status, reason, result)
 
 

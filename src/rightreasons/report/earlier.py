@@ -89,6 +89,7 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
 
 
 def _parse_json(text: str) -> dict[str, Any]:
+    """Return the content of an audit.json that is given as text."""
     try:
         values: dict[str, Any] = json.loads(text)
     except json.JSONDecodeError as error:

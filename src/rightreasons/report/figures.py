@@ -108,6 +108,7 @@ def _make_figure(
     split: str,
     n_items: int | None,
 ) -> AuditFigure:
+    """Return a figure of an audit with the path by which conditions name it."""
     return AuditFigure(
         path=shorten_path(f"{question}.{path_key}"),
         question=question,

@@ -324,6 +324,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status.phrase.encode(), "text/plain; charset=utf-8", status)
 
     def _send(self, content: bytes, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        """Send an answer that no cache keeps."""
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(content)))

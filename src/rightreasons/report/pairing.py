@@ -475,6 +475,7 @@ def _list_findings(*figures: ItemFigure | None) -> list[str]:
 
 
 def _get_results(audit: Audit) -> dict[str, Any]:
+    """Return the result of each question that was answered."""
     results = {}
     for answer in audit["questions"]:
         # A question that was skipped or failed has none.

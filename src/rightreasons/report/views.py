@@ -69,6 +69,7 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
 
 @functools.cache
 def _load_template() -> Any:
+    """Return the template of a report in a notebook."""
     import jinja2
 
     # Names of models and labels come from users, and are escaped.

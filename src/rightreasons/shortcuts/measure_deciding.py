@@ -587,6 +587,7 @@ class _TestSuite:
         return effects
 
     def _measure_test(self, test: str) -> FeatureEffect:
+        """Return the effect of a test, and for a decisive form its most effective part."""
         outcome = self.outcomes[test]
         words = self.names[test]
         if test in ONE_TEXT:
@@ -710,6 +711,7 @@ class _TestSuite:
         effect: DecidingShare,
         outcome: Outcome,
     ) -> FeatureEffect:
+        """Return an effect with the decision whether it is above the margin of its test."""
         margin = TEST_MARGINS[test]
         n_items = len(outcome.rows)
         # Items of one cluster are one unit, of which a decision needs enough.

@@ -91,6 +91,7 @@ class ShortcutsOptions(QuestionOptions):
     )
 
     def _check(self) -> None:
+        """Refuse a word that is called a reason and no reason."""
         # A word that is both would be ignored and make the verdict red.
         contradictions = sorted({*self.reasons} & {*self.not_reasons})
         if contradictions:

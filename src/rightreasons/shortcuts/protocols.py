@@ -65,6 +65,7 @@ class Protocol(AttributionOptions):
     )
 
     def _check(self) -> None:
+        """Refuse special tokens among words."""
         super()._check()
         # Words are split by this package, which adds no special tokens to them.
         if self.count_special and self.unit == "word":

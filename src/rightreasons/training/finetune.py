@@ -650,6 +650,7 @@ def _make_resumable(
                 return super().evaluate(*args, **kwargs)
 
         def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+            """Save a checkpoint with the digests of its files, by which a damaged one is found."""
             try:
                 super()._save_checkpoint(*args, **kwargs)
             except RuntimeError:

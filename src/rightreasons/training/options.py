@@ -74,6 +74,7 @@ class TrainingDataOptions(ItemOptions):
     limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
 
     def _check(self) -> None:
+        """Check the share that is held out."""
         # Imported late, because options are listed without numpy.
         from rightreasons.core.validation import check_fraction
 

@@ -301,6 +301,7 @@ def parse_value(value: Any, column: str) -> LabelValue | None:
 
 
 def _parse_text(value: str, column: str) -> LabelValue | None:
+    """Return a label that was written as text; None for a text of spaces, which is no label."""
     text = value.strip()
     if not text:
         return None

@@ -141,6 +141,7 @@ def list_eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
 
 
 def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResult:
+    """Return a figure as the metadata of a model card."""
     from huggingface_hub import EvalResult
 
     task, task_name = _TASKS[audit["model"]["task"]]

@@ -116,6 +116,7 @@ def read_record(
     numbers.update(zip(label_names, range(len(label_names)), strict=True))
 
     def get_label(name: str | None) -> int:
+        """Return the number of a class in the numbering of the model."""
         # A word of a class that the model lacks could not be swapped for that of another one.
         if name not in numbers:
             raise OptionError(
@@ -133,6 +134,7 @@ def read_record(
         return labels
 
     def read_pairs(rows: Sequence[Mapping[str, Any]]) -> tuple[Pair, ...]:
+        """Return recorded pairs of words."""
         pairs = []
         for row in rows:
             word, partner = row["words"]
@@ -179,6 +181,7 @@ def _exclude_words(values: Mapping[Key, Value], words: Collection[str]) -> dict[
 
 
 def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair, ...]:
+    """Return the pairs without those that have one of the words."""
     selected = []
     for pair in pairs:
         # Of a pair with one of the words, that word might decide.
@@ -188,6 +191,7 @@ def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair,
 
 
 def _describe_pairs(pairs: Sequence[Pair], label_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row for each pair, with the names of its labels; None for a neutral word."""
     names: dict[int, str | None] = dict(enumerate(label_names))
     names[NEUTRAL] = None
     rows = []
@@ -211,6 +215,7 @@ def _group_words(labels: Mapping[Key, int], label_names: Sequence[str]) -> list[
 
 
 def _check_column(column: int, n_columns: int) -> int:
+    """Return the column of a recorded word, which the audited items must have."""
     if column >= n_columns:
         raise OptionError(
             "Expected a report about single texts in `after`, but it names words of the second "
