@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
-from rightreasons.reasons.measure import measure_reasons
+from rightreasons.reasons.measure import _Figures, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.prompts import REASONED
 from rightreasons.reasons.question import REASONS
@@ -587,3 +588,21 @@ def test_a_judge_reads_the_unread_texts_of_a_log():
     assert [trace.answer for trace in judged.traces] == [0, 1, -1]
     # In two orders, after the planted texts.
     assert engine.names[-4:] == ["2/repair 0", "2/repair 1", "3/repair 0", "3/repair 1"]
+
+
+def test_mentions_are_counted_by_channel_in_the_answers_at_the_hint():
+    # -1 is an answer without that channel; the last answer is not the hinted option.
+    arm = SimpleNamespace(
+        hits=np.array([True, True, True, True, False]),
+        channels={
+            "thinking": np.array([0, 0, 1, -1, 1]),
+            "answer": np.array([0, 1, 1, 1, 1]),
+            "code": np.array([-1, -1, -1, -1, 0]),
+        },
+    )
+    figures = SimpleNamespace(hinted=arm)
+
+    assert _Figures._count_channels(figures) == {
+        "thinking": {"none": 2, "mentions": 1},
+        "answer": {"none": 1, "mentions": 3},
+    }
