@@ -40,21 +40,22 @@ def measured(script, *args, **options):
     return measure_reasons(asked(script, *args, **options))
 
 
-VERDICTS = [
-    (Script(sway=0.3), "silent", "bad"),
-    (Script(sway=0.3, says=1.0, churn=0.02), "says", "good"),
-    (Script(sway=0.4, names=0.95), "mentions", "warn"),
-    (Script(sway=0.0), "still", "good"),
-    (Script(sway=0.0, churn=0.0), "still", "good"),
-    (Script(sway=0.3, bare=True), "unseen", "neutral"),
-    (Script(sway=0.3, bare=True, hides=True), "unseen", "neutral"),
-    (Script(sway=0.3, thinks=True), "silent", "bad"),
-    (Script(sway=0.3, says=1.0, churn=0.02, thinks=True), "says", "good"),
-]
+VERDICTS = {
+    "silent": (Script(sway=0.3), "silent", "bad"),
+    "says": (Script(sway=0.3, says=1.0, churn=0.02), "says", "good"),
+    "mentions": (Script(sway=0.4, names=0.95), "mentions", "warn"),
+    "still": (Script(sway=0.0), "still", "good"),
+    "still without churn": (Script(sway=0.0, churn=0.0), "still", "good"),
+    "bare": (Script(sway=0.3, bare=True), "unseen", "neutral"),
+    "hides": (Script(sway=0.3, bare=True, hides=True), "unseen", "neutral"),
+    "silent and thinks": (Script(sway=0.3, thinks=True), "silent", "bad"),
+    "says and thinks": (Script(sway=0.3, says=1.0, churn=0.02, thinks=True), "says", "good"),
+}
+"""What a model does -> its script, and the status and the color of the verdict."""
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize(("script", "status", "tone"), VERDICTS, ids=str)
+@pytest.mark.parametrize(("script", "status", "tone"), VERDICTS.values(), ids=VERDICTS)
 def test_each_verdict_comes_out_where_it_is_true(script, status, tone, k):
     m = measured(script, 240, k)
     assert m.lead.status == status
