@@ -54,6 +54,15 @@ FORMS = {
     "a pipeline": lambda texts: [
         max(as_members(text), key=lambda member: member["score"]) for text in texts
     ],
+    "a zero-shot pipeline": lambda texts: [
+        # The likeliest class comes first.
+        {
+            "sequence": text,
+            "labels": sorted(by_name(text), key=by_name(text).get, reverse=True),
+            "scores": sorted(by_name(text).values(), reverse=True),
+        }
+        for text in texts
+    ],
     "a tensor with gradients": lambda texts: torch.tensor(
         list(generate(texts)), requires_grad=True
     ),
@@ -211,13 +220,15 @@ def test_a_file_is_described_by_its_content(tmp_path, name, content, kind):
         (("modules.json",), "sentence-transformers"),
         (("model_index.json",), "diffusers"),
         (("pytorch_model.bin", "tokenizer.json"), "`load_state_dict`"),
+        (("snapshots/abc/config.json", "refs/main"), "abc: name that one"),
+        (("MLmodel",), "MLmodel: load it in a Python file"),
         (("checkpoint-9/config.json", "checkpoint-10/config.json"), "checkpoint-10"),
     ],
 )
 def test_a_folder_is_described_by_its_files(tmp_path, files, kind):
     for name in files:
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("{}")
     assert kind in describe_folder(tmp_path)
 
@@ -261,7 +272,13 @@ def test_other_names_of_classes_are_told_which_option_renames_them():
 
 @pytest.mark.parametrize("options", [[], ["--style", "letters"]])
 @pytest.mark.parametrize(
-    ("model", "words"), [("missing.gguf", "no such file"), ("./missing", "does not exist")]
+    ("model", "words"),
+    [
+        ("missing.gguf", "no such file"),
+        ("./missing", "does not exist"),
+        ("https://huggingface.co/org/name/tree/main", "name the model org/name."),
+        ("hf://org/name", "name the model org/name."),
+    ],
 )
 def test_a_missing_model_is_the_mistake_and_not_an_option(module, capsys, model, words, options):
     done = run(capsys, "audit", model, module.parent / "data.csv", *options)
@@ -283,6 +300,13 @@ def test_a_model_of_pictures_and_texts_is_named_by_its_architecture(tmp_path):
     with pytest.raises(ValueError, match="it is CLIPModel") as error:
         as_scorer(tmp_path)
     assert "my_model.py:function" in str(error.value)
+
+
+def test_a_folder_with_weights_in_another_format_is_told_which_way_works(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "model.onnx").write_bytes(bytes(8))
+    with pytest.raises(ValueError, match="my_model.py:function"):
+        as_scorer(tmp_path)
 
 
 def test_a_damaged_gguf_file_is_named(tmp_path):

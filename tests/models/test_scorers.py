@@ -422,6 +422,32 @@ def test_a_wrapper_with_other_arguments_is_told_which_pair_works(tmp_path):
     assert scorer.label_names == ("LABEL_0", "LABEL_1")
 
 
+def test_a_traced_module_is_used_by_a_function():
+    traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.zeros(1, 2))
+    with pytest.raises(ValueError, match="a list of texts"):
+        as_scorer((traced, tiny_tokenizer()))
+
+
+def test_a_zero_shot_pipeline_is_used_by_a_function(tmp_path):
+    path = save_tiny_classifier(tmp_path, label_names=["contradiction", "entailment"])
+    pipeline = transformers.pipeline(
+        "zero-shot-classification", model=str(path), tokenizer=tiny_tokenizer()
+    )
+    with pytest.raises(TypeError, match="candidate_labels"):
+        as_scorer(pipeline)
+
+    # The way that the sentence names.
+    names = ["bad", "good"]
+    scorer = as_scorer(lambda texts: pipeline(texts, candidate_labels=names), label_names=names)
+    scores = scorer.predict(TEXTS[:3], progress=False)
+
+    for text, row in zip(TEXTS[:3], np.exp(scores.logits), strict=True):
+        answer = pipeline(text, candidate_labels=names)
+        assert row[names.index(answer["labels"][0])] == pytest.approx(answer["scores"][0])
+        assert row.sum() == pytest.approx(1)
+        assert row[0] != row[1]
+
+
 def test_a_text_at_which_a_function_fails_is_left_out():
     def fails_at_b(texts):
         if any("b" in text for text in texts):

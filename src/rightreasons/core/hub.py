@@ -35,6 +35,21 @@ class _HubStatus:
 _status = _HubStatus()
 
 
+def find_hub_id(address: str) -> str:
+    """Return the id of the repository to which an address of the hub belongs; "" for other texts.
+
+    Example:
+        >>> find_hub_id("https://huggingface.co/org/name/tree/main"), find_hub_id("org/name")
+        ('org/name', '')
+    """
+    from huggingface_hub import constants
+
+    for prefix in (f"{constants.ENDPOINT}/", "hf://"):
+        if address.startswith(prefix):
+            return "/".join(address.removeprefix(prefix).split("/")[:2])
+    return ""
+
+
 def explain_unreachable_hub() -> str:
     """Return why no connection to the hub, or to the proxy in front of it, can be made.
 

@@ -1,8 +1,8 @@
 """Answers of functions in the forms in which people have them, as a table of scores.
 
 A function of N texts may return a table of numbers, a tensor, a data frame, a list of dictionaries
-by class, or the output of a text-classification pipeline; and it may be a generator or a
-coroutine. `parse_answers` turns each of these into (N, K) or (N,) numbers.
+by class, or the output of a text-classification or zero-shot pipeline; and it may be a generator or
+a coroutine. `parse_answers` turns each of these into (N, K) or (N,) numbers.
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
         return None
     scores_by_name = {}
     for member in members:
-        if "label" in member and "score" in member:
+        if isinstance(member.get("labels"), list) and "scores" in member:
+            # A zero-shot pipeline sorts the classes of each text by their scores.
+            for name, score in zip(member["labels"], member["scores"], strict=True):
+                scores_by_name[str(name)] = float(_to_numpy(score))
+        elif "label" in member and "score" in member:
             scores_by_name[str(member["label"])] = float(_to_numpy(member["score"]))
         else:
             for name, score in member.items():

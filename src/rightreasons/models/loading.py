@@ -21,7 +21,7 @@ import transformers
 
 from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError, OptionTypeError, get_first_line
-from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.core.hub import find_hub_id, use_hub_or_cache
 from rightreasons.core.sentences import format_value
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
@@ -35,7 +35,12 @@ from rightreasons.models.heads import (
 from rightreasons.models.runs.processes import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
-from rightreasons.models.unreadable import describe_file, describe_folder, find_other_input
+from rightreasons.models.unreadable import (
+    OBJECT_ADVICE,
+    describe_file,
+    describe_folder,
+    find_other_input,
+)
 from rightreasons.models.weights import ADAPTER, Adapter, find_adapter, unwrap_model
 
 if TYPE_CHECKING:
@@ -232,9 +237,14 @@ def _check_arguments(model: torch.nn.Module, tokenizer: Any) -> None:
 
     Modules of sentence-transformers, and many of users, wrap a model of transformers.
     """
+    # A module that was traced does not tell its arguments.
+    try:
+        parameters = inspect.signature(model.forward).parameters
+    except (TypeError, ValueError):
+        return
     # Models are called with their inputs by name.
     inputs = {*tokenizer.model_input_names, "attention_mask"}
-    for parameter in inspect.signature(model.forward).parameters.values():
+    for parameter in parameters.values():
         is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         is_required = parameter.default is parameter.empty and not is_variable
         if is_required and parameter.name not in inputs:
@@ -481,6 +491,12 @@ def check_model(name_or_path: object) -> str:
         raise ValueError(describe_file(folder))
     if folder.suffix == GGUF_SUFFIX:
         raise FileNotFoundError(f"Expected the model {name}, but there is no such file.")
+    hub_id = find_hub_id(name)
+    if hub_id:
+        raise ValueError(
+            f"Expected the model as a folder or a hub id, but got the address {name}: name the "
+            f"model {hub_id}."
+        )
     # A hub id is "name" or "owner/name"; anything else can only be a path.
     is_path = name[0] in "./~\\" or name.count("/") > 1
     if isinstance(name_or_path, os.PathLike) or is_path:
@@ -670,6 +686,7 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
     if needs_code is not None:
         return needs_code
     # The configuration may be what cannot be read.
+    config = None
     architectures: list[str] = []
     with contextlib.suppress(Exception):
         config = transformers.AutoConfig.from_pretrained(
@@ -693,7 +710,14 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no "
-            f"model that the hub provides ({get_first_line(error)})."
+            f"model that the hub provides ({get_first_line(error)}). A model behind a server is "
+            "named by the address of the server."
+        )
+    if isinstance(error, OSError) and config is not None:
+        # Weights in another format, such as ONNX, or none at all.
+        return ValueError(
+            f"Expected the weights of a {kind} in {name}, but transformers finds none "
+            f"({get_first_line(error)}): {OBJECT_ADVICE}."
         )
     return ValueError(
         f"Expected {name} to be a {kind}, but it cannot be opened as one: {get_first_line(error)}"

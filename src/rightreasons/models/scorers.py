@@ -338,6 +338,12 @@ def _of_transformers(
 def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     """Return the scorer of the model of a pipeline, which truncates texts as the pipeline does."""
     tokenizer = pipeline.tokenizer
+    if pipeline.task == "zero-shot-classification":
+        # Its model compares a text with each candidate, and has classes of another kind.
+        raise TypeError(
+            "Expected a function of texts for a zero-shot pipeline, whose classes are its "
+            "candidates: pass lambda texts: pipeline(texts, candidate_labels=[…])."
+        )
     name = name or pipeline.model.name_or_path
     length = pipeline._preprocess_params.get("max_length")
     if length is not None:

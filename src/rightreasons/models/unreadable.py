@@ -87,6 +87,9 @@ def describe_folder(folder: Path) -> str:
         )
     if "model_index.json" in names:
         return f"{expected} a pipeline of diffusers, which has no classes of texts."
+    model_folder = _find_model_folder(folder)
+    if model_folder is not None:
+        return f"{expected} the model folder {model_folder}: name that one."
     pickles = [name for name in names if Path(name).suffix in _PICKLE_SUFFIXES]
     if pickles:
         return f"{expected} {pickles[0]}, a pickle, which is never opened: {OBJECT_ADVICE}."
@@ -101,7 +104,7 @@ def describe_folder(folder: Path) -> str:
     file_names = ", ".join(names[:5])
     if len(names) > 5:
         file_names += ", …"
-    return f"{expected} {file_names}."
+    return f"{expected} {file_names}: {OBJECT_ADVICE}."
 
 
 def describe_object(model: object) -> str:
@@ -157,6 +160,15 @@ def _is_text(header: bytes) -> bool:
         # The last character may be cut.
         return error.start > len(header) - 4
     return True
+
+
+def _find_model_folder(folder: Path) -> Path | None:
+    """Return the first model folder in a folder or one of its subfolders; None if there is none."""
+    # The cache of the hub stores a model in snapshots/REVISION.
+    for pattern in ("*/config.json", "*/*/config.json"):
+        for path in sorted(folder.glob(pattern)):
+            return path.parent
+    return None
 
 
 def _find_last_checkpoint(folder: Path) -> Path | None:

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from rightreasons.core.errors import OptionError
+from rightreasons.core.hub import find_hub_id
 from rightreasons.core.options import Options, option
 from rightreasons.core.sentences import format_value
 
@@ -166,4 +167,7 @@ def _get_variable(variable: str, content: str, option: str, *, is_required: bool
 
 def is_address(model: object) -> bool:
     """Return whether a model is the address of a server, or one of a provider of inspect_ai."""
-    return isinstance(model, str) and model.startswith(("http://", "https://", INSPECT))
+    if not isinstance(model, str) or not model.startswith(("http://", "https://", INSPECT)):
+        return False
+    # People copy the address of a model from the hub, which is a page and no server.
+    return not find_hub_id(model)
