@@ -66,7 +66,9 @@ class LazyArrowColumn(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
-        return self.arrow if type is None else self.arrow.cast(type)
+        if type is None:
+            return self.arrow
+        return self.arrow.cast(type)
 
 
 def to_sortable(names: Any) -> Array:
