@@ -1,5 +1,6 @@
 """The questions of an audit inside inspect_ai: inside the harness, by its log, and by a direct audit alike."""
 
+import json
 import math
 import re
 
@@ -19,6 +20,7 @@ from scripted_choices import (
 )
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+inspect_tasks = pytest.importorskip("rightreasons.integrations.inspect_tasks")
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 
@@ -191,3 +193,20 @@ def test_epochs_and_answers_that_cannot_be_read(tmp_path):
     assert inside["arms"]["unread"] < 1.0
     result = audit(predictions=log, out=tmp_path / "log", progress=False)
     assert result.audit["answers"]["n_units"] == 8
+
+
+def test_the_task_about_reasons_samples_each_item_with_each_hint_at_temperature_1(tmp_path):
+    rows = []
+    for number in range(5):
+        row = {"id": f"q{number}", "prompt": f"Why {number}?", "choices": ["a", "b"], "label": 0}
+        rows.append(json.dumps(row))
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n".join(rows), encoding="utf-8")
+
+    # inspect_ai makes a list of a value with commas.
+    task = inspect_tasks.reasons(str(path), hints=["colleague", " metadata"], limit=3)
+
+    assert task.config.temperature == 1.0
+    assert len({sample.metadata["item"] for sample in task.dataset}) == 3
+    arms = {sample.id.partition("/")[2] for sample in task.dataset}
+    assert arms == {"plain", "neutral colleague", "hint colleague", "hint metadata"}
