@@ -182,7 +182,9 @@ def test_the_second_text_of_a_pair_is_there_from_the_start(page, pair_server):
     page.get_by_role("table", name="score_pairs").wait_for()
     assert page.locator("#try-pair").input_value() in ("a fine film", "a dull film")
 
-    page.locator("#items tbody tr", has_text="a fine film 7").locator("td").first.click()
+    row = page.locator("#items tbody tr", has_text="a fine film 7")
+    assert row.locator("td").first.locator("p").inner_text() == "a fine film"
+    row.locator("td").first.click()
     page.get_by_role("button", name="Edit this text").click()
     expect(page.locator("#try-text")).to_have_value("a fine film 7")
 

@@ -13,6 +13,7 @@ from rightreasons.core.ordering import LazyArrowColumn
 from rightreasons.page.parts import Change, ItemFigure
 from rightreasons.report.items.changes import list_edits, select_changes
 from rightreasons.report.items.listing import (
+    MAX_CHARACTERS,
     collect_items,
     count_fitting,
     describe_difference,
@@ -257,3 +258,20 @@ def test_each_text_gets_a_change_before_one_gets_a_second():
         "one text": 2,
         "other text": 1,
     }
+
+
+def test_the_second_texts_of_pairs_are_on_the_page():
+    split = make_split(["a man plays", "a dog runs"], [0, 1])
+    split.data = split.data.add_column("text_pair", ["nobody  plays", "x" * (MAX_CHARACTERS + 1)])
+    context = make_context([split], [0, 1], [0.9, 0.8])
+
+    items = collect_items(context)
+
+    (listed,) = items.splits
+    pairs = dict(zip(listed.ids, listed.text_pairs, strict=True))
+    assert pairs["test-0"] == "nobody plays"
+    assert "1 more character" in pairs["test-1"]
+    by_id = {item.id: item for item in listed.first_items}
+    assert by_id["test-0"].text_pair == "nobody plays"
+    data = json.loads(str(to_script_data(items, {})))
+    assert data["splits"][0]["rows"][listed.ids.index("test-0")][-1] == "nobody plays"

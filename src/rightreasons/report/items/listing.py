@@ -56,6 +56,7 @@ class PageItem:
         contradicts: Whether the data says that the label contradicts the text.
         is_affected: Whether the item shows what `PageItems.figure` counts; None if it was not
             tested.
+        text_pair: Second text of a pair, cut as well; "" for a single text.
     """
 
     id: str
@@ -66,6 +67,7 @@ class PageItem:
     is_correct: bool
     contradicts: bool
     is_affected: bool | None = None
+    text_pair: str = ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,6 +92,7 @@ class SplitItems:
             that was not tested.
         label_names: Names of the labels that occur, by their numbers.
         description: How the split differs from the first one; "" if it is not paired with it.
+        text_pairs: M second texts, cut as well; None for single texts.
     """
 
     name: str
@@ -104,6 +107,7 @@ class SplitItems:
     affected: list[bool | None]
     label_names: Mapping[int, str]
     description: str = ""
+    text_pairs: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -152,6 +156,9 @@ class SplitItems:
             confidence = None
             if self.confidences is not None:
                 confidence = float(self.confidences[row])
+            text_pair = ""
+            if self.text_pairs is not None:
+                text_pair = self.text_pairs[row]
             item = PageItem(
                 id=self.ids[row],
                 text=self.texts[row],
@@ -161,6 +168,7 @@ class SplitItems:
                 is_correct=bool(self.is_correct[row]),
                 contradicts=bool(self.contradicts[row]),
                 is_affected=self.affected[row],
+                text_pair=text_pair,
             )
             items.append(item)
         return items
@@ -260,6 +268,11 @@ def _collect_split(
     labeled = np.flatnonzero(split.labeled)
     is_correct = scores.predicted[labeled] == split.labels[labeled]
     texts = get_arrow_column(split.data, split.text_column)
+    pairs = None
+    if "text_pair" in split.data.column_names:
+        pairs = get_arrow_column(split.data, "text_pair")
+        # Two texts may take twice the bytes; both are cut at the same length.
+        max_bytes //= 2
     n_items = count_fitting(texts, split.ids.arrow, labeled, max_bytes)
     order = _order_items(split, labeled, is_correct, scores.confidence[labeled], n_items)
     rows = labeled[order]
@@ -272,6 +285,9 @@ def _collect_split(
     for number in np.union1d(split.labels[rows], scores.predicted[rows]).tolist():
         label_names[number] = context.label_name(number)
     ids = split.ids.arrow.take(rows).to_pylist()
+    text_pairs = None
+    if pairs is not None:
+        text_pairs = _shorten_texts(pairs.take(rows))
     return SplitItems(
         name=split.name,
         n_items=len(labeled),
@@ -284,6 +300,7 @@ def _collect_split(
         contradicts=split.mislabeled[rows],
         affected=list(map(affected.get, ids)),
         label_names=label_names,
+        text_pairs=text_pairs,
     )
 
 

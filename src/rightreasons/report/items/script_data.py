@@ -6,7 +6,7 @@ Labels are named by numbers, and rows are lists, because a page may have tens of
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]
         confidences = np.round(split.confidences, 4).tolist()
     # Two bits: whether it is correct, and whether its label contradicts the text.
     flags = split.is_correct + 2 * split.contradicts
-    columns = (
+    columns: list[Iterable[Any]] = [
         split.ids,
         split.texts,
         map(place_by_label.get, split.labels.tolist()),
@@ -63,7 +63,10 @@ def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]
         confidences,
         flags.tolist(),
         split.affected,
-    )
+    ]
+    # The script takes a row without a second text for a single one.
+    if split.text_pairs is not None:
+        columns.append(split.text_pairs)
     return {
         "name": split.name,
         "facts": split.facts,

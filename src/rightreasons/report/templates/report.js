@@ -149,10 +149,10 @@ const startTrying = (root, live, firstItem) => {
     pairBox.value = pair || "";
     refresh(true);
   };
-  // The page has the beginning of a long text, and no second texts: the server has both.
-  const loadItem = async ({ split, id, text }) => {
+  // The page has the beginning of long texts: the server has all of them.
+  const loadItem = async ({ split, id, text, pair }) => {
     const texts = live.findTexts ? await live.findTexts(split, id) : {};
-    load(texts.text || text, texts.text_pair);
+    load(texts.text || text, texts.text_pair || pair);
   };
   section.hidden = false;
   root.getElementById("try-pair-label").hidden = !live.has_pairs;
@@ -171,8 +171,8 @@ const startTrying = (root, live, firstItem) => {
 const PAGE_SIZE = 50;
 const HIGH_CONFIDENCE = 0.9;
 
-const asItem = (names, [id, text, label, prediction, confidence, flags, affected]) => ({
-  id, text, confidence, affected,
+const asItem = (names, [id, text, label, prediction, confidence, flags, affected, pair = ""]) => ({
+  id, text, confidence, affected, pair,
   label: names[label],
   prediction: names[prediction],
   isCorrect: Boolean(flags & 1),
@@ -213,6 +213,7 @@ const startItems = (section, data, tryItem) => {
         const cell = make("td", { class: "prose" }, text);
         const before = withConfidence(item.prediction, item.confidence);
         const offer = offerChanges(data.changes[normalized(item.text)], text, item.text, before);
+        if (item.pair) cell.append(make("p", {}, make("bdi", {}, item.pair)));
         if (offer) cell.append(offer);
         const edit = make("button", { type: "button", class: "edit" }, "Edit this text");
         edit.addEventListener("click", () => tryItem({ ...item, split: state.split.name }));
@@ -251,7 +252,7 @@ const startItems = (section, data, tryItem) => {
     state.listed = state.split.items.filter(item =>
       isWanted(item)
       && (!control.affected || !control.affected.checked || item.affected)
-      && (!words || item.text.toLowerCase().includes(words) || item.id.toLowerCase().includes(words)));
+      && (!words || [item.text, item.pair, item.id].some(text => text.toLowerCase().includes(words))));
     if (state.sortKey) state.listed.sort(compare);
     state.first = 0;
   };
@@ -374,7 +375,7 @@ const followLinks = (root, showItem) => {
 
 // ---------------------------------------------------------------- the report
 
-const getFirstItem = ({ name, rows: [[id, text]] }) => ({ split: name, id, text });
+const getFirstItem = ({ name, rows: [row] }) => ({ split: name, id: row[0], text: row[1], pair: row[7] });
 
 // Starts a report. `live` names the models that answer to edited texts, and asks them: `{ models, has_pairs, ask }`, and
 // `findTexts` where the texts of items are stored; null for a report without its model.
