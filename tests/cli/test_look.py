@@ -217,3 +217,22 @@ def test_a_settled_doubt_is_kept_for_every_command(tmp_path, capsys, monkeypatch
     assert "\nNote: The column 'answer'" in settled.out
     assert "\nNote: The column 'answer'" in again.out
     assert "Rows:" not in again.out
+
+
+def test_answers_without_a_confidence_are_promised_what_their_audit_reports(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    rows = "yes,yes\nno,yes\nno,no\nyes,yes\n" * 5
+    (tmp_path / "answers.csv").write_text(f"label,prediction\n{rows}")
+
+    looked = run(capsys, "look", "answers.csv")
+    audited = run(capsys, "audit", "--predictions", "data.yaml", "--out", "report")
+
+    lines = looked.out.splitlines()
+    assert "It gives the accuracy of these answers." in lines
+    assert lines[-1] == "Next: rightreasons audit --predictions data.yaml"
+    assert audited.code == 0, audited.err
+    # 15 of 20 answers, on standard error as all messages.
+    assert "75.0% of 20 answers are correct" in audited.out + audited.err
+    assert "Not asked: Does its confidence match its accuracy?" in audited.out
