@@ -44,10 +44,14 @@ def asked(monkeypatch):
 
 @pytest.fixture
 def in_the_foreground():
-    """A shell without job control starts what runs in the background with SIGINT ignored, and so may the tests be."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Undo what a shell without job control (SIGINT) and `nohup` (SIGHUP) have set to be ignored."""
+    handlers = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    }
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.usefixtures("in_the_foreground")

@@ -115,9 +115,15 @@ def read_tagged_json(file: str | os.PathLike[str], tag: str, description: str) -
         description: What the file should hold, for the error message, as in "a recalibrator".
 
     Raises:
+        TypeError: If `file` is not a path.
         FileNotFoundError: If there is no file.
         ValueError: If it holds something else.
     """
+    if not isinstance(file, (str, os.PathLike)):
+        raise TypeError(
+            f"Expected the path of {description}, but got {format_value(file)} "
+            f"({type(file).__name__})."
+        )
     content = read_json(Path(file))
     if not isinstance(content, dict) or content.get("format") != tag:
         raise ValueError(f"Expected {description} in {file}, but it holds {format_value(content)}.")
