@@ -98,6 +98,12 @@ def test_many_items_are_fitted_by_a_part_of_them():
     share = estimate_incorrect_share(probabilities, labels, rows)
 
     assert share.low <= is_incorrect[rows].mean() <= share.high
+    # Whatever the order of the items, it is the same part of them.
+    order = np.random.default_rng(6).permutation(len(labels))
+    shuffled = estimate_incorrect_share(
+        probabilities[order], labels[order], np.flatnonzero(np.isin(order, rows))
+    )
+    assert shuffled.value == pytest.approx(share.value, abs=1e-12)
 
 
 def test_nothing_is_estimated_without_disputed_labels():

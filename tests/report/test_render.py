@@ -7,6 +7,7 @@ import re
 from importlib import resources
 
 import datasets
+import numpy as np
 import pytest
 
 from rightreasons.core.estimates import Estimate
@@ -379,9 +380,29 @@ def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, sche
     assert page.screenshot()[:4] == b"\x89PNG"
 
 
+@pytest.fixture(scope="module")
+def disputed_report(tmp_path_factory):
+    """The report of stored scores that contradict every tenth label of texts that say nothing of their labels."""
+    folder = tmp_path_factory.mktemp("disputed")
+    rng = np.random.default_rng(4)
+    classes = rng.integers(2, size=200)
+    scores = rng.uniform(0.7, 0.99, size=200)
+    is_wrong = np.arange(200) % 10 == 0
+    rows = datasets.Dataset.from_dict(
+        {
+            "text": [f"text {row}" for row in range(200)],
+            "bad": np.where(classes == 0, scores, 1 - scores),
+            "good": np.where(classes == 1, scores, 1 - scores),
+            "label": np.where(classes ^ is_wrong, "good", "bad"),
+        }
+    )
+    rows.to_csv(folder / "scores.csv", index=False)
+    return audit(folder / "scores.csv", questions=["calibration"], out=folder / "report")
+
+
 @pytest.mark.browser
-def test_links_and_folded_tables_work(page, report):
-    problems_of(page, report.page)
+def test_links_and_folded_tables_work(page, disputed_report):
+    problems_of(page, disputed_report.page)
     # The section of a single question is open from the start.
     section = page.locator("#calibration")
     assert section.is_visible()
@@ -513,8 +534,8 @@ def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
 
 
 @pytest.mark.browser
-def test_print_opens_what_is_folded(page, report):
-    problems_of(page, report.page)
+def test_print_opens_what_is_folded(page, disputed_report):
+    problems_of(page, disputed_report.page)
     table = page.get_by_role("table", name="All disputed labels")
     page.emulate_media(media="print")
     assert table.evaluate("each => each.getBoundingClientRect().height") > 30

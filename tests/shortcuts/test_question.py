@@ -107,14 +107,12 @@ def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report,
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
     assert len(ids) > 2
     assert all(true[name] for name in ids)
-    # Those that are shown to be checked say what the data says of them.
-    (doubtful,) = [
-        item for part in calibration.parts for item in part.examples if item.key == "labels"
-    ]
-    assert (
-        doubtful.examples
-    )  # whether noise is among the first depends on the model, and on the machine that trained it
-    assert all(("contradicts the text" in each.note) != true[each.id] for each in doubtful.examples)
+    # Of the labels that the model disputes, those that the data confirms are not listed. Whether any noise is
+    # left depends on the model, and on the machine that trained it.
+    for part in calibration.parts:
+        for item in part.examples:
+            if item.key == "labels":
+                assert not any(true[example.id] for example in item.examples)
 
 
 def _marks(item):

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Floats
+from rightreasons.core.arrays import Floats, Positions
 from rightreasons.core.estimates import Estimate
+from rightreasons.core.ordering import argsort_canonical
 from rightreasons.core.resampling import Resampling
 
 MAX_FITTED_ITEMS = 5_000
@@ -96,7 +97,7 @@ def estimate_incorrect_share(
         return Estimate(None, method="no disputed label")
 
     # The likelihood needs one number per item and temperature.
-    sample = _select_evenly(n_items)
+    sample = _select_evenly(probabilities, labels)
     sampled = _compute_label_probabilities(probabilities[sample], labels[sample])
     fit = _fit_noise(sampled, n_classes)
     # Items of a group repeat each other, so that a group counts as one item.
@@ -140,10 +141,15 @@ def _compute_sampling_error(doubts: Floats, level: float) -> float:
     return float(quantile * np.sqrt(variance) / len(doubts))
 
 
-def _select_evenly(n_items: int) -> NDArray[np.int64]:
-    """Return at most `MAX_FITTED_ITEMS` rows at even distances."""
-    n_selected = min(n_items, MAX_FITTED_ITEMS)
-    return np.arange(n_selected, dtype=np.int64) * n_items // n_selected
+def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Positions:
+    """Return at most `MAX_FITTED_ITEMS` rows, at even distances in an order by their values."""
+    n_items = len(labels)
+    if n_items <= MAX_FITTED_ITEMS:
+        return np.arange(n_items)
+    # The order of the input decides nothing, and all probabilities are represented.
+    order = argsort_canonical(probabilities, labels)
+    positions = np.arange(MAX_FITTED_ITEMS) * n_items // MAX_FITTED_ITEMS
+    return order[positions]
 
 
 def _compute_label_probabilities(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
