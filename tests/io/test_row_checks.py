@@ -425,3 +425,16 @@ def test_answers_of_several_systems_are_no_choices():
     doubts = check_rows(RowTable(rows, RowRoles(("問",), further=("正",))))
 
     assert "choice_rows" not in [doubt.check for doubt in doubts]
+
+
+def test_all_unused_columns_are_named_and_the_first_ones_with_their_counts():
+    columns = {f"flag {number}": ["a", "b"] * 20 for number in range(8)}
+    # One of the columns behind them may say which rows count.
+    table = RowTable(
+        make_rows(**columns, 審査=["採用", "却下"] * 20), RowRoles(("text",), label="label")
+    )
+
+    sentence = describe_unused_columns(table)
+
+    assert sentence.startswith("Not used: flag 0 (a 20, b 20); flag 1 (")
+    assert sentence.endswith("; and 1 more column: 審査.")

@@ -640,16 +640,17 @@ def describe_unused_columns(table: RowTable) -> str:
         >>> describe_unused_columns(RowTable(rows, RowRoles(("text",))))
         'Not used: answer (no 2, yes 1).'
     """
-    columns = []
-    for name, counts in table.unused.items():
-        if len(counts) > 1:
-            columns.append(f"{name} ({format_counts(counts)})")
-    if not columns:
+    names = [name for name, counts in table.unused.items() if len(counts) > 1]
+    if not names:
         return ""
-    n_hidden = len(columns) - MAX_UNUSED_COLUMNS
-    listing = "; ".join(columns[:MAX_UNUSED_COLUMNS])
-    if n_hidden > 0:
-        listing += f"; and {pluralize(n_hidden, 'more column')}"
+    columns = []
+    for name in names[:MAX_UNUSED_COLUMNS]:
+        columns.append(f"{name} ({format_counts(table.unused[name])})")
+    listing = "; ".join(columns)
+    # One of the others may say which rows count.
+    remaining = names[MAX_UNUSED_COLUMNS:]
+    if remaining:
+        listing += f"; and {pluralize(len(remaining), 'more column')}: {format_list(remaining)}"
     return f"Not used: {listing}."
 
 
