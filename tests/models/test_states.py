@@ -176,24 +176,25 @@ class TestStates:
         expected = compute_gradient_figures(measure, get_reference(state), folder)
         assert figures == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
-    def test_it_is_audited_and_left_as_it_was(self, state, folder):
+    def test_it_is_audited_and_left_as_it_was(self, state, folder, tmp_path):
         model = STATES[state](folder)
         before = [(layer.training, len(layer._forward_hooks)) for layer in model.modules()]
-        data = datasets.Dataset.from_dict({"text": TEXTS, "label": LABELS}).cast_column(
-            "label", datasets.ClassLabel(names=["negative", "positive"])
-        )
 
-        report = rightreasons.audit(
-            (model, tiny_tokenizer()),
-            data,
-            questions=["calibration"],
-            n_resamples=20,
-            progress=False,
-        )
+        report = audit_model(model, tmp_path / "report")
 
         assert report["calibration.accuracy"].n == len(TEXTS)
         after = [(layer.training, len(layer._forward_hooks)) for layer in model.modules()]
         assert after == before
+        reasons = {outcome.question: outcome.reason for outcome in report.outcomes}
+        if state == "int8 of torch":
+            # The questions that need no gradients are answered, and the other one says what would.
+            assert "float32 or bfloat16" in reasons["difficulty"]
+            return
+        assert reasons == {"calibration": "", "difficulty": ""}
+        expected = audit_model(make_reference(state, folder), tmp_path / "expected")
+        median = report["difficulty.median_difficulty"].estimate.value
+        expected_median = expected["difficulty.median_difficulty"].estimate.value
+        assert median == pytest.approx(expected_median, rel=1e-4)
 
     def test_callbacks_measure_it_as_a_plain_model(self, state, folder):
         model = STATES[state](folder)
@@ -333,6 +334,21 @@ def test_an_int8_model_cannot_be_watched_but_its_float_model_can(folder, tmp_pat
 
     # The way that the sentence names.
     assert len(watch(load(folder))) == 2
+
+
+def audit_model(model, out):
+    """Audit a model by a question about its predictions and one about its gradients."""
+    data = datasets.Dataset.from_dict({"text": TEXTS, "label": LABELS}).cast_column(
+        "label", datasets.ClassLabel(names=["negative", "positive"])
+    )
+    return rightreasons.audit(
+        (model, tiny_tokenizer()),
+        data,
+        questions=["calibration", "difficulty"],
+        out=out,
+        n_resamples=20,
+        progress=False,
+    )
 
 
 def track_shortcuts(model):
