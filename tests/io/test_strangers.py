@@ -528,6 +528,19 @@ def test_equal_options_that_the_answers_never_name_are_the_classes_of_a_form():
     assert {row.value: row.count for row in found.mapping} == {"ARTS": 12, "TECH": 3, "": 3}
 
 
+def test_choices_in_fields_of_a_question_are_items_of_multiple_choice():
+    """OpenBookQA and ARC, as they are released."""
+    choices = [{"text": "The same one.", "label": "A"}, {"text": "Another one.", "label": "B"}]
+    rows = []
+    for number in range(12):
+        question = {"stem": f"Which one is it, in case {number}?", "choices": choices}
+        rows.append({"id": f"q{number}", "question": question, "answerKey": "AB"[number % 2]})
+
+    found = resolve(as_table(rows))
+
+    assert (found.kind, found.readable) == ("multiple_choice", True)
+
+
 def test_a_page_of_the_datasets_server_says_the_names_of_its_classes(tmp_path):
     mood = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
     verse = {"name": "verse", "type": {"_type": "Value", "dtype": "string"}}

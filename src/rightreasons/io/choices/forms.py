@@ -180,10 +180,11 @@ def find_known_form(
 
 def _has_classes(data: datasets.Dataset | columns.Columns, form: ChoiceForm) -> bool:
     """Return whether all rows have the same choices and the label names none: these are classes of a tool's form."""
-    names = _list_names(data) if isinstance(data, datasets.Dataset) else list(data)
-    if len(form.choices) != 1 or not {form.choices[0], form.label} <= set(names):
-        return False
     contents = describe_contents(data)
+    # Choices in fields of objects, or in a column each, are none of a form.
+    is_plain = len(form.choices) == 1 and form.choices[0] in contents
+    if not is_plain or form.label not in contents:
+        return False
     label = contents[str(form.label)]
     # Items without a label name no choice either.
     has_words = label.kind == "text" and label.has_classes
