@@ -12,6 +12,7 @@ from fake_server import serving
 from reasons.scripted import Script, ScriptedEngine, ScriptedJudge, behind, items
 from rightreasons.core.errors import UnreadAnswersError
 from rightreasons.core.replies import Reply
+from rightreasons.core.resampling import Resampling
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers
@@ -19,7 +20,7 @@ from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
-from rightreasons.reasons.measure import _Figures, measure_reasons
+from rightreasons.reasons.measure import _Figures, _measure_changes, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.prompts import REASONED
 from rightreasons.reasons.question import REASONS
@@ -607,3 +608,19 @@ def test_mentions_are_counted_by_channel_in_the_answers_at_the_hint():
         "thinking": {"none": 2, "mentions": 1},
         "answer": {"none": 1, "mentions": 3},
     }
+
+
+def test_an_unread_answer_is_neither_changed_nor_unchanged_by_an_edit():
+    traces = {f"q{number}": SimpleNamespace(answer=0) for number in range(6)}
+    # The answers when asked again, and after the edit: two of six change by asking again, and three
+    # after the edit, where the last item has no answer that can be read.
+    edited = {"q0": (0, 1), "q1": (0, 1), "q2": (1, 1), "q3": (0, 0), "q4": (0, 0), "q5": (1, -1)}
+    answers = SimpleNamespace(
+        arm=lambda _: SimpleNamespace(traces=traces), edited={"mistake": edited, "none": {}}
+    )
+
+    changes = _measure_changes(answers, Resampling(resamples=20))
+
+    ((kind, (moved, n_items)),) = changes.items()
+    assert (kind, n_items) == ("mistake", 6)
+    assert moved.estimate.value == pytest.approx((3 - 2) / 6)

@@ -1,6 +1,7 @@
 """Corrections of answer priors on held-out items, of scripted models whose priors are known."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.significance import PairedTest
 from rightreasons.probes.corrected import CorrectedScorer
 from rightreasons.probes.corrections import PriorCorrection
+from rightreasons.repairs.debias import _fit_position_corrections
 from rightreasons.repairs.prior_effects import (
     CorrectionEffect,
     QuestionScores,
@@ -218,3 +220,17 @@ def test_each_condition_can_fail(changes, failed):
     criteria = list_correction_criteria(effect, effect)
 
     assert [row.name for row in criteria if not row.is_met] == failed
+
+
+@pytest.mark.parametrize(
+    ("lengths", "is_joint", "words"),
+    [([2, 2, 2], False, "each choice alone"), ([2, 3, 2], True, "different numbers")],
+)
+def test_a_prior_of_positions_needs_equal_lists_that_are_seen_together(lengths, is_joint, words):
+    fit = SimpleNamespace(question=SimpleNamespace(lengths=np.array(lengths)))
+
+    corrections, reasons = _fit_position_corrections(None, fit, None, is_joint=is_joint)
+
+    assert corrections == {}
+    assert list(reasons) == ["positions", "content_free"]
+    assert all(words in reason for reason in reasons.values())
