@@ -406,7 +406,7 @@ def questions_taken_away(share: float, prior: float, n_items: int, copies: int =
             "beyond_chance": ends(found.beyond_chance, (stays - chance) / (1 - chance)),
             "accuracy": ends(found.accuracy, accuracy),
             "accuracy_without": ends(found.accuracy_without, prior),
-            "lost": ends(found.lost, accuracy - prior),
+            "lost": ends(found.accuracy_loss, accuracy - prior),
         }
 
     return draw

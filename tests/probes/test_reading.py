@@ -22,7 +22,7 @@ def test_worked_values():
         3 / 5,
         pytest.approx(1 / 3),
     )
-    assert found.lost.value == 0.0
+    assert found.accuracy_loss.value == 0.0
     assert found.excess.value == pytest.approx(3 / 5 - 1 / 3)
 
 
@@ -79,7 +79,7 @@ def test_copies_of_an_item_say_nothing_more():
     copies = [np.repeat(column, 5) for column in once]
     alone, together = read(*once), read(*copies, clusters=np.repeat(np.arange(60), 5))
     assert together.n_units == 60
-    for name in ("kept", "beyond_chance", "accuracy", "accuracy_without", "lost"):
+    for name in ("kept", "beyond_chance", "accuracy", "accuracy_without", "accuracy_loss"):
         first, second = getattr(alone, name), getattr(together, name)
         assert second.value == pytest.approx(first.value), name
         assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.1), name

@@ -92,7 +92,7 @@ def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Esti
         if name == "no_question":
             estimates["kept_beyond_chance"] = reading.beyond_chance
             estimates["right_without_question"] = reading.accuracy_without
-            estimates["lost_without_question"] = reading.lost
+            estimates["lost_without_question"] = reading.accuracy_loss
     # Items with different numbers of choices have different orders.
     sizes = set(tables.sizes().tolist())
     if len(sizes) == 1 and len(tables) > 1 and arms.has_orders(sizes.pop()):

@@ -89,7 +89,7 @@ def decisions(
         decided[f"kept_{name}"] = decide_above(reading.beyond_chance, MARGINS["kept"], *sizes)
         if name == "no_question":
             decided["unasked"] = decide_above(reading.excess, MARGINS["accuracy"], *sizes)
-            decided["lost"] = decide_above(reading.lost, MARGINS["accuracy"], *sizes)
+            decided["lost"] = decide_above(reading.accuracy_loss, MARGINS["accuracy"], *sizes)
     if joint:
         # The most added choices have the largest effect, if there is one.
         drop = tables.paralysis(max(tables.ks), strict).restricted_drop

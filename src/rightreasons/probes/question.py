@@ -102,7 +102,7 @@ def list_readings(m: Any) -> Iterator[tuple[Cell, ...]]:
             reading.beyond_chance,
             reading.accuracy_without,
             reading.guessing,
-            reading.lost,
+            reading.accuracy_loss,
         )
 
 
@@ -310,7 +310,12 @@ PROBES = Question(
     power=POWER,
     figures=(
         *map(make_kept_figure, KEPT),
-        Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
+        Figure(
+            "lost_without_question",
+            lambda m: m.read and m.read.accuracy_loss,
+            BALEPUR,
+            better="higher",
+        ),
         Figure(
             "prior_bias_no_question",
             lambda m: m.scored and estimate_bias(m.scored.prior_bias["no_question"]),

@@ -35,7 +35,7 @@ class Reading(Result):
         accuracy: Accuracy with the question.
         accuracy_without: Accuracy without the question.
         guessing: Expected accuracy of guessing, the mean of 1/n.
-        lost: Accuracy with the question minus accuracy without it, paired.
+        accuracy_loss: Accuracy with the question minus accuracy without it, paired.
         n_items: Number of items with an answer to the question.
         n_units: Number of clusters of these items; without clusters, the number of items.
         n_unanswered: Number of these items without an answer without the question, which counts
@@ -48,7 +48,7 @@ class Reading(Result):
     accuracy: Estimate
     accuracy_without: Estimate
     guessing: float
-    lost: Estimate
+    accuracy_loss: Estimate
     n_items: int
     n_units: int
     n_unanswered: int
@@ -155,7 +155,8 @@ def measure_reading(
         accuracy=estimate_rate(is_correct, resampling, units) or undefined,
         accuracy_without=estimate_rate(is_correct_without, resampling, units) or undefined,
         guessing=float((1 / sizes).mean()),
-        lost=estimate_mean(loss, resampling, bounds=(-1.0, 1.0), clusters=units) or undefined,
+        accuracy_loss=estimate_mean(loss, resampling, bounds=(-1.0, 1.0), clusters=units)
+        or undefined,
         n_items=len(with_question),
         n_units=count_units(units, len(with_question)),
         n_unanswered=int((without_question < 0).sum()),
