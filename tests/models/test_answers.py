@@ -530,6 +530,7 @@ def test_a_base_model_answers_with_the_first_line_after_the_words_before_an_answ
 def test_a_truncated_text_counts_only_as_a_whole():
     assert read_answer("B", LETTERS, is_truncated=True) == 1
     assert read_answer("ANSWER: B\n\nThe others are", LETTERS, is_truncated=True) == 1
+    assert read_answer("ANSWER: B\nANSWER: C\nThus", LETTERS, is_truncated=True) == NO_ANSWER
     assert (
         read_answer("A. a loud dog\nThis one is", LETTERS, texts=TEXTS, is_truncated=True)
         == NO_ANSWER

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.scoring import score_audit
-from rightreasons.core.errors import format_error, is_fatal_disk_error
+from rightreasons.core.errors import OptionError, format_error, is_fatal_disk_error
 from rightreasons.core.options import QuestionOptions
 from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
@@ -29,6 +30,9 @@ from rightreasons.report.unread import compute_bound_verdicts, withhold_unread
 if TYPE_CHECKING:
     from rightreasons.page.parts import SectionResult
     from rightreasons.page.question import Question
+
+_OPTION = re.compile(r"`(\w+)`")
+"""An option in an error, as Python writes it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -222,9 +226,12 @@ def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
         return
     # An error that all questions share is reported once.
     if len(set(reasons.values())) == 1:
-        raise ValueError(next(iter(reasons.values())))
-    listing = " ".join(f"{question}: {reason}" for question, reason in reasons.items())
-    raise ValueError(f"Expected an answer to at least one question, but each failed. {listing}")
+        message = next(iter(reasons.values()))
+    else:
+        listing = " ".join(f"{question}: {reason}" for question, reason in reasons.items())
+        message = f"Expected an answer to at least one question, but each failed. {listing}"
+    # A command line writes the options that a sentence names as flags.
+    raise OptionError(message, option=_OPTION.findall(message))
 
 
 def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:

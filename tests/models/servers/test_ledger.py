@@ -9,6 +9,7 @@ import json
 import pytest
 
 from fake_server import serving
+from rightreasons.core.errors import OptionError
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.client import TEXT, Client
 from rightreasons.models.servers.endpoints import Endpoint
@@ -182,3 +183,23 @@ def test_answers_of_earlier_versions_are_used_and_count_as_one_request_each(serv
     assert not server.bodies
     usage = later.describe(tmp_path)["usage"]["folder"]
     assert (usage["requests"], usage["unreported"], usage["prompt_tokens"]) == (10, 10, 0)
+
+
+def test_a_resumed_run_knows_how_many_tokens_the_server_bills(server, tmp_path):
+    open_untried(server).next_words(REQUESTS[:5], progress=False, out=tmp_path)
+
+    resumed = open_untried(server)
+    unaware = resumed.cost(REQUESTS[5:], "next words", {}).prompt_tokens
+    resumed.next_words(REQUESTS[:5], progress=False, out=tmp_path)
+
+    assert unaware != N_PROMPT_TOKENS * 5
+    assert resumed.cost(REQUESTS[5:], "next words", {}).prompt_tokens == N_PROMPT_TOKENS * 5
+
+
+def test_an_error_at_a_bound_names_its_option(server, tmp_path):
+    engine = open_untried(server, max_requests=2)
+
+    with pytest.raises(OptionError, match="max_requests=2") as error:
+        engine.next_words(REQUESTS, progress=False, out=tmp_path)
+
+    assert "max_requests" in error.value.option

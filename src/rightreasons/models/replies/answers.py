@@ -122,7 +122,7 @@ def find_answer(
     if is_truncated and len(lines) > 1:
         # Only the first line is surely complete, and only the requested form is surely no list.
         answer = _find_stated(_ANSWER_LINE, lines[0], options)
-        if answer != NO_ANSWER:
+        if answer != NO_ANSWER and not _has_other_answer(lines[1:], answer, options):
             return Reading(answer, "line")
         lines = []
 
@@ -167,10 +167,15 @@ def _confirm(lines: Sequence[str], answer: int, form: Form, options: AnswerOptio
     begins_with_list = len(lines) > 1 and options.find(lines[1]) != NO_ANSWER
     if not begins_with_list and options.find(lines[0]) not in (NO_ANSWER, answer):
         return Reading()
-    for line in lines[:-1]:
-        if _find_requested(line, options) not in (NO_ANSWER, answer):
-            return Reading()
+    if _has_other_answer(lines[:-1], answer, options):
+        return Reading()
     return Reading(answer, form)
+
+
+def _has_other_answer(lines: Sequence[str], answer: int, options: AnswerOptions) -> bool:
+    """Return whether a line gives another answer in a form that prompts request."""
+    answers = {_find_requested(line, options) for line in lines}
+    return not answers <= {NO_ANSWER, answer}
 
 
 def _read_answer_line(lines: Sequence[str], options: AnswerOptions) -> Reading | None:

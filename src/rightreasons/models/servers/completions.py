@@ -74,31 +74,34 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
     """
     with raise_bad_reply("a reply without `choices`", reply):
         # Azure and Gemini reply so if a filter stops the question.
-        if reply["choices"] == [] and reply.get("usage"):
+        is_filtered = reply["choices"] == [] and reply.get("usage")
+        if is_filtered:
             usage = count_reply_tokens(reply)
-            return Completion(Reply(finish="content_filter", usage=usage))
+            stopped = Reply(finish="content_filter", usage=usage)
+            return Completion(stopped)
         choice = reply["choices"][0]
     with raise_bad_reply("a choice without text", choice):
         message = _get_message(choice)
-        if choice.get("finish_reason") in DIALECTS["broken"]:
-            raise BadReplyError(f"an answer that ended by {choice['finish_reason']!r}")
-    with raise_bad_reply("log-probabilities that cannot be read", choice.get("logprobs")):
-        tokens = _read_tokens(choice.get("logprobs"))
+        finish = choice.get("finish_reason")
+        if finish in DIALECTS["broken"]:
+            raise BadReplyError(f"an answer that ended by {finish!r}")
+    reported = choice.get("logprobs")
+    with raise_bad_reply("log-probabilities that cannot be read", reported):
+        tokens = _read_tokens(reported)
 
     answer = Reply.parse(
         extract_text(message.get("content")),
         thinking=_find_thinking(message),
         refusal=extract_text(message.get("refusal")),
-        finish=choice.get("finish_reason"),
+        finish=finish,
         usage=count_reply_tokens(reply),
         tags=tags,
     )
-    return Completion(
-        answer,
-        tokens=tuple(token for token, _, _ in tokens),
-        logprobs=tuple(value for _, value, _ in tokens),
-        tops=tuple(top for _, _, top in tokens),
-    )
+    # A reply without reported tokens has none of the three.
+    if not tokens:
+        return Completion(answer)
+    texts, logprobs, tops = zip(*tokens, strict=True)
+    return Completion(answer, texts, logprobs, tops)
 
 
 def _get_message(choice: Any) -> Mapping[str, Any]:
@@ -129,9 +132,15 @@ def _read_tokens(reported: Any) -> list[Token]:
     # Chats report a list of tokens, texts report lists by name.
     if reported.get("content") is not None:
         return list(map(_read_chat_token, reported["content"]))
+    return _read_text_tokens(reported)
+
+
+def _read_text_tokens(reported: Any) -> list[Token]:
+    """Return the tokens of a text."""
     tokens = reported.get("tokens") or []
     values = reported.get("token_logprobs") or []
     tops = list(reported.get("top_logprobs") or [])
+    # The likeliest tokens may be missing, or end before the text.
     tops += [None] * (len(tokens) - len(tops))
     rows: list[Token] = []
     for token, value, top in zip(tokens, values, tops, strict=True):
@@ -143,16 +152,24 @@ def _read_chat_token(entry: Any) -> Token:
     """Return a token of a chat."""
     top = {}
     for likely in entry.get("top_logprobs") or ():
-        top[str(likely["token"])] = float(likely["logprob"])
-    return str(entry["token"]), _to_float(entry["logprob"]), top
+        token = str(likely["token"])
+        top[token] = float(likely["logprob"])
+    logprob = _to_float(entry["logprob"])
+    return str(entry["token"]), logprob, top
 
 
 def _to_float(value: Any) -> float | None:
-    return None if value is None else float(value)
+    # The first token of an echo has no log-probability.
+    if value is None:
+        return None
+    return float(value)
 
 
 def _to_floats(values: Any) -> dict[str, float]:
-    return {str(token): float(values[token]) for token in values or {}}
+    floats = {}
+    for token, value in (values or {}).items():
+        floats[str(token)] = float(value)
+    return floats
 
 
 def read_prompt(reply: Any) -> Completion:
@@ -178,10 +195,12 @@ def read_prompt(reply: Any) -> Completion:
                 tokens.append("")
                 values.append(None)
                 continue
+            # The token of the prompt comes first, before likelier ones.
             token = next(iter(entry.values()))
-            text = token["decoded_token"]
-            tokens.append(str(text))
-            values.append(float(token["logprob"]))
+            text = str(token["decoded_token"])
+            value = float(token["logprob"])
+            tokens.append(text)
+            values.append(value)
     return Completion(Reply(), tuple(tokens), tuple(values))
 
 
@@ -216,13 +235,22 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
     completion = echo(prompt + text)
     n_skipped = _count_start_tokens(completion, prompt + text)
     if n_skipped is None:
-        bare = echo(prompt) if prompt else Completion(Reply())
+        # Nothing comes before a text without a prompt.
+        bare = Completion(Reply())
+        if prompt:
+            bare = echo(prompt)
         return select_added_tokens(completion, bare, n_generated=1)
-    ends = list(itertools.accumulate(map(len, completion.tokens[n_skipped:])))
-    start = n_skipped + _find_index_above(ends, len(prompt))
-    end = n_skipped + _find_index_above(ends, len(prompt) + len(text) - 1)
-    rows = slice(start, end + 1)
-    return Completion(Reply(), completion.tokens[rows], completion.logprobs[rows])
+    lengths = map(len, completion.tokens[n_skipped:])
+    ends = list(itertools.accumulate(lengths))
+    n_characters = len(prompt) + len(text)
+    start = _find_index_above(ends, len(prompt))
+    end = _find_index_above(ends, n_characters - 1) + 1
+    return _slice_tokens(completion, n_skipped + start, n_skipped + end)
+
+
+def _slice_tokens(completion: Completion, start: int, end: int) -> Completion:
+    """Return a range of the tokens, with their log-probabilities."""
+    return Completion(Reply(), completion.tokens[start:end], completion.logprobs[start:end])
 
 
 def _count_start_tokens(completion: Completion, text: str) -> int | None:
@@ -258,13 +286,13 @@ def select_added_tokens(
     start = max(len(bare.tokens) - n_generated, 0)
     end = len(completion.tokens) - n_generated
     # The last token of the prompt may be joined with the beginning of the text.
-    is_continued = completion.tokens[: start - 1] == bare.tokens[: start - 1]
+    n_compared = start - 1
+    is_continued = completion.tokens[:n_compared] == bare.tokens[:n_compared]
     if end <= start or not is_continued:
         text = "".join(completion.tokens) or completion.reply.text
-        raise BadReplyError(
-            f"an echo that does not hold the text: {format_value(text, MAX_QUOTED)}"
-        )
-    return Completion(Reply(), completion.tokens[start:end], completion.logprobs[start:end])
+        quoted = format_value(text, MAX_QUOTED)
+        raise BadReplyError(f"an echo that does not hold the text: {quoted}")
+    return _slice_tokens(completion, start, end)
 
 
 def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
@@ -310,14 +338,16 @@ def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) ->
 
 def _find_first_token(top: Mapping[str, float], text: str) -> str:
     """Return the token that a text begins with; "" for none."""
+    stripped_text = text.strip()
     candidates = []
     for token in top:
         word = token.strip()
-        if word and text.strip().startswith(word):
-            # An exact beginning comes before one without its space, and a longer one before others.
-            candidates.append((text.startswith(token), len(word), top[token], token))
-    if not candidates:
-        return ""
+        if word and stripped_text.startswith(word):
+            candidates.append(token)
+
+    # An exact beginning comes before one without its space, and a longer one before others.
+    def rank(token: str) -> tuple[bool, int, float]:
+        return text.startswith(token), len(token.strip()), top[token]
+
     # Of equal candidates the first one counts, as of the server's order.
-    best = max(candidates, key=lambda candidate: candidate[:3])
-    return best[3]
+    return max(candidates, key=rank, default="")

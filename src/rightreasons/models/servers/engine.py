@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
@@ -52,7 +53,7 @@ from rightreasons.models.servers.planning import (
     make_keys,
 )
 from rightreasons.models.servers.refusals import RequestError
-from rightreasons.models.servers.tokens import estimate_prompt_tokens
+from rightreasons.models.servers.tokens import TokenEstimate, estimate_prompt_tokens
 from rightreasons.models.servers.usage import Usage
 
 if TYPE_CHECKING:
@@ -490,7 +491,9 @@ class ServerEngine:
         request_by_key = dict(zip(keys, requests, strict=True))
         failures: dict[str, str] = {}
         with self._open_journal(out) as journal:
-            self._take_stored(keys, out, journal)
+            taken = self._take_stored(keys, out, journal)
+            for key in taken:
+                self._learn_tokens(request_by_key[key], kind, settings, taken[key].usage)
             waiting = {}
             for key, request in request_by_key.items():
                 if key not in self.client.answers:
@@ -500,10 +503,12 @@ class ServerEngine:
                 flight = _Flight(self, kind, ask, settings, journal)
                 failures = flight.send(waiting, progress=progress)
         if waiting and self.client.ended:
+            # Without a bound, the server is gone.
             larger = " with a larger bound" if self.client.bound else ""
-            raise ValueError(
+            raise OptionError(
                 f"Expected {self.name} to answer everything, but {self.client.ended}: what was "
-                f"answered is kept, and the same command{larger} goes on from there."
+                f"answered is kept, and the same command{larger} goes on from there.",
+                option=("max_price", "max_requests"),
             )
         return self._select_answers(keys, requests, failures, out)
 
@@ -547,19 +552,36 @@ class ServerEngine:
         keys: Iterable[str],
         out: str | os.PathLike[str] | None,
         journal: JournalWriter | None,
-    ) -> None:
-        """Take the answers that a folder has, and copy those that this run knows from another one."""
+    ) -> dict[str, Answer]:
+        """Take the answers that a folder has, and copy those that this run knows from another one.
+
+        Returns:
+            The answers that were taken, which this run did not know.
+        """
         if out is None or journal is None:
-            return
+            return {}
         answers = self.client.answers
         stored = self.client.open_journal(out).answers
+        taken = {}
         # Equal requests are copied once.
         for key in dict.fromkeys(keys):
-            if key in stored:
-                answers.setdefault(key, stored[key])
-            elif key in answers:
+            if key in answers and key not in stored:
                 answer = answers[key]
                 journal.write(key, answer.row, COPIED, self.client.url, answer.usage)
+            elif key in stored and key not in answers:
+                taken[key] = stored[key]
+        answers.update(taken)
+        return taken
+
+    def _learn_tokens(
+        self, request: Request, kind: str, settings: Mapping[str, Any], usage: Usage
+    ) -> None:
+        """Correct the estimate of tokens by what an earlier run paid for an answer."""
+        estimate = estimate_cost(TokenEstimate(), [request], kind, settings)
+        # The cost of several requests is that of several prompts.
+        is_single = usage.requests == 1 and estimate.requests == 1
+        if is_single and not usage.unreported:
+            self.client.tokens.add_prompt(estimate.prompt_tokens, usage.prompt_tokens)
 
 
 @dataclasses.dataclass(frozen=True)
