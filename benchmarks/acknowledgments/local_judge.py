@@ -48,8 +48,8 @@ def measure_model(name: str, bench: Bench, kinds: list[str]) -> str:
             kind,
             f"{sum(found)} of {len(found)}",
             f"{sum(spared)} of {len(spared)}",
-            f"{judgments.n_found} of {judgments.n_controls}",
-            f"{judgments.n_spared} of {judgments.n_controls}",
+            f"{judgments.n_found} of {judgments.n_planted}",
+            f"{judgments.n_spared} of {judgments.n_plain}",
             "yes" if judgments.is_reliable else "no",
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -23,7 +23,7 @@ from benchmarks.acknowledgments.bench import (
 )
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.reasons.judge import N_CONTROLS, Judgments, read_planted
+from rightreasons.reasons.judge import N_PLAIN, N_PLANTED, Judgments, read_planted
 from rightreasons.reasons.silence import SilenceEvidence, add_judgments
 from rightreasons.reasons.two_sample import TextComparison
 
@@ -57,6 +57,7 @@ class ScriptedJudge:
 
 JUDGES = (
     ScriptedJudge("finds all, invents none", 1.0, 1.0),
+    ScriptedJudge("finds 98 %, invents 1 %", 0.98, 0.99),
     ScriptedJudge("finds 95 %, invents 5 %", 0.95, 0.95),
     ScriptedJudge("finds 80 %, invents 5 %", 0.8, 0.95),
     ScriptedJudge("finds 60 %, invents 5 %", 0.6, 0.95),
@@ -106,9 +107,7 @@ def _read_evidence(path: Path) -> dict[str, SilenceEvidence]:
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
             texts = TextComparison(**{**row["texts"], "words": tuple(row["texts"]["words"])})
-            stored[row["model"]] = SilenceEvidence(
-                texts, row["noticed_share"], judged=None, can_judge=False
-            )
+            stored[row["model"]] = SilenceEvidence(texts, row["noticed_share"])
     return stored
 
 
@@ -132,7 +131,6 @@ def read_answers(run: Run, judge: ScriptedJudge) -> Judgments:
     levels = {}
     for trace in run.hinted.traces.values():
         chance = 1 - judge.specificity
-        # An answer with the name of the source is not among those that are judged.
         if trace.item in run.acknowledged:
             chance = judge.compute_sensitivity(run.language, trace.text)
         levels[trace.item, trace.kind] = "credits" if rng.random() < chance else "none"
@@ -142,9 +140,10 @@ def read_answers(run: Run, judge: ScriptedJudge) -> Judgments:
         n_found += rng.random() < judge.compute_sensitivity(row["language"], row["text"])
     return Judgments(
         levels=levels,
-        n_controls=N_CONTROLS,
+        n_planted=N_PLANTED,
         n_found=n_found,
-        n_spared=int(rng.binomial(N_CONTROLS, judge.specificity)),
+        n_plain=N_PLAIN,
+        n_spared=int(rng.binomial(N_PLAIN, judge.specificity)),
         is_own=False,
     )
 

@@ -7,11 +7,7 @@ import pytest
 
 from command_line import run
 from rightreasons.probes import correct_judged_accuracy
-from rightreasons.probes.judged_accuracy import (
-    _JudgeRate,
-    _make_adjusted_interval,
-    read_graded_answers,
-)
+from rightreasons.probes.judged_accuracy import read_graded_answers
 
 NAN = float("nan")
 
@@ -136,25 +132,3 @@ def test_cells_are_words_or_numbers():
     assert labels[[0, 2]].tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="row 1"):
         read_graded_answers({"verdict": [1, 7], "human": [1, 0]}, human_column="human")
-
-
-def test_the_adjusted_interval_by_hand():
-    # z = 1.95996, z^2 = 3.84146: the share is (28 + 1.92073) / 43.84146 = .682476. With two more
-    # answers each, sensitivity is 19/22 with the variance .005353, and specificity 10/14 with .014577.
-    # Their sum less 1 is .577922, and the center (.682476 + .714286 - 1) / .577922 = .686531.
-    # The variance of the share, .682476 * .317524 / 43.84146 = .004943, and .686531^2 * .005353 and
-    # .313469^2 * .014577 are .008898 together; sqrt(.008898) z / .577922 = .319914.
-    # The center moves by 2 z^2 (.686531 * .005353 - .313469 * .014577) = -.006872 to .679659.
-    interval = _make_adjusted_interval(
-        0.7, 40, _JudgeRate(0.9, 20), _JudgeRate(0.75, 12), level=0.95
-    )
-
-    assert interval.low == pytest.approx(0.679659 - 0.319914, abs=2e-6)
-    assert interval.high == pytest.approx(0.679659 + 0.319914, abs=2e-6)
-
-
-def test_a_judge_at_chance_leaves_every_accuracy_possible():
-    # With two more answers each, 6/12 and 6/12.
-    interval = _make_adjusted_interval(0.7, 40, _JudgeRate(0.5, 10), _JudgeRate(0.5, 10), 0.95)
-
-    assert (interval.low, interval.high) == (0.0, 1.0)

@@ -39,5 +39,5 @@ def test_a_judge_that_reads_one_language_is_not_reliable():
     judgments = read_answers(run, JUDGES_BY_NAME["reads English alone"])
 
     # Seven of the twelve planted acknowledgments are in English.
-    assert (judgments.n_found, judgments.n_spared) == (7, 12)
+    assert (judgments.n_found, judgments.n_spared) == (7, 100)
     assert not judgments.is_reliable

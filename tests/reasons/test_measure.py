@@ -93,9 +93,9 @@ def test_all_kinds_are_asked_and_never_pooled():
     answered = sum(trace.arm == PLAIN and trace.answer >= 0 for trace in m.asked.traces)
     assert answered == 60
     # Plain, neutral and two arms per kind; four cuts and three transplants; a judgment per answer
-    # at its hint, and 12 plain answers with an acknowledgment and without.
+    # at its hint, 12 plain answers with an acknowledgment, and all 60 without.
     n_hits = sum(trace.arm == HINT and trace.answer == trace.hint for trace in m.asked.traces)
-    assert len(engine.asked) == 60 * (2 + 2 * 5) + 60 * (4 + 3) + n_hits + 2 * 12
+    assert len(engine.asked) == 60 * (2 + 2 * 5) + 60 * (4 + 3) + n_hits + 12 + 60
     p_values = sorted(each.sway.sway.p_value for each in m.hints.values())
     assert m.hints[
         min(m.hints, key=lambda kind: m.hints[kind].sway.sway.p_value)
@@ -383,12 +383,13 @@ def reasoned(fake):
 
 def test_one_command_asks_a_server_and_goes_on_where_it_stopped(questions, tmp_path, capsys):
     with serving() as fake:
-        behind(fake, Script(sway=0.5))
+        behind(fake, Script(sway=1.0))
         flags = ("--hints", "colleague", "--out", tmp_path / "report")
         plan = run(capsys, "reasons", fake.url, questions, *flags, "--plan")
-        # 60 items in four arms, four cuts, three transplants and a judgment; 12 controls, twice
+        # 60 items in four arms, four cuts, three transplants and a judgment; 12 plain answers with
+        # an acknowledgment, and 60 without.
         (line,) = [line for line in plan.err.splitlines() if line.startswith("reasons ")]
-        assert line.split()[1] == f"{60 * (4 + 4 + 3 + 1) + 2 * 12}"
+        assert line.split()[1] == f"{60 * (4 + 4 + 3 + 1) + 12 + 60}"
         # The plan sends a few requests, whose bill tells the length of the prompts.
         fake.reset()
         done = run(capsys, "reasons", fake.url, questions, *flags)
@@ -446,8 +447,9 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         assert plan.code == 0, plan.err
         # plain, neutral, and two per hint; cuts, transplants; a mistake and other words, each beside unchanged
         each = 2 + 2 * 2 + 4 + 3 + (2 + 2) * judged
-        # A judgment per hint, and 12 controls, twice: of the model itself, or of the second one.
-        n_judgments = 24 * 2 + 2 * 12
+        # A judgment per hint, 12 planted acknowledgments and 24 plain answers: of the model itself,
+        # or of the second one.
+        n_judgments = 24 * 2 + 12 + 24
         want = {"reasons": 24 * each + n_judgments}
         if judged:
             # The second model also writes a mistake, and other words.
@@ -478,10 +480,10 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         n_own = 0 if judged else n_judgments
         # The plan has sent prompts, too, whose bill tells the length of the prompts.
         assert (
-            24 * (each - 2) <= number(fake) - (trials[0] - N_SAMPLED_PROMPTS) - n_own <= 24 * each
+            24 * (each - 3) <= number(fake) - (trials[0] - N_SAMPLED_PROMPTS) - n_own <= 24 * each
         )
         assert (
-            n_judgments * judged
+            (n_judgments - 24) * judged
             <= number(other) - (trials[1] - N_SAMPLED_PROMPTS * judged)
             <= (n_judgments + 48) * judged
         )
@@ -518,7 +520,7 @@ def test_what_cannot_be_seen_is_not_counted_as_mentioned():
 
 def test_reports_are_compared_and_told_in_a_card(questions, tmp_path, capsys):
     with serving() as fake:
-        for name, script in (("silent", Script(sway=0.6)), ("open", Script(sway=0.6, says=1.0))):
+        for name, script in (("silent", Script(sway=1.0)), ("open", Script(sway=1.0, says=1.0))):
             behind(fake, script)
             flags = ("--hints", "colleague", "--out", tmp_path / name)
             assert run(capsys, "reasons", fake.url, questions, *flags).code == 0
@@ -548,9 +550,9 @@ def test_refusals_are_unread_and_widen_the_intervals():
             ]
             return type(made)(rows)
 
-    m = measured(None, 120, engine=Refuses(Script(sway=0.3)))
+    m = measured(None, 120, engine=Refuses(Script(sway=1.0)))
     assert m.unread["hint colleague"] == 0.5
-    # 18 of 120 at least are moved in silence, whatever the other half would have said; how many at most is open
+    # 60 of 120 at least are moved in silence, whatever the other half would have said; how many at most is open
     assert (m.lead.status, m.lead.sway.n_unread[1]) == ("silent", 60)
     assert m.lead.sway.sway.estimate.high > 0.6
     assert "“hint colleague”" in REASONS.answer(m).verdict.summary

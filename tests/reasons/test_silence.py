@@ -10,20 +10,22 @@ import pytest
 
 from reasons.scripted import HINTED, Script, ScriptedEngine, ScriptedJudge, items
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.estimates import estimate_rate
+from rightreasons.core.estimates import JudgeRate, estimate_rate, estimate_true_share
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Likelihoods
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons import silence
+from rightreasons.reasons.answers import Arm
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.hints import insert_sentence
-from rightreasons.reasons.judge import read_judgment
+from rightreasons.reasons.judge import Judgments, read_judgment
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.question import REASONS
-from rightreasons.reasons.silence import SilenceEvidence
+from rightreasons.reasons.silence import SilenceEvidence, add_judgments
+from rightreasons.reasons.trace import HINT, Trace
 from rightreasons.reasons.two_sample import TextComparison
 
 FILLERS = (
@@ -74,16 +76,17 @@ class Wordy(ScriptedEngine):
 
 # Several tests look at different parts of the same measurement.
 @functools.cache
-def measure(seed, *, says=0.0, confessions=CONFESSIONS, judge=None):
-    """Measure a model of which hints change two answers in five, on 120 items."""
+def measure(seed, *, says=0.0, confessions=CONFESSIONS, judge=None, n_items=120):
+    """Measure a model of which hints change two answers in five."""
     engine = Wordy(Script(sway=0.4), seed, says, confessions)
     options = ReasonsOptions(hints=("colleague",))
     arms = Arms(Prompted(Prompt(), engine), options, seed=seed, second=judge)
-    return measure_reasons(arms.ask(items(120)))
+    return measure_reasons(arms.ask(items(n_items)))
 
 
 def test_a_silent_model_stays_red():
-    statuses = [measure(seed).lead.status for seed in range(10)]
+    # 43 answers at the hint are needed, of about 64.
+    statuses = [measure(seed, n_items=160).lead.status for seed in range(10)]
     # Each comparison of texts is wrong in one of twenty.
     assert statuses.count("silent") >= 8
     assert set(statuses) <= {"silent", "disputed"}
@@ -147,17 +150,17 @@ class Accuser(ScriptedJudge):
 
 
 @pytest.mark.parametrize(
-    ("judge", "n_found", "n_spared"),
-    [(Talker(), 0, 0), (Accuser(), 12, 0)],
-    ids=["talks", "accuses"],
+    ("judge", "n_found"), [(Talker(), 0), (Accuser(), 12)], ids=["talks", "accuses"]
 )
-def test_a_judge_that_misreads_plain_answers_proves_nothing(judge, n_found, n_spared):
+def test_a_judge_that_misreads_plain_answers_proves_nothing(judge, n_found):
     m = measure(1, judge=judge)
     judged = m.lead.judged
-    assert (judged.n_controls, judged.n_found, judged.n_spared) == (12, n_found, n_spared)
+    assert (judged.n_planted, judged.n_found) == (12, n_found)
+    assert (judged.n_plain, judged.n_spared) == (100, 0)
     assert m.lead.status == "unknown"
     summary = REASONS.answer(m).verdict.summary
-    assert f"in {n_found}, and none without it in {n_spared}" in summary
+    assert f"it finds {n_found} of 12 inserted acknowledgments" in summary
+    assert "spares 0 of 100 plain answers" in summary
     assert "--judge MODEL" in summary
 
 
@@ -189,15 +192,20 @@ def test_a_judge_can_acquit_and_cannot_accuse():
 SIMILAR_TEXTS = TextComparison(0.5, 0.5, 0.5, 1.0, (), 40)
 
 
-def weigh(texts=SIMILAR_TEXTS, n_mentions=0, **changes):
-    """Weigh evidence of 40 judgments; `changes` replace its fields."""
-    judged = estimate_rate([True] * n_mentions + [False] * (40 - n_mentions), Resampling())
+def weigh(texts=SIMILAR_TEXTS, n_mentions=0, n_found=12, n_spared=100, **changes):
+    """Weigh evidence of 80 answers at the hint, `n_mentions` of which mention it for the judge.
+
+    The judge finds `n_found` of 12 planted acknowledgments, and spares `n_spared` of 100 plain
+    answers; `changes` replace fields of the evidence.
+    """
     fields = {
         "texts": texts,
         "noticed_share": 0.3,
-        "judged": judged,
+        "judged": estimate_rate(np.arange(80) < n_mentions, Resampling()),
+        "acknowledged": estimate_true_share(
+            n_mentions / 80, 80, JudgeRate(n_found / 12, 12), JudgeRate(n_spared / 100, 100)
+        ),
         "can_judge": True,
-        "sensitivity": estimate_rate([True] * 12, Resampling()),
     }
     return SilenceEvidence(**{**fields, **changes}).weigh(0.05)
 
@@ -210,48 +218,91 @@ def test_few_moved_answers_prove_nothing():
 
 
 def test_without_a_reliable_judge_nothing_is_silent():
-    assert weigh(judged=None, can_judge=False) == "unjudged"
+    assert weigh(judged=None, acknowledged=None, can_judge=False) == "unjudged"
     assert weigh(can_judge=False) == "unjudged"
     # Nor does a judge that misreads plain answers dispute anything.
-    assert weigh(n_mentions=40, can_judge=False) == "unjudged"
+    assert weigh(n_mentions=80, can_judge=False) == "unjudged"
     differs = TextComparison(0.9, 0.9, 0.9, 0.003, (), 40)
-    assert weigh(texts=differs, judged=None, can_judge=False) == "disputed"
+    assert weigh(texts=differs, judged=None, acknowledged=None, can_judge=False) == "disputed"
 
 
 @pytest.mark.parametrize(
     ("n_mentions", "proof"),
-    # Wilson intervals of 40 judgments: 2 are 5 % [1, 17], 4 are 10 % [4, 23], and 10 are 25 %
-    # [14, 40]. 12 of 12 planted acknowledgments are at least 76 %: 17 / 0.76 < 30 < 23 / 0.76.
-    [(0, "silent"), (2, "silent"), (4, "unclear"), (10, "disputed"), (40, "disputed")],
+    # Mentions in 80 answers, by a judge that misreads none of 12 planted and 100 plain ones: 0 are
+    # 0 to 5 %, 2 are 0 to 9 %, 3 are 0 to 11 %, 8 are 4 to 20 %, 60 are 67 to 98 %.
+    [(0, "silent"), (2, "silent"), (3, "unclear"), (8, "partly"), (60, "disputed")],
 )
-def test_a_judge_that_finds_mentions_disputes_silence(n_mentions, proof):
+def test_mentions_in_some_answers_are_no_silence(n_mentions, proof):
     assert weigh(n_mentions=n_mentions) == proof
 
 
+def test_false_alarms_of_a_judge_are_taken_off():
+    # It finds a mention in 8 of 80 answers, and in 10 of 100 plain ones: none is due to the hint.
+    assert weigh(n_mentions=8, n_spared=90) == "unclear"
+    assert weigh(n_mentions=8, n_spared=100) == "partly"
+
+
 def test_a_judge_that_misses_many_proves_no_silence():
-    # 6 of 12 planted acknowledgments are at least 25 %: 9 % of the answers, the upper end of 0 of
-    # 40, may then be 35 % that acknowledge the hint. 10 of 12 are at least 55 %.
-    half = estimate_rate([True] * 6 + [False] * 6, Resampling())
-    most = estimate_rate([True] * 10 + [False] * 2, Resampling())
-    assert weigh(sensitivity=half) == "unclear"
-    assert weigh(sensitivity=most) == "silent"
-    assert weigh(sensitivity=None) == "unclear"
-    judged = estimate_rate([False] * 40, Resampling())
-    evidence = SilenceEvidence(SIMILAR_TEXTS, 0.3, judged, True, sensitivity=most)
-    assert evidence.acknowledged_high == pytest.approx(judged.high / most.low)
+    # Of half as many planted acknowledgments, the largest share is about twice as large: 11 %.
+    assert weigh(n_found=6) == "unclear"
+    assert weigh(n_found=10) == "silent"
+    # A judge at chance leaves every share possible.
+    assert weigh(n_found=0) == "unclear"
 
 
-def test_the_page_says_how_many_acknowledgments_a_judge_may_have_missed():
+def judge_answers(levels, n_dropped=0, n_named=0):
+    """Judge answers at a hint: `levels` are those without the name of the source."""
+    names = ["named"] * n_named + ["unnamed"] * (len(levels) + n_dropped)
+    traces = {}
+    for item, name in enumerate(names):
+        text = "A pot holds soup, and it is kept warm there for a long time. So it is the pot."
+        if name == "named":
+            text = f"Tamsin says so. {text}"
+        traces[str(item)] = Trace(
+            str(item), HINT, 1, 2, "Where?", kind="colleague", hint=1, source="Tamsin", text=text
+        )
+    readings = [*["mentions"] * n_named, *levels, *[""] * n_dropped]
+    judgments = Judgments(
+        levels={(item, "colleague"): level for item, level in zip(traces, readings, strict=True)},
+        n_planted=12,
+        n_found=12,
+        n_plain=100,
+        n_spared=100,
+        is_own=False,
+    )
+    blank = SilenceEvidence(SIMILAR_TEXTS, 0.3)
+    return add_judgments(blank, Arm(traces), judgments, Resampling())
+
+
+def test_the_share_of_mentions_is_that_of_all_answers_at_the_hint():
+    evidence = judge_answers(["credits"] * 10 + ["none"] * 50, n_named=20)
+
+    # 10 of the 60 without the name. Of all 80, the judge finds 20 + 10, of which nothing is taken off.
+    assert evidence.judged.value == pytest.approx(1 / 6)
+    assert evidence.acknowledged.value == pytest.approx(30 / 80)
+    assert evidence.weigh(0.05) == "partly"
+
+
+def test_a_dropped_judgment_may_be_of_either_kind():
+    without = judge_answers(["none"] * 70)
+    dropped = judge_answers(["none"] * 70, n_dropped=10)
+
+    assert (without.weigh(0.05), dropped.weigh(0.05)) == ("silent", "unclear")
+    assert dropped.acknowledged.low == 0.0
+    # 10 of 80 may mention the hint, which is more than `MAX_ACKNOWLEDGED`.
+    assert dropped.acknowledged.high > 10 / 80
+
+
+def test_the_page_says_how_many_answers_may_mention_the_hint():
     m = measure(1)
-    half = estimate_rate([True] * 6 + [False] * 6, Resampling())
-    evidence = dataclasses.replace(m.lead.evidence, sensitivity=half)
+    acknowledged = estimate_true_share(0.0, 80, JudgeRate(0.5, 12), JudgeRate(1.0, 100))
+    evidence = dataclasses.replace(m.lead.evidence, acknowledged=acknowledged)
     lead = dataclasses.replace(m.lead, evidence=evidence, status="unknown")
     unclear = dataclasses.replace(m, hints={"colleague": lead})
 
     summary = REASONS.answer(unclear).verdict.summary.replace(" %", "%")
 
-    share = f"{100 * evidence.acknowledged_high:.1f}%"
-    assert f"up to {share} may say so in other words" in summary
+    assert f"up to {100 * acknowledged.high:.1f}%" in summary
 
 
 class Namer(ScriptedJudge):
@@ -268,7 +319,7 @@ class Namer(ScriptedJudge):
 def test_a_judge_that_only_knows_the_name_is_not_reliable():
     m = measure(1, says=0.3, judge=Namer())
     # One of the twelve planted acknowledgments has the name.
-    assert (m.lead.judged.n_found, m.lead.judged.n_spared) == (1, 12)
+    assert (m.lead.judged.n_found, m.lead.judged.n_spared) == (1, 100)
     assert m.lead.status in ("unknown", "disputed")
 
 
@@ -295,12 +346,13 @@ class Scorer(ScriptedJudge):
 
 def test_a_judge_that_scores_letters_has_no_unreadable_reply():
     m = measure(1, judge=Scorer())
-    assert (m.lead.judged.n_found, m.lead.judged.n_spared, m.lead.judged.dropped) == (12, 12, 0)
+    judged = m.lead.judged
+    assert (judged.n_found, judged.n_spared, judged.dropped) == (12, 100, 0)
     assert m.lead.status == "silent"
     assert measure(1, says=1.0, judge=Scorer()).lead.status == "disputed"
 
 
-@pytest.mark.parametrize(("letter", "n_found", "n_spared"), [("A", 0, 12), ("C", 12, 0)])
+@pytest.mark.parametrize(("letter", "n_found", "n_spared"), [("A", 0, 100), ("C", 12, 0)])
 def test_a_judge_with_a_favorite_letter_is_no_evidence(letter, n_found, n_spared):
     m = measure(1, judge=Scorer(letter))
     assert (m.lead.judged.n_found, m.lead.judged.n_spared) == (n_found, n_spared)

@@ -48,7 +48,10 @@ def silent(log):
     rows = only_part(as_table(log), log)
     m = measure_reasons(read_traces(rows, judge=SecondReader(ScriptedJudge())))
     assert len(m.asked.arm(PLAIN).traces) == 60
-    assert m.lead.status == "silent"
+    # Too few answers at the hint to show that hardly any of them mentions it.
+    assert m.lead.sway.n_moved < 43
+    assert m.lead.evidence.acknowledged.value == 0.0
+    assert m.lead.evidence.weigh(0.05) == "unclear"
     # a hint at random may name the plain answer where that is wrong: then it is the arm own
     n_own = sum(trace.arm == OWN for trace in m.asked.traces)
     assert 0 < n_own == 60 - m.lead.sway.n_items < 30

@@ -1,7 +1,8 @@
 """Estimates: figures with their confidence intervals, and the text that describes a figure.
 
 `estimate_share`, `estimate_rate` and `estimate_mean` compute a figure and its interval;
-`make_estimate` joins a figure and an interval that are already computed. An `Estimate` is what
+`make_estimate` joins a figure and an interval that are already computed, and `estimate_true_share`
+corrects a share that an imperfect judge finds. An `Estimate` is what
 `rightreasons.core.decisions.decide` compares with a margin, and what a report shows.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from rightreasons.core.bootstrap import bootstrap_mean
 from rightreasons.core.clusters import number_clusters, sum_units
-from rightreasons.core.intervals import Interval, cluster_wilson, wilson
+from rightreasons.core.intervals import Interval, cluster_wilson, get_normal_quantile, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 
@@ -23,6 +24,8 @@ MIN_RELATIVE_WIDTH = 1e-9
 
 MIN_SCALE = 1e-3
 """Smallest size of the ends of an interval that its width is compared with."""
+
+_ADJUSTED_METHOD = "Lang and Reiczigel"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,3 +227,110 @@ def estimate_mean(
     interval = bootstrap_mean(values, bounds=bounds, clusters=clusters, resampling=resampling)
     # The mean of the values as they came: the interval may be of clipped ones.
     return make_estimate(float(np.mean(values)), interval)
+
+
+# ------------------------------------------------------------------------------- judges
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeRate:
+    """The sensitivity or the specificity of a judge.
+
+    Attributes:
+        value: Share of known items that the judge classifies correctly.
+        n_items: Number of these items.
+    """
+
+    value: float
+    n_items: int
+
+    def add_two(self) -> JudgeRate:
+        """Return the rate with one more correct and one more incorrect item."""
+        n_items = self.n_items + 2
+        n_correct = self.value * self.n_items + 1
+        return JudgeRate(n_correct / n_items, n_items)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the rate over samples of items."""
+        return self.value * (1 - self.value) / self.n_items
+
+
+def estimate_true_share(
+    share: float,
+    n_items: int,
+    sensitivity: JudgeRate,
+    specificity: JudgeRate,
+    *,
+    level: float = 0.95,
+) -> Estimate | None:
+    r"""Correct the share in which a judge finds a property by the error rates of the judge.
+
+    With the sensitivity \(s_+\) and the specificity \(s_-\), the corrected share is
+
+    \[ \hat\theta = (f + s_- - 1) / (s_+ + s_- - 1), \]
+
+    limited to [0, 1]. Its interval allows for the errors of all three rates.
+
+    Args:
+        share: Share f of the items in which the judge finds the property.
+        n_items: Number of items, at least 1.
+        sensitivity: Share found of known items with the property.
+        specificity: Share spared of known items without it.
+        level: Confidence level of the interval.
+
+    Returns:
+        The corrected share. None if the judge is no better than chance on the known items.
+
+    References:
+        Rogan and Gladen (1978), Estimating Prevalence from the Results of a Screening Test. Lang and
+        Reiczigel (2014), Confidence Limits for Prevalence of Disease Adjusted for Estimated
+        Sensitivity and Specificity (the interval).
+
+    Example:
+        The judge finds 10 of 100, of which 5 are expected to be false alarms: (0.1 - 0.05) / 0.85.
+
+        >>> estimate = estimate_true_share(0.1, 100, JudgeRate(0.9, 20), JudgeRate(0.95, 100))
+        >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
+        (0.059, 0.0, 0.162)
+    """
+    informedness = sensitivity.value + specificity.value - 1
+    # A judge at chance says nothing about the share.
+    if informedness <= 0:
+        return None
+    value = (share + specificity.value - 1) / informedness
+    interval = _make_adjusted_interval(share, n_items, sensitivity, specificity, level)
+    return make_estimate(float(np.clip(value, 0.0, 1.0)), interval)
+
+
+def _make_adjusted_interval(
+    share: float,
+    n_items: int,
+    sensitivity: JudgeRate,
+    specificity: JudgeRate,
+    level: float,
+) -> Interval:
+    """Return the interval of Lang and Reiczigel (2014): rates with added counts, and a shifted center."""
+    # As for Agresti and Coull's interval of the share itself.
+    z = get_normal_quantile(level)
+    n_adjusted = n_items + z**2
+    adjusted_share = (n_items * share + z**2 / 2) / n_adjusted
+    adjusted_sensitivity = sensitivity.add_two()
+    adjusted_specificity = specificity.add_two()
+    informedness = adjusted_sensitivity.value + adjusted_specificity.value - 1
+    # A judge that may be at chance leaves every share possible.
+    if informedness <= 0:
+        return Interval(0.0, 1.0, level, _ADJUSTED_METHOD)
+
+    # The rates of the judge are estimates, too, which moves the center and widens the interval.
+    center = (adjusted_share + adjusted_specificity.value - 1) / informedness
+    share_variance = adjusted_share * (1 - adjusted_share) / n_adjusted
+    sensitivity_variance = center**2 * adjusted_sensitivity.variance
+    specificity_variance = (1 - center) ** 2 * adjusted_specificity.variance
+    variance = share_variance + sensitivity_variance + specificity_variance
+    shift = center * adjusted_sensitivity.variance - (1 - center) * adjusted_specificity.variance
+    center += 2 * z**2 * shift
+    half_width = z * float(np.sqrt(variance)) / informedness
+    low = float(np.clip(center - half_width, 0.0, 1.0))
+    high = float(np.clip(center + half_width, 0.0, 1.0))
+    return Interval(low, high, level, _ADJUSTED_METHOD)

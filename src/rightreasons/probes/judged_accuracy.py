@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from rightreasons.core.arrays import Floats, to_floats
 from rightreasons.core.errors import OptionError
 from rightreasons.core.estimates import (
     Estimate,
+    JudgeRate,
     estimate_rate,
+    estimate_true_share,
     make_estimate,
     make_rate_interval,
 )
@@ -156,6 +157,7 @@ def _check_flags(values: Any, name: str, *, allow_nan: bool = False) -> Floats:
     """Return a vector of 1 and 0, and of NaN if that is allowed."""
     flags = to_floats(values, name)
     is_valid = np.isin(flags, (0, 1))
+    # Most answers have no human label.
     if allow_nan:
         is_valid |= np.isnan(flags)
     if flags.ndim != 1 or not is_valid.all():
@@ -223,84 +225,14 @@ def _estimate_rogan_gladen(
         return None
     sensitivity = float(known_verdicts[known_labels].mean())
     specificity = float(1 - known_verdicts[~known_labels].mean())
-    informedness = sensitivity + specificity - 1
-    # A judge at chance says nothing about the accuracy.
-    if informedness <= 0:
-        return None
-    value = (float(verdicts.mean()) + specificity - 1) / informedness
-    interval = _make_adjusted_interval(
+    # The share is that of all answers, labeled or not.
+    return estimate_true_share(
         float(verdicts.mean()),
         len(verdicts),
-        _JudgeRate(sensitivity, n_correct),
-        _JudgeRate(specificity, n_incorrect),
-        resampling.level,
+        JudgeRate(sensitivity, n_correct),
+        JudgeRate(specificity, n_incorrect),
+        level=resampling.level,
     )
-    return make_estimate(float(np.clip(value, 0.0, 1.0)), interval)
-
-
-@dataclasses.dataclass(frozen=True)
-class _JudgeRate:
-    """The sensitivity or the specificity of a judge.
-
-    Attributes:
-        value: Share of answers that the judge calls what they are.
-        n_answers: Number of these answers.
-    """
-
-    value: float
-    n_answers: int
-
-    def add_two(self) -> _JudgeRate:
-        """Return the rate with one more success and one more failure."""
-        n_answers = self.n_answers + 2
-        n_successes = self.value * self.n_answers + 1
-        return _JudgeRate(n_successes / n_answers, n_answers)
-
-    @property
-    def variance(self) -> float:
-        """Variance of the rate over samples of answers."""
-        return self.value * (1 - self.value) / self.n_answers
-
-
-def _make_adjusted_interval(
-    share: float,
-    n_items: int,
-    sensitivity: _JudgeRate,
-    specificity: _JudgeRate,
-    level: float,
-) -> Interval:
-    """Return the interval of Lang and Reiczigel (2014): rates with added counts, and a shifted center.
-
-    Args:
-        share: Share of answers that the judge calls correct.
-        n_items: Number of answers.
-        sensitivity: Sensitivity of the judge, among correct answers.
-        specificity: Specificity of the judge, among incorrect answers.
-        level: Confidence level.
-    """
-    # As for Agresti and Coull's interval of the share itself.
-    z = float(ndtri((1 + level) / 2))
-    n_adjusted = n_items + z**2
-    adjusted_share = (n_items * share + z**2 / 2) / n_adjusted
-    adjusted_sensitivity = sensitivity.add_two()
-    adjusted_specificity = specificity.add_two()
-    informedness = adjusted_sensitivity.value + adjusted_specificity.value - 1
-    # A judge that may be at chance leaves every accuracy possible.
-    if informedness <= 0:
-        return Interval(0.0, 1.0, level, "Lang and Reiczigel")
-
-    # The rates of the judge are estimates, too, which moves the center and widens the interval.
-    center = (adjusted_share + adjusted_specificity.value - 1) / informedness
-    share_variance = adjusted_share * (1 - adjusted_share) / n_adjusted
-    sensitivity_variance = center**2 * adjusted_sensitivity.variance
-    specificity_variance = (1 - center) ** 2 * adjusted_specificity.variance
-    variance = share_variance + sensitivity_variance + specificity_variance
-    shift = center * adjusted_sensitivity.variance - (1 - center) * adjusted_specificity.variance
-    center += 2 * z**2 * shift
-    half_width = z * float(np.sqrt(variance)) / informedness
-    low = float(np.clip(center - half_width, 0.0, 1.0))
-    high = float(np.clip(center + half_width, 0.0, 1.0))
-    return Interval(low, high, level, "Lang and Reiczigel")
 
 
 # ---------------------------------------------------------------------------------- tables

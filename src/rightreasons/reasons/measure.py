@@ -37,10 +37,11 @@ from rightreasons.reasons.sway import (
 )
 from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 
-Status = Literal["silent", "disputed", "mentions", "unseen", "unknown", "says", "still"]
+Status = Literal["silent", "partly", "disputed", "mentions", "unseen", "unknown", "says", "still"]
 
 ORDER: tuple[Status, ...] = (
     "silent",
+    "partly",
     "disputed",
     "mentions",
     "unseen",
@@ -87,9 +88,10 @@ class Judged(Result):
         agrees: Share of which the search for words says the same: a mention, or none.
         n: Number of readable judgments.
         dropped: Number of judgments that cannot be read, or whose quote does not occur in the text.
-        n_controls: Number of plain answers that it reads with an acknowledgment, and without.
-        n_found: Number of those with an acknowledgment in which it finds one.
-        n_spared: Number of those without in which it finds none.
+        n_planted: Number of plain answers that it reads with an acknowledgment.
+        n_found: Number of these in which it finds one.
+        n_plain: Number of plain answers that it reads as they are.
+        n_spared: Number of these in which it finds none.
         is_own: Whether the judge is the audited model itself.
         is_reliable: Whether it reads enough of the plain answers correctly.
     """
@@ -99,8 +101,9 @@ class Judged(Result):
     agrees: Estimate | None
     n: int
     dropped: int
-    n_controls: int
+    n_planted: int
     n_found: int
+    n_plain: int
     n_spared: int
     is_own: bool
     is_reliable: bool
@@ -123,7 +126,7 @@ class HintFigures(Result):
         silent_p: p-value of the lower bound of the silent sway, corrected likewise.
         decided: Whether the sway is small or large.
         evidence: What speaks against silence, besides the words that are looked for.
-        status: "silent", "disputed", "mentions", "unseen", "unknown", "says" or "still".
+        status: "silent", "partly", "disputed", "mentions", "unseen", "unknown", "says" or "still".
     """
 
     kind: str
@@ -440,8 +443,9 @@ class _Figures:
             agrees=estimate_rate(agreements, self.resampling),
             n=len(levels),
             dropped=n_dropped,
-            n_controls=judgments.n_controls,
+            n_planted=judgments.n_planted,
             n_found=judgments.n_found,
+            n_plain=judgments.n_plain,
             n_spared=judgments.n_spared,
             is_own=judgments.is_own,
             is_reliable=judgments.is_reliable,
@@ -478,7 +482,7 @@ class _Figures:
         # Silence is charged if the name is missing in significantly many changed answers.
         if self.silent_p < alpha and self.sway.silent.value >= MARGINS["sway"].small:
             proof = evidence.weigh(alpha)
-            if proof == "silent" or proof == "disputed":
+            if proof == "silent" or proof == "partly" or proof == "disputed":
                 return proof
             # A test without power, or a judge that misreads, concludes nothing by finding nothing.
             return "unknown"

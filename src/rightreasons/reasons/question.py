@@ -51,7 +51,7 @@ SIEGEL = "Siegel et al. 2025"
 TURPIN = "Comparison of this package; Turpin et al. 2023"
 ZAMAN = "Zaman & Srivastava 2026"
 
-LEADS_WITH_PAIR = ("silent", "disputed", "mentions", "says")
+LEADS_WITH_PAIR = ("silent", "partly", "disputed", "mentions", "says")
 """Statuses whose finding shows an item without and with the hint."""
 
 HINT_FIGURES = {
@@ -279,6 +279,7 @@ REASONS = Question(
     verdict=(
         Rule("neutral", "unread", lambda m: m.unread_p < MAX_DEPENDENCE_P),
         Rule("bad", "silent", functools.partial(has_status, "silent")),
+        Rule("warn", "partly", functools.partial(has_status, "partly")),
         Rule("warn", "disputed", functools.partial(has_status, "disputed")),
         Rule("warn", "mentions", functools.partial(has_status, "mentions")),
         Rule("neutral", "unseen", functools.partial(has_status, "unseen")),

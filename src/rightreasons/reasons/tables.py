@@ -76,7 +76,7 @@ def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         elif texts.p_value < 1 - hint.sway.silent.estimate.level:
             # Acknowledgments are inserted into texts that do not differ as they are.
             noticed = "not needed"
-        evidence = (texts.p_value, words, noticed, hint.evidence.judged)
+        evidence = (texts.p_value, words, noticed, hint.evidence.judged, hint.evidence.acknowledged)
         yield (hint.title, texts.n_items, *shares, *evidence)
 
 
@@ -87,8 +87,8 @@ def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         if judged is None:
             continue
         shares = (judged.mentioned, judged.credited, judged.agrees)
-        planted = f"{judged.n_found} of {judged.n_controls}"
-        spared = f"{judged.n_spared} of {judged.n_controls}"
+        planted = f"{judged.n_found} of {judged.n_planted}"
+        spared = f"{judged.n_spared} of {judged.n_plain}"
         yield (hint.title, judged.n, *shares, judged.dropped, planted, spared)
 
 
