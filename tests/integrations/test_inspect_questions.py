@@ -46,7 +46,10 @@ def ask(folder, n_items, *, ask="text", questions=QUESTIONS, **options):
     """Ask items inside the harness; return them and the log."""
     from rightreasons.integrations.inspect_tasks import audit as make_task
 
-    items = make_items(n_items)
+    # Related items are one unit of an interval.
+    items = []
+    for number, item in enumerate(make_items(n_items)):
+        items.append({**item, "pair_id": f"pair {number // 2}"})
     path = folder / "days.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
     asked = {name: values for name, values in OPTIONS.items() if name in questions}

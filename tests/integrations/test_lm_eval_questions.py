@@ -62,7 +62,10 @@ def make_model():
 
 def ask(folder, n_items, questions, capsys, **options):
     """Ask items inside the harness, by an exported task; return them, the samples and the metrics."""
-    items = make_items(n_items)
+    # Related items are one unit of an interval.
+    items = []
+    for number, item in enumerate(make_items(n_items)):
+        items.append({**item, "pair_id": f"pair {number // 2}"})
     path = folder / "days.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
     out = folder / "task"

@@ -59,6 +59,7 @@ class RecordedLog:
         import datasets
 
         from rightreasons.datasets.files import make_multiple_choice_features
+        from rightreasons.io.logs import UNIT_LINKS
         from rightreasons.models.prompted import Prompted
         from rightreasons.models.wording import Prompt
 
@@ -76,8 +77,14 @@ class RecordedLog:
             for key, values in record["answers"].items():
                 answers.setdefault(key, values)
         engine = RecordedEngine(model, settings, answers)
+        # Related items are one unit, in a log as in a direct audit.
+        links = {}
+        for name in UNIT_LINKS:
+            if any(name in item for item in items.values()):
+                links[name] = datasets.Value("string")
         rows = datasets.Dataset.from_list(
-            [*items.values()], features=make_multiple_choice_features()
+            [{**dict.fromkeys(links), **item} for item in items.values()],
+            features=make_multiple_choice_features(**links),
         )
         prompt = Prompt.read(settings.prompt, "the log")
         scorer = Prompted(prompt, engine, seed=settings.seed)

@@ -58,6 +58,7 @@ def open_items(
     Returns:
         The items, and the names of their classes; None for multiple choice.
     """
+    from rightreasons.io.logs import select_links
     from rightreasons.io.samples import choose_split
     from rightreasons.models.prompts import Item
 
@@ -75,7 +76,8 @@ def open_items(
     items = []
     for row in rows:
         values = {name: row.get(name) for name in fields}
-        items.append(Item(str(row["id"]), values, int(row.get("label", -1))))
+        item = Item(str(row["id"]), values, int(row.get("label", -1)), links=select_links(row))
+        items.append(item)
     return items, class_names
 
 

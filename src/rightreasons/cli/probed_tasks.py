@@ -56,6 +56,7 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
                     "prompt": item.fields["prompt"],
                     "choices": choices,
                     "label": item.label,
+                    **item.links,
                 }
             )
     return rows

@@ -126,7 +126,7 @@ def _make_asker(
     rows = []
     for item in items:
         fields = {"prompt": item.fields["prompt"], "choices": list(item.fields["choices"])}
-        rows.append({"id": item.id, **fields, "label": item.label})
+        rows.append({"id": item.id, **fields, "label": item.label, **item.links})
     # Letters are what both kinds of answers have in common.
     scoring = "next_words" if ask == "letters" else "generated"
     words = Prompt.read({"style": "letters", "scoring": scoring, **prompt}, "the prompt")

@@ -35,6 +35,7 @@ from rightreasons.datasets.perturbing.arms import (
 )
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.integrations.possible_requests import ExploringEngine, PossibleRequest
+from rightreasons.io.logs import select_links
 from rightreasons.io.options import AuditOptions
 from rightreasons.io.samples import choose_rows
 from rightreasons.models.prompted import Prompted
@@ -182,9 +183,12 @@ class ItemAsker:
             self._ask_reasons(prompted, recorder, row)
         if "ways" in self.options:
             self._ask_ways(prompted, row)
+        number = self._numbers[str(row["id"])]
+        # A sample of a harness has no links to other items.
+        links = select_links(self.rows[number])
         record = make_record(
-            item=row,
-            number=self._numbers[str(row["id"])],
+            item={**row, **links},
+            number=number,
             settings=self._make_settings(engine),
             answers=recorder.answers,
             arms=arms,
@@ -308,5 +312,8 @@ def _make_split(row: Row) -> AuditSplit:
     """Return a split of one item."""
     import datasets
 
-    rows = datasets.Dataset.from_list([dict(row)], features=make_multiple_choice_features())
+    features = make_multiple_choice_features()
+    # A single item has no related ones.
+    fields = {name: row[name] for name in features}
+    rows = datasets.Dataset.from_list([fields], features=features)
     return take_splits({"data": rows}, {"data": "primary"}, AuditOptions(), None, "data")[0]

@@ -41,7 +41,7 @@ from rightreasons.datasets.perturbing.arms import (
 from rightreasons.datasets.perturbing.hint_kinds import KINDS
 from rightreasons.datasets.perturbing.probes import PROBES, Pool
 from rightreasons.integrations.arm_figures import ENDS, compute_arm_figures
-from rightreasons.io.logs import ARMS_KEY
+from rightreasons.io.logs import ARMS_KEY, select_links
 
 LISTED_KINDS = ("no_question", "wrong_question", "orders")
 """Kinds of arms of a task whose question lists the choices."""
@@ -173,6 +173,7 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
             "prompt": self._join_question(doc),
             "choices": [str(choice) for choice in choices],
             "label": int(label),
+            **select_links(doc),
         }
 
     def _list_arms(self, doc: dict[str, Any]) -> list[Arm]:

@@ -25,7 +25,10 @@ LogColumns: TypeAlias = "dict[str, list[Any]]"
 # ---------------------------------------------------------------------------------- names of columns
 
 
-LINKS = ("pair_id", "source_id", "role", "is_original", "mirrored")
+UNIT_LINKS = ("source_id", "pair_id")
+"""Columns with the id that related items share, which are one unit of an interval."""
+
+LINKS = (*UNIT_LINKS, "role", "is_original", "mirrored")
 """Fields of a document that keep their names, since they say which items belong together."""
 
 UNREAD = "answer_unread"
@@ -194,6 +197,21 @@ def field_columns(documents: Sequence[Row], used_names: Collection[str]) -> LogC
         if column not in used_names and name not in OWN_KEYS:
             columns[name] = column
     return _select_shared_fields(documents, columns)
+
+
+def select_links(row: Row) -> dict[str, str]:
+    """Return the ids that an item shares with related ones.
+
+    Example:
+        >>> select_links({"id": "a", "pair_id": 7, "source_id": ""})
+        {'pair_id': '7'}
+    """
+    links = {}
+    for name in UNIT_LINKS:
+        # An item without a partner is a unit by itself.
+        if row.get(name) not in (None, ""):
+            links[name] = str(row[name])
+    return links
 
 
 def _select_shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:

@@ -68,12 +68,14 @@ class Item:
         fields: Fields of the template: text and text_pair, or prompt and choices.
         label: Correct answer, -1 for an unlabeled item.
         follow: Turns of a chat after the question: a first answer, and a request about it.
+        links: Column -> id that the item shares with related ones. {} for independent items.
     """
 
     id: str
     fields: Mapping[str, Any]
     label: int = -1
     follow: tuple[Message, ...] = ()
+    links: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def make_items(
