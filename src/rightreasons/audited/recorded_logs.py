@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,12 +55,7 @@ class RecordedLog:
             path: The log.
             model: Name of the model.
             records: From `make_record`.
-
         """
-        import datasets
-
-        from rightreasons.datasets.files import make_multiple_choice_features
-        from rightreasons.io.logs import UNIT_LINKS
         from rightreasons.models.prompted import Prompted
         from rightreasons.models.wording import Prompt
 
@@ -77,15 +73,7 @@ class RecordedLog:
             for key, values in record["answers"].items():
                 answers.setdefault(key, values)
         engine = RecordedEngine(model, settings, answers)
-        # Related items are one unit, in a log as in a direct audit.
-        links = {}
-        for name in UNIT_LINKS:
-            if any(name in item for item in items.values()):
-                links[name] = datasets.Value("string")
-        rows = datasets.Dataset.from_list(
-            [{**dict.fromkeys(links), **item} for item in items.values()],
-            features=make_multiple_choice_features(**links),
-        )
+        rows = _make_rows([*items.values()])
         prompt = Prompt.read(settings.prompt, "the log")
         scorer = Prompted(prompt, engine, seed=settings.seed)
         if arms:
@@ -136,6 +124,26 @@ class RecordedLog:
                 continue
             options[name] = {**options.get(name, {}), **changes}
         return options
+
+
+def _make_rows(items: Sequence[Mapping[str, Any]]) -> datasets.Dataset:
+    """Return items as a data set, with the columns that link related ones."""
+    import datasets
+
+    from rightreasons.datasets.files import make_multiple_choice_features
+    from rightreasons.io.logs import UNIT_LINKS
+
+    # Related items are one unit, in a log as in a direct audit.
+    links = {}
+    for name in UNIT_LINKS:
+        if any(name in item for item in items):
+            links[name] = datasets.Value("string")
+    features = make_multiple_choice_features(**links)
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        for name in features:
+            columns[name].append(item.get(name))
+    return datasets.Dataset.from_dict(dict(columns), features=features)
 
 
 def open_recorded_log(source: object) -> RecordedLog | None:

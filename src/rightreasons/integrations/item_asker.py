@@ -314,6 +314,8 @@ def _make_split(row: Row) -> AuditSplit:
 
     features = make_multiple_choice_features()
     # A single item has no related ones.
-    fields = {name: row[name] for name in features}
-    rows = datasets.Dataset.from_list([fields], features=features)
+    columns = {}
+    for name in features:
+        columns[name] = [row[name]]
+    rows = datasets.Dataset.from_dict(columns, features=features)
     return take_splits({"data": rows}, {"data": "primary"}, AuditOptions(), None, "data")[0]

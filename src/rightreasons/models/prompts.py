@@ -75,6 +75,7 @@ class Item:
     fields: Mapping[str, Any]
     label: int = -1
     follow: tuple[Message, ...] = ()
+    # No prompt shows these: they say which items are one unit of an interval.
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
