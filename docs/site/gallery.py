@@ -87,7 +87,8 @@ def write_reviews(folder: Path, **settings: float) -> None:
         with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("text", "label"))
-            writer.writerows((row["text"], names[row["label"]]) for row in data[split])
+            for row in data[split]:
+                writer.writerow((row["text"], names[row["label"]]))
 
 
 FILMS_MODEL = """
@@ -112,11 +113,12 @@ def write_films(folder: Path) -> None:
         ("test", "test", "original"),
         ("test_revised", "test", "perturbed"),
     ):
-        rows = [row for row in data[split] if row["role"] == role]
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("id", "text", "label"))
-            writer.writerows((row["id"], row["text"], names[row["label"]]) for row in rows)
+            for row in data[split]:
+                if row["role"] == role:
+                    writer.writerow((row["id"], row["text"], names[row["label"]]))
     (folder.parent / "films.py").write_text(FILMS_MODEL.lstrip(), "utf-8")
 
 
@@ -152,8 +154,10 @@ def write_contrasts(expected_words: Sequence[str], actual_words: Sequence[str]) 
 
 def make_labeled_test(name: str, ability: str, label: int, texts: Sequence[str]) -> Functionality:
     """Return a minimum functionality test: all its texts have one label."""
-    cases = tuple(Case(str(number), ((text,),), (label,)) for number, text in enumerate(texts))
-    return Functionality(name, ability, "MFT", {"name": "equal"}, cases)
+    cases = []
+    for number, text in enumerate(texts):
+        cases.append(Case(str(number), ((text,),), (label,)))
+    return Functionality(name, ability, "MFT", {"name": "equal"}, tuple(cases))
 
 
 def make_invariance_test(name: str, pairs: Sequence[tuple[str, str]]) -> Functionality:
@@ -175,6 +179,7 @@ def write_suite(path: Path) -> None:
     praise = fill_template("The {thing} was {word}.", GOOD_WORDS)
     blame = fill_template("The {thing} was {word}.", BAD_WORDS)
     negated = fill_template("The {thing} was not {word}.", GOOD_WORDS)
+    # Neither a typo nor a gate changes what a review says of a meal.
     typos = [(text, swap_letters(text)) for text in praise]
     gates = [(text, f"{text[:-1]} by the copper gate.") for text in praise]
     functionalities = (
@@ -196,6 +201,7 @@ def publish(name: str) -> None:
     page = (WORK / name / "index.html").read_text("utf-8")
     shutil.rmtree(GALLERY / name, ignore_errors=True)
     (GALLERY / name).mkdir()
+    # The site has the page, but not the files of its report.
     page = re.sub(r'<p id="files">.*?</p>|<a class="file".*?</a>', "", page, flags=re.DOTALL)
     (GALLERY / name / "index.html").write_text(page, "utf-8")
     # README opens with figures of the demo, which a test reads here.
@@ -225,6 +231,7 @@ def take_picture(page: Path, target: Path) -> None:
 
 def run(commands: Sequence[str]) -> None:
     """Run the commands of a report."""
+    # Later commands use the files of earlier ones.
     for command in commands:
         words = command.split()
         if LANGUAGE_MODEL in words:
@@ -240,6 +247,7 @@ def run(commands: Sequence[str]) -> None:
 
 def format_row(name: str) -> str:
     """Return the row of a report in the table of the page: verdicts with their figures."""
+    # The leaderboard of the app has the same cells.
     sys.path.append(str(GALLERY.parents[1] / "spaces" / "leaderboard"))
     from audit_rows import leaderboard
 
@@ -288,6 +296,7 @@ def main() -> int:
 
     for name in arguments.names:
         if name in BENCHMARK_COMMANDS:
+            # The texts of a benchmark are not published, only its row in the table.
             run(BENCHMARK_COMMANDS[name])
             print(format_row(name))
             continue

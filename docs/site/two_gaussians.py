@@ -33,6 +33,7 @@ def draw_gaussians(plane: Gaussians) -> Figure:
     # A figure without pyplot needs its own canvas.
     FigureCanvasAgg(figure)
     axis = figure.subplots()
+    # Both classes share one scale of colors.
     largest = float(plane.eigenvalues.max())
     for label, marker in enumerate(MARKERS):
         is_of_class = plane.labels == label
@@ -47,6 +48,7 @@ def draw_gaussians(plane: Gaussians) -> Figure:
         )
     figure.colorbar(drawing, ax=axis, label="largest Fisher eigenvalue")
     _draw_boundary(axis, plane)
+    # Arrows at all points would hide the colors.
     hardest = np.argsort(-plane.eigenvalues)[:N_HARDEST]
     axis.quiver(
         *plane.points[hardest].T,
