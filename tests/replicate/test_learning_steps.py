@@ -4,7 +4,12 @@ import pytest
 
 from rightreasons.behavior.learning.collect import CollectedScores, PlanScores
 from rightreasons.behavior.learning.plan import Plan, PlannedRun
-from rightreasons.replicate.learning_steps import describe_scores, merge_plans
+from rightreasons.replicate.learning_steps import (
+    PARTITIONS,
+    _compare_settings,
+    describe_scores,
+    merge_plans,
+)
 
 SETTINGS = ("seen", "functionality", "class", "type")
 
@@ -126,3 +131,14 @@ def test_merged_plans_have_the_runs_of_all(tmp_path):
     # Without the cases of the suite, no row is tested against IID.
     assert merged.settings["n_cases"] == [3]
     assert [result["iid_accuracy"] for result in merged.results()] == [0.5, 0.75]
+
+
+def test_equal_scores_at_each_setting_are_no_fall():
+    rows = [dict.fromkeys(PARTITIONS, 0.75), dict.fromkeys(PARTITIONS, 0.5)]
+
+    comparisons = list(_compare_settings("SENT", rows))
+
+    figures = [row["figures"] for row in comparisons]
+    assert {(row["n_rows"], row["n_falls"], row["n_rises"]) for row in figures} == {(2, 0, 0)}
+    # The sign test has nothing to test.
+    assert {row["p_value"] for row in figures} == {1.0}
