@@ -8,6 +8,8 @@ import pytest
 
 from command_line import run
 from faults.cases import cases, make_world
+from rightreasons import cli
+from rightreasons.core.errors import warn_stored_results
 
 FIND_NOTHING = {"card", "data export", "data ratings write"}
 """Commands that write what they are given in another form: `printed` says where."""
@@ -97,3 +99,14 @@ def test_where_nobody_watches_libraries_draw_no_bars(capsys, monkeypatch):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     run(capsys, "data", "list")
     assert os.environ["TQDM_DISABLE"] == "1"
+
+
+def test_warnings_about_many_stored_results_are_counted(capsys):
+    with cli._plain_warnings([]):
+        for number in range(5):
+            warn_stored_results(f"Folder {number} held results of another run.")
+
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == cli.MAX_SET_ASIDE_WARNINGS + 1
+    # Of five folders, three are named.
+    assert lines[-1].startswith("2 more folders")

@@ -36,6 +36,7 @@ from rightreasons.cli.commands import (
 from rightreasons.cli.outcome import hand_over, outcome, tell, wants_traceback
 from rightreasons.core.errors import USER_ERRORS, SetAsideWarning, format_error, is_user_error
 from rightreasons.core.extras import with_install_hint
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.signals import catch_signals, is_progress_visible, is_quiet
 
 __all__ = [
@@ -56,6 +57,9 @@ TRACEBACK, JSON, QUIET = "--traceback", "--json", "--quiet"
 
 ANYWHERE = {TRACEBACK, JSON, QUIET}
 """Flags of every command, accepted anywhere, because people add them to the end of a line."""
+
+MAX_SET_ASIDE_WARNINGS = 3
+"""Number of warnings about stored results that a command prints; it counts the others."""
 
 _INTERRUPTED = 130
 """What typer returns instead of raising KeyboardInterrupt."""
@@ -237,10 +241,18 @@ def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
     logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)
     package_folder = str(Path(rightreasons.__file__).parent)
     show_warning = warnings.showwarning
+    n_set_aside = 0
 
     def show_plainly(message: Any, category: type[Warning], filename: str, *details: Any) -> None:
+        nonlocal n_set_aside
         is_ours = issubclass(category, UserWarning) and filename.startswith(package_folder)
-        if is_ours or issubclass(category, SetAsideWarning):
+        is_set_aside = issubclass(category, SetAsideWarning)
+        if is_set_aside:
+            n_set_aside += 1
+        # An audit keeps the results of each batch of texts in a folder of its own, and may find dozens outdated.
+        if is_set_aside and n_set_aside > MAX_SET_ASIDE_WARNINGS:
+            return
+        if is_ours or is_set_aside:
             typer.echo(with_flags(str(message), _list_flags(words)), err=True)
         else:
             show_warning(message, category, filename, *details)
@@ -250,6 +262,12 @@ def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = show_warning
+        n_more = n_set_aside - MAX_SET_ASIDE_WARNINGS
+        if n_more > 0:
+            sentence = pluralize(
+                n_more, "more folder of results was", "more folders of results were"
+            )
+            typer.echo(f"{sentence} set aside.", err=True)
 
 
 def _print_version(is_requested: bool) -> None:

@@ -26,7 +26,7 @@ def replicate(
     scale: Annotated[
         str,
         typer.Option(
-            help="small: sized for an hour on two cores; medium: hours (beluga2023 and shen2022); paper: the size of the paper."
+            help="small: sized for an hour on two cores; medium: hours (beluga2023, bihani2025 and shen2022); paper: the size of the paper."
         ),
     ] = "small",
     out: Annotated[
