@@ -206,7 +206,7 @@ def describe_counts(
 ) -> str:
     """Return the block of the page."""
     rows = [
-        f"{n_tables} of these tables, {MAX_ROWS:,} rows of each at most, were changed:",
+        f"The script changed {n_tables} tables, using at most {MAX_ROWS:,} rows of each:",
         "",
         f"| changed | {' | '.join(OUTCOMES)} |",
         f"|---|{'---:|' * len(OUTCOMES)}",
@@ -217,7 +217,8 @@ def describe_counts(
     rows += [
         "",
         (
-            f"Unchanged, {n_alarms[0]} of them raise a doubt about a heading, and {n_alarms[1]} one about their rows."
+            f"Before any change, the reader warns about a heading in {n_alarms[0]} of these tables, "
+            f"and about the rows in {n_alarms[1]}."
         ),
     ]
     return "\n".join(rows)

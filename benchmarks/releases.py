@@ -33,7 +33,7 @@ OUTCOMES = (
     "read by a proposal",
     "read with a yaml",
     "refused in one sentence",
-    "wrong",
+    "misread",
 )
 RELEASED, PROPOSED, WITH_YAML, REFUSED, WRONG = OUTCOMES
 PROPOSAL = "No heading says"  # how the line about a proposal begins
@@ -176,8 +176,10 @@ def summary(found: dict[str, list[Release]]) -> str:
         sum(map(len, found.values())),
         len({release.repo for each in found.values() for release in each}),
     )
-    counts = ", ".join(f"{len(each)} {name}" for name, each in found.items())
-    return f"{n_files} files of {n_repos} public repositories: {counts}."
+    *first, last = [f"{len(each)} are {name}" for name, each in found.items()]
+    return (
+        f"Of {n_files} files from {n_repos} public repositories,\n{', '.join(first)}, and {last}."
+    )
 
 
 def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
