@@ -183,8 +183,8 @@ def describe_runs(rows: Sequence[Row]) -> str:
     seeds = sorted({row["seed"] for row in rows})
     listed = ", ".join([str(seed) for seed in seeds])
     return (
-        f"{len(rows):,} audits of {len(names)} of the {len(list_cases())} cases that are defined, "
-        f"with seeds {listed}."
+        f"The table summarizes {len(rows):,} audits, which cover {len(names)} of the {len(list_cases())} "
+        f"test cases (random seeds: {listed})."
     )
 
 
