@@ -51,7 +51,9 @@ def main() -> int:
     for variable in ("HF_HUB_DISABLE_PROGRESS_BARS", "TQDM_DISABLE"):
         os.environ.setdefault(variable, "1")
     unexplained = 0
-    print("| peer | scenarios | cases | same | the others |\n|---|---|---:|---:|---|")
+    print(
+        "| library | scenarios | cases | agree | why other cases differ |\n|---|---|---:|---:|---|"
+    )
     for peer in PEERS:
         if importlib.util.find_spec(peer) is None:
             print(f"| {peer} | not installed | | | |")

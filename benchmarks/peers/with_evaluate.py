@@ -17,8 +17,8 @@ import rightreasons
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.probes.bias import prior_bias
 
-CASTS = "the host writes a label 0.5 as 0, ours refuses it"
-CALLS_LENGTH = "the host takes no generator"
+CASTS = "evaluate converts the label 0.5 to 0, and rightreasons refuses it"
+CALLS_LENGTH = "evaluate accepts no generator"
 HALVES = [0.5] * 96
 
 

@@ -9,7 +9,9 @@ from scenario import Case, softmax_rows
 
 from rightreasons.calibration.errors import calibration_error
 
-CUTS = "netcal cuts the sorted scores by count, ours at quantiles with ties together"
+CUTS = (
+    "netcal splits the sorted scores by count, and rightreasons at quantiles, keeping ties together"
+)
 
 
 def cases() -> Iterator[Case]:

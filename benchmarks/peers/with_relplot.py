@@ -9,9 +9,7 @@ from scenario import Case
 
 from rightreasons.calibration.smooth import _compute_smooth_error, _transform_residuals, smooth_ece
 
-BOUNDARY = (
-    "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
-)
+BOUNDARY = "relplot's reflection does not double the mass at exactly 0 and 1; rightreasons agrees with brute force"
 
 
 def brute_force(

@@ -23,33 +23,34 @@ COLUMNS = {
 }
 _HEAD = """# Models
 
-Which families of transformers {version} are read exactly. Each has a tiny configuration with random weights (torch {torch},
-float32, on a CPU), and every call is compared with a loop over single items: logits, integrated gradients at {steps} nodes,
-the largest eigenvalue of the Fisher information, and log-likelihoods of choices.
+We test the model families of transformers {version} with tiny models that have random weights (torch {torch}, float32, on a
+CPU). The test compares every call with a loop over single items: logits, integrated gradients at {steps} nodes, the largest
+eigenvalue of the Fisher information, and log-likelihoods of choices.
 
     make -C benchmarks zoo
 
-[models.csv](models.csv) has a row per family, with the fastest exact [way of batching](parity.md#the-trial).
+[models.csv](models.csv) lists the fastest exact [batching strategy](parity.md#the-trial) of each family.
 
-- **Exact**: no number is off by more than {tolerance:g} of the largest of its call (if off by up to 1 %: in float64).
-- **Refused**: the last column of the csv has the reason.
+- **Exact**: no number is off by more than {tolerance:g} of the largest number of its call. If one is off by up to 1 %, the
+  test repeats the call in float64.
+- **Refused**: the package raises an error, and the last column of the csv gives the reason.
 """
 _PUBLISHED = """
 ## Published models
 
-The config.json of {count} published models of {kinds} types, with smaller sizes (`tests/zoo/published.jsonl` has the sources). Each
-was also run with a LoRA, and causal models with weights of 4 bits.
+We also built smaller models from the config.json of {count} published models of {kinds} types (`tests/zoo/published.jsonl` lists
+the sources). We tested every model with a LoRA as well, and causal models with 4-bit weights.
 """
 _HALF = """
 ## In bfloat16
 
-The largest difference between bfloat16 and float32, relative to the largest number of the call; in brackets that of a plain
-loop in bfloat16.
+The table shows the largest difference between bfloat16 and float32, relative to the largest number of the call. The brackets
+show the same difference for a plain loop.
 """
 _WEIGHTS = """
 ## States of a model
 
-A tiny classifier in each state is compared with a plain one that has the same weights:
+We compared a tiny classifier in each state with a plain classifier that has the same weights:
 
 | state | predictions, attributions, Fisher information | `audit`, trackers of a training | `learn` |
 |---|---|---|---|
@@ -62,7 +63,7 @@ A tiny classifier in each state is compared with a plain one that has the same w
 
 ## Changed weights
 
-In addition to the plain model:
+We also tested models with changed weights:
 
 | weights | compared with | result |
 |---|---|---|
@@ -74,14 +75,14 @@ In addition to the plain model:
 _MASKS = """
 ## On a GPU
 
-A BERT of four layers was fine-tuned on SST-2 and audited on an H200 and on the CPU: of 15,770 entries of audit.json six
-differ, eigenvalues by less than one in a million.
+We fine-tuned a BERT of four layers on SST-2, and audited it on an H200 and on the CPU. Of 15,770 entries in audit.json, six
+differ: eigenvalues differ by less than one in a million.
 
 ## Wrong masks
 
-In bfloat16, a model of more than 200 million parameters is tried with a tolerance of 10 % (smaller ones in float32, with
-0.002 %). This table shows which deliberate mistakes in the masks of tiny models that tolerance detects. **Not detected**: one
-token too many or too few in long texts. Use `--dtype float32` to exclude that.
+The [trial](parity.md#the-trial) tests bfloat16 models of more than 200 million parameters with a tolerance of 10 %. The table
+shows which deliberate mistakes in the masks of tiny models this tolerance detects. It **does not detect** one token too many
+or too few in long texts. Use `--dtype float32` (tolerance 0.002 %) to detect such mistakes.
 """
 
 
@@ -150,7 +151,11 @@ def _counts(found: Sequence[dict[str, str]]) -> list[str]:
     refused = [
         row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())
     ]
-    return [*lines, "", f"Refused in some call: {', '.join(refused) or 'none'}."]
+    return [
+        *lines,
+        "",
+        f"The package refuses at least one call of these models:\n{', '.join(refused) or 'none'}.",
+    ]
 
 
 def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
@@ -179,12 +184,15 @@ def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
         for record in halves
         if not all(Rounding(**one).is_rounding for one in record["roundings"])
     ]
-    told = (
-        f"off by more than rounding: {', '.join(off)}"
-        if off
-        else "in every call off by rounding alone"
-    )
-    return [*lines, "", f"Published models, one of each type ({len(cells) - len(named)}): {told}."]
+    exceptions = f", except for {', '.join(off)}" if off else ""
+    return [
+        *lines,
+        "",
+        (
+            f"We also tested one published model of each of {len(cells) - len(named)} types: "
+            f"all differences are rounding errors{exceptions}."
+        ),
+    ]
 
 
 def _cell(held: Sequence[dict[str, Any]]) -> str:
