@@ -38,14 +38,14 @@ eigenvalue of the Fisher information, and log-likelihoods of choices.
 _PUBLISHED = """
 ## Published models
 
-We also built smaller models from the config.json of {count} published models of {kinds} types (`tests/zoo/published.jsonl` lists
-the sources). We tested every model with a LoRA as well, and causal models with 4-bit weights.
+We also built smaller models from the config.json of {count} published models of {kinds} types. We tested every model
+with a LoRA as well, and causal models with 4-bit weights.
 """
 _HALF = """
 ## In bfloat16
 
-The table shows the largest difference between bfloat16 and float32, relative to the largest number of the call. The brackets
-show the same difference for a plain loop.
+The table shows the largest difference between bfloat16 and float32, relative to the largest number of the call. The figures
+in brackets are the same differences for a plain loop.
 """
 _WEIGHTS = """
 ## States of a model
@@ -154,7 +154,7 @@ def _counts(found: Sequence[dict[str, str]]) -> list[str]:
     return [
         *lines,
         "",
-        f"The package refuses at least one call of these models:\n{', '.join(refused) or 'none'}.",
+        f"The package refuses at least one of these calls for\n{', '.join(refused) or 'none'}.",
     ]
 
 
@@ -189,7 +189,7 @@ def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
         *lines,
         "",
         (
-            f"We also tested one published model of each of {len(cells) - len(named)} types: "
+            f"For {len(cells) - len(named)} published models, each of a different type, "
             f"all differences are rounding errors{exceptions}."
         ),
     ]
