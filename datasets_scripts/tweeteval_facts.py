@@ -18,13 +18,12 @@ HASHTAG = re.compile(r"#(irony|ironic|sarcasm|not)\b", re.IGNORECASE)
 
 TEXT = """# TweetEval: the irony test split names its label, and the hate test split is in train
 
-This page is written by `datasets_scripts/tweeteval_facts.py`. Its first two sections are a note that the
-maintainers of TweetEval could merge into their README.
+`datasets_scripts/tweeteval_facts.py` computes the numbers on this page from the released files.
 
 ## Irony
 
-The ironic tweets of SemEval-2018 task 3 were collected by the hashtags #irony, #sarcasm and #not. In
-`datasets/irony` they are removed from train and validation, but not from test:
+The organizers of SemEval-2018 task 3 collected the ironic tweets by the hashtags #irony, #sarcasm and #not. In
+`datasets/irony`, these hashtags are removed from the training and validation splits, but not from the test split:
 
 | split | tweets | ironic | ironic with the hashtag | others with the hashtag |
 |---|---:|---:|---:|---:|
@@ -33,27 +32,28 @@ The ironic tweets of SemEval-2018 task 3 were collected by the hashtags #irony, 
 Predicting "irony" if and only if a tweet has the hashtag is correct for {accuracy:.1%} of the test tweets
 (F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). The organizers' README
 (Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set", so the
-file seems to be the version before their removal. No model that was trained on the training split alone
-can have learned the hashtag from it. A model that was pretrained on tweets, or a language model that is
-prompted, can read it.
+file seems to be the version before the removal of the hashtags. A model that was trained on the training split
+alone cannot have learned these hashtags. A model that was pretrained on tweets, or a prompted language model,
+can use them.
 
-What to do: remove `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or report the score with and
-without these hashtags.
+To evaluate a model on this split, remove `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or report
+the score with and without these hashtags.
 
 ## Hate
 
-{n_overlap} of {n_test:,} test tweets of `datasets/hate` are in train, to the character. {n_conflict} of them
-have the other label, and all of these are hateful in train and not hateful in test. A model that memorizes
-train is wrong on {conflict_share:.1%} of the test split.
+{n_overlap} of {n_test:,} test tweets of `datasets/hate` also occur in the training split, character by character. {n_conflict} of these
+tweets have another label in the training split: they are hateful in train and not hateful in test. A model that
+memorizes the training split is incorrect on {conflict_share:.1%} of the test split.
 
-What to do: remove the {n_train_copies} copies from `train_text.txt` and `train_labels.txt`. Test stays comparable.
+To correct the data, remove the {n_train_copies} copies from `train_text.txt` and `train_labels.txt`. The test split
+does not change, so scores stay comparable.
 
 ## In this package
 
-Known issues cover both. `load_dataset("tweeteval_hate")` leaves out the training copies (`known_issues=False` reads the
-files as released). The hashtags of irony are kept. For a model that only reads the hashtag,
-`rightreasons cues tweeteval_irony` lists "irony", "sarcasm", "#" and "not" in the test split, and
-`rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names them.
+`rightreasons` lists both problems as known issues. `load_dataset("tweeteval_hate")` leaves out the training copies; to
+read the files as released, pass `known_issues=False`. `load_dataset("tweeteval_irony")` keeps the hashtags.
+`rightreasons cues tweeteval_irony` lists "irony", "sarcasm", "#" and "not" in the test split. If a model relies on the
+hashtags, `rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names them.
 """
 
 
