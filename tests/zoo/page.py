@@ -38,8 +38,8 @@ eigenvalue of the Fisher information, and log-likelihoods of choices.
 _PUBLISHED = """
 ## Published models
 
-We also built smaller models from the config.json of {count} published models of {kinds} types. We tested every model
-with a LoRA as well, and causal models with 4-bit weights.
+We also built smaller models from the config.json of {count} published models of {kinds} types (listed in
+`tests/zoo/published.jsonl`). We tested every model with a LoRA as well, and causal models with 4-bit weights.
 """
 _HALF = """
 ## In bfloat16
