@@ -58,11 +58,11 @@ wheel:
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 
 # Three processes for two cores, as they wait for browsers, servers and other processes; a fourth has more to import than it saves.
-# Speed is measured alone, afterwards. The last line is pytest's own summary. lighteval is not installed, as its pins are not ours.
+# Speed is measured alone, afterwards. The last line is pytest's own summary. lighteval and Evidently are not installed: their pins are not ours.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 unit:
 	$(PYTEST) -n 3 --dist worksteal --durations=15 -m "not nightly and not speed" \
-		--doctest-modules tests src/rightreasons --ignore-glob="*/integrations/lighteval_*.py"
+		--doctest-modules tests src/rightreasons --ignore-glob="*/integrations/lighteval_*.py" --ignore-glob="*/integrations/evidently.py"
 	$(PYTEST) -m speed tests/speed
 
 # What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.

@@ -509,7 +509,7 @@ def test_a_bar_counts_tokens_so_that_the_first_batch_tells_how_long_a_run_takes(
     lines = []
 
     class Bar:
-        def __init__(self, total, desc, unit, unit_scale, disable):
+        def __init__(self, total, desc, unit, unit_scale, leave, disable):
             lines.append((desc, total, unit))
 
         def __enter__(self):

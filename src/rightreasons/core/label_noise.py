@@ -12,7 +12,7 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from rightreasons.core.arrays import Floats, Positions
 from rightreasons.core.estimates import Estimate
@@ -129,7 +129,8 @@ def estimate_incorrect_share(
 def _test_noise(fit: NoiseFit, weight: float, level: float) -> NDArray[np.bool_]:
     """Return which of `NOISE_SHARES` a likelihood ratio test does not reject."""
     distances = fit.log_likelihoods.max() - fit.log_likelihoods
-    threshold = stats.chi2.ppf(level, df=1)
+    # The quantile of a chi-squared variable with one degree of freedom.
+    threshold = special.chdtri(1, 1 - level)
     return np.asarray(2 * weight * distances <= threshold)
 
 

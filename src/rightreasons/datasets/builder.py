@@ -677,7 +677,7 @@ class ClassificationBuilder(Builder):
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         """Yield the text and the label of each row.
 
-        Rows without words are left out; the ids keep the numbers of the compared_files.
+        Rows without words are left out; the ids keep the numbers of the lines.
         """
         raise NotImplementedError
 
