@@ -3,9 +3,10 @@
 import pytest
 
 from rightreasons.core.errors import OptionError
+from rightreasons.shortcuts import measure_deciding
 from rightreasons.shortcuts.judging import Judge, conclude
 from rightreasons.shortcuts.swapping.edits import Pair
-from rightreasons.shortcuts.swapping.record import FeatureRecord, read_record
+from rightreasons.shortcuts.swapping.record import FeatureRecord, make_recorded_list, read_record
 from shortcuts.planted_models import measure_rule, read_content
 from shortcuts.test_measure_deciding import follow_noun, follow_pair, plant_noun, plant_pair
 
@@ -80,13 +81,24 @@ def test_a_list_that_decided_is_swapped_again():
     assert planted.keys() <= second.record.lists["all listed words"].keys()
 
 
-def test_the_own_list_of_another_model_is_swapped_again():
+def test_the_own_list_of_another_model_is_swapped_again(monkeypatch):
     first = measure_rule(follow_noun, plant_noun, seed=3)
     strengths = first.record.strengths
+    strengths_by_words = {}
+
+    def make_list(labels, strengths, frequencies):
+        strengths_by_words[frozenset(labels)] = strengths
+        return make_recorded_list(labels, strengths, frequencies)
+
+    monkeypatch.setattr(measure_deciding, "make_recorded_list", make_list)
     second = measure_rule(
         read_content, plant_noun, seed=3, plants_training=False, previous=first.record
     )
 
+    # The strengths are those of the model's own list, and mean nothing in the others.
+    own_list = frozenset(first.record.lists["a word per text"])
+    assert strengths_by_words.pop(own_list) == strengths
+    assert list(strengths_by_words.values()) == [{}] * len(strengths_by_words) != []
     rows = {row.test: row for row in second.rows}
     # The nouns of the first model decide nothing in the second one.
     assert rows["a word per text before"].effect.deciding_share < 0.1

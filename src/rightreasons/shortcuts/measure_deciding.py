@@ -76,6 +76,9 @@ NO_RECORD = FeatureRecord()
 N_REPEATED = 50
 """Number of unchanged items that the model reads twice, to see whether its predictions are equal."""
 
+OWN_LIST_TEST = "a word per text"
+"""Test of the words whose removal lowers the model's confidence."""
+
 TEST_MARGINS: Mapping[str, Margin] = {
     "words": MARGINS["decides"],
     "declared words": MARGINS["decides"],
@@ -128,7 +131,7 @@ WORD_TESTS = frozenset(
 EARLIER_TESTS = {
     "all listed words": "words listed before",
     "exclusive words": "exclusive words before",
-    "a word per text": "a word per text before",
+    OWN_LIST_TEST: "a word per text before",
 }
 """Test of a list -> the test of the list that an earlier audit had."""
 
@@ -473,11 +476,9 @@ class _TestSuite:
         experiment = self.experiment
         self._swap_list("all listed words", self.label_list)
         if len(self.own_list):
-            self.lists["a word per text"] = self.own_list
-            outcome = experiment.swap_strongest(self.own_list, experiment.testing_rows)
-            self._record("a word per text", outcome, experiment.name_words(outcome, self.own_list))
+            self._swap_list(OWN_LIST_TEST, self.own_list)
         else:
-            self.untested["a word per text"] = "the model loses no confidence with any word"
+            self.untested[OWN_LIST_TEST] = "the model loses no confidence with any word"
         exclusive_words = list_exclusive_words(experiment.training)
         if exclusive_words is None:
             self.untested["exclusive words"] = "no few words of a single label are in most texts"
@@ -502,12 +503,11 @@ class _TestSuite:
             is_tested = test in self.lists and recorded.keys() == self.lists[test].labels.keys()
             if not recorded or is_tested:
                 continue
-            words = make_recorded_list(recorded, self.previous.strengths, frequencies)
-            if test == "a word per text":
-                outcome = experiment.swap_strongest(words, experiment.testing_rows)
-            else:
-                # Under the name of the first test, so that the same words are drawn as then.
-                outcome = experiment.swap_list(words, experiment.all_rows, test)
+            # The other lists have strengths of another kind, which are not recorded.
+            strengths = self.previous.strengths if test == OWN_LIST_TEST else {}
+            words = make_recorded_list(recorded, strengths, frequencies)
+            # In the way of the first test, so that the same words are drawn as then.
+            outcome = self._exchange_words(test, words)
             names = experiment.name_words(outcome, words)
             self._record(EARLIER_TESTS[test], outcome, names)
 
@@ -519,8 +519,16 @@ class _TestSuite:
             return
         if test in EARLIER_TESTS:
             self.lists[test] = words
-        outcome = experiment.swap_list(words, experiment.all_rows, test)
+        outcome = self._exchange_words(test, words)
         self._record(test, outcome, experiment.name_words(outcome, words))
+
+    def _exchange_words(self, test: str, words: WordList) -> Outcome:
+        """Exchange all words of a list at once, or of the model's own list the strongest one of each text."""
+        experiment = self.experiment
+        if test == OWN_LIST_TEST:
+            # The model's own list was learned on the other items.
+            return experiment.swap_strongest(words, experiment.testing_rows)
+        return experiment.swap_list(words, experiment.all_rows, test)
 
     def _record(
         self,
