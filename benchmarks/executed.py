@@ -213,7 +213,7 @@ class Executed:
 
         Args:
             path: File of the package.
-            line: Its line, None for any.
+            line: Number of a line; None for all lines of the file.
             max_seconds: Recorded processor time at which the list ends.
         """
         name = path.relative_to(self.source).as_posix()

@@ -230,7 +230,7 @@ class Mutant:
 
     Args:
         file: File of the package.
-        number: Position among the changes of the file, None for the unchanged file.
+        number: Position of the change among all changes of the file. If None, the file is not changed.
         executed: Which tests execute which functions.
     """
 
@@ -348,7 +348,7 @@ def list_mutants(options: argparse.Namespace) -> list[tuple[Path, int]]:
 def draw_mutants(
     every: Sequence[tuple[Path, int]], options: argparse.Namespace
 ) -> list[tuple[Path, int | None]]:
-    """Draw a sample; a number of None stands for the unchanged file."""
+    """Draw mutants at random, with the unchanged files to compare. Their number is None."""
     if options.control:
         return [(path, None) for path in dict.fromkeys(path for path, _ in every)]
     n_drawn = min(options.sample or len(every), len(every))

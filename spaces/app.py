@@ -40,7 +40,7 @@ def build() -> gr.Blocks:
     with demo:
         gr.Navbar(main_page_name="Audit")
     for folder, title in PAGES.items():
-        # An app of its own has no bar; within this one, each page shows it.
+        # An app that runs alone has no bar; within this one, each page shows it.
         with demo.route(title, title.split()[0].lower()):
             gr.Navbar(main_page_name="Audit")
             fill(folder)

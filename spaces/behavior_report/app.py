@@ -99,7 +99,7 @@ def build() -> gr.Blocks:
         )
         figures = gr.HTML(start.headline, elem_id="figures")
         heat_map = gr.HTML(start.grid, elem_id="heat-map", js_on_load=CLICKS)
-        # A style of its own outlines the open cell: the heat map is not drawn again.
+        # A separate style sheet outlines the open cell, so that the heat map is not drawn again.
         outline = gr.HTML(
             outline_cell(start.model_index, start.functionality_index), elem_classes="rr-style"
         )

@@ -98,7 +98,7 @@ def open_report(path: str) -> Report:
 
 
 def add_models(report: Report | None, paths: Sequence[str]) -> Report:
-    """Score uploaded predictions on the suite of a report, in addition to the models that it has.
+    """Score uploaded predictions on the suite of a report, and add them to its models.
 
     Args:
         report: The report; None for the bundled suite without its models.

@@ -76,7 +76,7 @@ def explain_type(test_type: str) -> str:
 
 def write_chip(test_type: str) -> str:
     """Write a type of tests, with its explanation while the pointer rests on it."""
-    # An uploaded suite may have types of its own.
+    # An uploaded suite may define further types.
     name = html.escape(test_type)
     css_class = html.escape(test_type.lower())
     return f'<span class="br-type br-{css_class}" title="{explain_type(test_type)}">{name}</span>'

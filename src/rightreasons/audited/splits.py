@@ -160,7 +160,7 @@ class AuditSplit:
     def records_mislabeled(self) -> bool:
         """Whether the data records which labels contradict their texts, as planted data does."""
         # Only the label that the text expresses shows whether the given one is incorrect.
-        return self.column("content_label") is not None and self.column("label") is not None
+        return {"content_label", "label"} <= {*self.data.column_names}
 
     @property
     def labeled(self) -> NDArray[np.bool_]:

@@ -116,12 +116,18 @@ def _make_labeled_items(
     import pyarrow as pa
 
     from rightreasons.io.arrow_tables import make_dataset
+    from rightreasons.io.columns import find_column
+    from rightreasons.io.headings import PREDICTION_HEADINGS, TEXT_HEADINGS
+    from rightreasons.io.row_codes import find_repeats
 
+    text_name = find_column(table, settings.text_column, TEXT_HEADINGS, "text_column", path)
     ids = _find_unique_ids(predictions)
     columns: dict[str, Any] = {"id": _number_rows(len(table)) if ids is None else ids}
-    columns |= _make_text_columns(table, path, settings)
+    columns |= _make_text_columns(table, text_name, path, settings)
+    # Rows that repeat an item become one unit of the intervals.
     if ids is None:
-        columns |= _find_repeated_items(table, path, settings)
+        text_names = () if text_name is None else (text_name,)
+        columns |= find_repeats(table, PREDICTION_HEADINGS["id"], text_names)
     features: dict[str, Any] = dict.fromkeys(columns, datasets.Value("string"))
     columns["label"] = np.asarray(predictions.references, dtype=np.int64)
     features["label"] = datasets.Value("int64")
@@ -134,7 +140,7 @@ def _make_labeled_items(
 
 
 def _make_text_columns(
-    table: datasets.Dataset, path: str, settings: AuditOptions
+    table: datasets.Dataset, text_name: str | None, path: str, settings: AuditOptions
 ) -> dict[str, Any]:
     """Return the columns "text", which is empty for a file without texts, and "text_pair"."""
     import pyarrow as pa
@@ -142,33 +148,12 @@ def _make_text_columns(
     from rightreasons.io.columns import check_column_name, get_arrow_column
 
     columns: dict[str, Any] = {"text": pa.repeat("", len(table))}
-    text_name = _find_text_column(table, path, settings)
     if text_name is not None:
         columns["text"] = _to_texts(get_arrow_column(table, text_name))
     if settings.text_pair_column is not None:
         pair_name = check_column_name(table, settings.text_pair_column, "text_pair_column", path)
         columns["text_pair"] = _to_texts(get_arrow_column(table, pair_name))
     return columns
-
-
-def _find_text_column(table: datasets.Dataset, path: str, settings: AuditOptions) -> str | None:
-    """Return the name of the column of texts, or None."""
-    from rightreasons.io.columns import find_column
-    from rightreasons.io.headings import TEXT_HEADINGS
-
-    return find_column(table, settings.text_column, TEXT_HEADINGS, "text_column", path)
-
-
-def _find_repeated_items(
-    table: datasets.Dataset, path: str, settings: AuditOptions
-) -> dict[str, Any]:
-    """Return the column that tells which rows repeat an item, which become one unit of intervals."""
-    from rightreasons.io.headings import PREDICTION_HEADINGS
-    from rightreasons.io.row_codes import find_repeats
-
-    text_name = _find_text_column(table, path, settings)
-    text_names = () if text_name is None else (text_name,)
-    return find_repeats(table, PREDICTION_HEADINGS["id"], text_names)
 
 
 def _find_unique_ids(predictions: Predictions) -> pa.Array | pa.ChunkedArray | None:

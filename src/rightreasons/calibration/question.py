@@ -224,6 +224,7 @@ CALIBRATION = Question(
             "disputed_incorrect",
             lambda m: m.incorrect_share,
             "Copas 1988; Northcutt et al. 2021",
+            # It is a share of the disputed labels, not of all items.
             n=lambda m: len(m.label_errors),
         ),
     ),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import check_kind
 
 MAX_NESTING = 64
 """Largest number of levels of lists and objects inside one another."""
@@ -119,11 +120,7 @@ def read_tagged_json(file: str | os.PathLike[str], tag: str, description: str) -
         FileNotFoundError: If there is no file.
         ValueError: If it holds something else.
     """
-    if not isinstance(file, (str, os.PathLike)):
-        raise TypeError(
-            f"Expected the path of {description}, but got {format_value(file)} "
-            f"({type(file).__name__})."
-        )
+    check_kind(file, "file", str | os.PathLike)
     content = read_json(Path(file))
     if not isinstance(content, dict) or content.get("format") != tag:
         raise ValueError(f"Expected {description} in {file}, but it holds {format_value(content)}.")

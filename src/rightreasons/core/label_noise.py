@@ -131,7 +131,8 @@ def _test_noise(fit: NoiseFit, weight: float, level: float) -> NDArray[np.bool_]
     distances = fit.log_likelihoods.max() - fit.log_likelihoods
     # The quantile of a chi-squared variable with one degree of freedom.
     threshold = special.chdtri(1, 1 - level)
-    return np.asarray(2 * weight * distances <= threshold)
+    is_accepted = 2 * weight * distances <= threshold
+    return np.asarray(is_accepted)
 
 
 def _compute_sampling_error(doubts: Floats, level: float) -> float:
@@ -149,7 +150,8 @@ def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Position
         return np.arange(n_items)
     # The order of the input decides nothing, and all probabilities are represented.
     order = argsort_canonical(probabilities, labels)
-    positions = np.arange(MAX_FITTED_ITEMS) * n_items // MAX_FITTED_ITEMS
+    steps = np.arange(MAX_FITTED_ITEMS)
+    positions = steps * n_items // MAX_FITTED_ITEMS
     return order[positions]
 
 
@@ -171,11 +173,9 @@ def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
     log_likelihoods = []
     temperature_indices = []
     for noise in NOISE_SHARES:
-        correct = (1 - noise) * label_probabilities
-        incorrect = _compute_incorrect(label_probabilities, noise, n_classes)
-        # Without noise, a label that the model rules out would have an infinite logarithm.
-        total = np.maximum(correct + incorrect, MIN_PROBABILITY)
+        total, _ = _mix_labels(label_probabilities, noise, n_classes)
         sums = np.log(total).sum(axis=0)
+        # The temperature is no figure of interest: each share has its most likely one.
         index = int(sums.argmax())
         log_likelihoods.append(sums[index])
         temperature_indices.append(index)
@@ -186,16 +186,23 @@ def _compute_doubts(label_probabilities: Floats, fit: NoiseFit, n_classes: int) 
     """Return the (N, S) probability that each label is incorrect, for each of `NOISE_SHARES`."""
     columns = []
     for noise, index in zip(NOISE_SHARES, fit.temperature_indices, strict=True):
-        # Each share of incorrect labels has a temperature of its own.
         probabilities = label_probabilities[:, index]
-        correct = (1 - noise) * probabilities
-        incorrect = _compute_incorrect(probabilities, noise, n_classes)
-        total = np.maximum(correct + incorrect, MIN_PROBABILITY)
+        total, incorrect = _mix_labels(probabilities, noise, n_classes)
         columns.append(incorrect / total)
     return np.stack(columns, axis=1)
 
 
-def _compute_incorrect(label_probabilities: Floats, noise: float, n_classes: int) -> Floats:
-    """Return the probability that an item has its label, and that the label is incorrect."""
+def _mix_labels(label_probabilities: Floats, noise: float, n_classes: int) -> tuple[Floats, Floats]:
+    """Return the probability of each label if a share of labels is incorrect, and the part of those.
+
+    Args:
+        label_probabilities: Probability that the true class is that of the label.
+        noise: Share of incorrect labels.
+        n_classes: Number of classes.
+    """
+    correct = (1 - noise) * label_probabilities
     # An incorrect label is any of the other classes with the same probability.
-    return noise * (1 - label_probabilities) / (n_classes - 1)
+    incorrect = noise * (1 - label_probabilities) / (n_classes - 1)
+    # Without noise, a label that the model rules out would have an infinite logarithm.
+    total = np.maximum(correct + incorrect, MIN_PROBABILITY)
+    return total, incorrect

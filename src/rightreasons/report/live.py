@@ -90,6 +90,7 @@ class LiveReport:
         self.scorers = _open_models(models, self.audit, self.folder)
         # A model is not asked by two requests at once: few can be.
         self.lock = threading.Lock()
+        self._predictions: dict[str, Predictions] = {}
         # The stored page is the live one, apart from its policy and what it knows about the models.
         page = (self.folder / PAGE).read_text("utf-8")
         if 'id="try"' not in page:
@@ -150,10 +151,15 @@ class LiveReport:
         return texts
 
     def _read_split(self, name: str) -> Predictions | None:
-        """Read the predictions of a split; None if the report has none."""
+        """Return the predictions of a split; None if the report has none."""
         for split in self.audit["dataset"]["splits"]:
-            if split["name"] == name and split["predictions"]:
-                return read_predictions(self.folder / split["predictions"])
+            file = split["predictions"]
+            if split["name"] != name or not file:
+                continue
+            # A reader takes one item after another from the same split.
+            if file not in self._predictions:
+                self._predictions[file] = read_predictions(self.folder / file)
+            return self._predictions[file]
         return None
 
     def get_file(self, name: str) -> Path | None:

@@ -371,10 +371,15 @@ def suite_items(suite: Suite, *, labels: str = "sentiment") -> Items:
     rows, case_labels = _make_case_rows(suite, _find_rule, _find_labels)
     targets = np.zeros((len(rows), 2))
     # Pairs have no target: their loss compares two predictions.
-    is_labeled = rows[:, ItemRow._fields.index("rule")] == LABELED_RULE
-    targets[is_labeled] = label_targets(case_labels, treatment=labels)
+    targets[_are_labeled(rows)] = label_targets(case_labels, treatment=labels)
     texts, text_pairs = suite_texts(suite)
     return Items.of_rows(texts, text_pairs, rows, targets, _list_environments(suite))
+
+
+def _are_labeled(rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return (n,) which of (n, 6) rows, each an `ItemRow`, are learned by their labels."""
+    rules = rows[:, ItemRow._fields.index("rule")]
+    return np.asarray(rules == LABELED_RULE)
 
 
 def _list_environments(suite: Suite) -> tuple[str, ...]:
@@ -562,8 +567,7 @@ def reading_items(suite: Suite) -> Items:
     find_rule = functools.partial(_find_rule, names=("equal", "invariant"))
     rows, spans = _make_case_rows(suite, find_rule, find_spans)
     targets = np.full((len(rows), 2), -1.0)
-    is_labeled = rows[:, ItemRow._fields.index("rule")] == LABELED_RULE
-    targets[is_labeled] = np.array(spans, dtype=np.float64).reshape(-1, 2)
+    targets[_are_labeled(rows)] = np.array(spans, dtype=np.float64).reshape(-1, 2)
     return Items.of_rows(questions, contexts, rows, targets, _list_environments(suite))
 
 

@@ -491,9 +491,9 @@ class ServerEngine:
         request_by_key = dict(zip(keys, requests, strict=True))
         failures: dict[str, str] = {}
         with self._open_journal(out) as journal:
-            taken = self._take_stored(keys, out, journal)
-            for key in taken:
-                self._learn_tokens(request_by_key[key], kind, settings, taken[key].usage)
+            stored = self._take_stored(keys, out, journal)
+            for key in stored:
+                self._learn_tokens(request_by_key[key], kind, settings, stored[key].usage)
             waiting = {}
             for key, request in request_by_key.items():
                 if key not in self.client.answers:
@@ -562,16 +562,16 @@ class ServerEngine:
             return {}
         answers = self.client.answers
         stored = self.client.open_journal(out).answers
-        taken = {}
+        new_answers = {}
         # Equal requests are copied once.
         for key in dict.fromkeys(keys):
             if key in answers and key not in stored:
                 answer = answers[key]
                 journal.write(key, answer.row, COPIED, self.client.url, answer.usage)
             elif key in stored and key not in answers:
-                taken[key] = stored[key]
-        answers.update(taken)
-        return taken
+                new_answers[key] = stored[key]
+        answers.update(new_answers)
+        return new_answers
 
     def _learn_tokens(
         self, request: Request, kind: str, settings: Mapping[str, Any], usage: Usage
