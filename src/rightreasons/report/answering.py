@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +30,9 @@ from rightreasons.report.unread import compute_bound_verdicts, withhold_unread
 if TYPE_CHECKING:
     from rightreasons.page.parts import SectionResult
     from rightreasons.page.question import Question
+
+_OPTION = re.compile(r"`(\w+)`")
+"""An option in an error, as Python writes it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -178,8 +182,7 @@ def _answer_question(
         message = f"The question {question.name!r} could not be answered. {reason}"
         # The warning is about the caller of `audit`.
         warnings.warn(message, stacklevel=4)
-        outcome = _make_outcome(question, "failed", reason)
-        return dataclasses.replace(outcome, options=tuple(getattr(error, "option", ())))
+        return _make_outcome(question, "failed", reason)
     return _make_outcome(question, "answered", result=result)
 
 
@@ -227,11 +230,8 @@ def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
     else:
         listing = " ".join(f"{question}: {reason}" for question, reason in reasons.items())
         message = f"Expected an answer to at least one question, but each failed. {listing}"
-    # A command line writes the options to blame as flags.
-    options: list[str] = []
-    for outcome in outcomes:
-        options += outcome.options
-    raise OptionError(message, option=tuple(dict.fromkeys(options)))
+    # A command line writes the options that a sentence names as flags.
+    raise OptionError(message, option=_OPTION.findall(message))
 
 
 def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from rightreasons.core.results import NOT_SERIALIZED, Result
+from rightreasons.core.results import Result
 from rightreasons.page.formats import badness
 from rightreasons.page.parts import (
     Action,
@@ -44,7 +44,6 @@ class Outcome(Result):
         status: "answered", "skipped" (it does not apply) or "failed".
         reason: Why it was skipped or how it failed.
         result: The answer, if there is one.
-        options: Names of the options to blame for a failure; () if it is none of an option.
     """
 
     question: str
@@ -52,7 +51,6 @@ class Outcome(Result):
     status: Literal["answered", "skipped", "failed"]
     reason: str = ""
     result: SectionResult | None = None
-    options: tuple[str, ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
 
 
 AnsweredOutcome = tuple[Outcome, SectionResult]
