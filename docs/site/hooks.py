@@ -44,6 +44,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links that leave docs/ lead to the repository, and copy images from there."""
     folder = posixpath.dirname(page.file.src_uri)
+    if folder == "gallery":
+        markdown = _link_local_reports(markdown, config.extra["repository"])
 
     def redirect_link(match: re.Match[str]) -> str:
         prefix, link, suffix = match.groups()
@@ -63,6 +65,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{prefix}{config.extra['repository']}/{kind}/main/{target}{suffix}"
 
     return LINK.sub(redirect_link, markdown)
+
+
+def _link_local_reports(markdown: str, repository: str) -> str:
+    """Let links to the reports of a release lead to those of docs/gallery that have been made."""
+    for report in sorted((ROOT / "docs" / "gallery").glob("*/index.html")):
+        name = report.parent.name
+        # Git has no reports: `make -C benchmarks gallery` writes them, also before a release.
+        address = f"{repository}/releases/latest/download/{name}.html"
+        markdown = markdown.replace(f"({address})", f"({name}/index.html)")
+    return markdown
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -71,3 +71,16 @@ def test_formulas_are_mathml(site):
 def test_links_out_of_the_documents_lead_to_the_repository(site):
     text = site.joinpath("recipes/extend/index.html").read_text("utf-8")
     assert 'href="https://github.com/rightreasons/rightreasons/blob/main/CONTRIBUTING.md"' in text
+
+
+def test_reports_of_the_gallery_are_on_the_site_or_in_a_release(site):
+    text = site.joinpath("gallery/index.html").read_text("utf-8")
+    links = set(re.findall(r'href="([^"]*)"', text))
+    release = "https://github.com/rightreasons/rightreasons/releases/latest/download/"
+    # A checkout has the reports that were made in it, and no others.
+    reports = {path.parent.name for path in ROOT.joinpath("docs/gallery").glob("*/index.html")}
+    for name in ("films", "demo", "encoder", "clean", "promises", "answers"):
+        expected = f"{name}/" if name in reports else f"{release}{name}.html"
+        assert expected in links
+    for name in reports:
+        assert site.joinpath("gallery", name, "index.html").exists()
