@@ -24,37 +24,38 @@ COLUMNS = {
 _HEAD = """# Models
 
 We test the model families of transformers {version} with tiny models that have random weights (torch {torch}, float32, on a
-CPU). The test compares every call with a loop over single items: logits, integrated gradients at {steps} nodes, the largest
-eigenvalue of the Fisher information, and log-likelihoods of choices.
+CPU). For each model, the test compares our batched results with a loop over single items. It compares logits, integrated
+gradients at {steps} nodes, the largest eigenvalue of the Fisher information, and the log-likelihoods of choices.
 
     make -C benchmarks zoo
 
-[models.csv](models.csv) lists the fastest exact [batching strategy](parity.md#the-trial) of each family.
+The file [models.csv](models.csv) lists the fastest exact [batching strategy](parity.md#the-trial) of each family.
 
-- **Exact**: no number is off by more than {tolerance:g} of the largest number of its call. If one is off by up to 1 %, the
-  test repeats the call in float64.
-- **Refused**: the package raises an error, and the last column of the csv gives the reason.
+- **Exact**: no number is off by more than {tolerance:g} of the largest number of its call. If a number is off by up to 1 %,
+  the test repeats the call in float64.
+- **Refused**: the package raises an error. The last column of models.csv gives the reason.
 """
 _PUBLISHED = """
 ## Published models
 
-We also built smaller models from the config.json of {count} published models of {kinds} types (listed in
-`tests/zoo/published.jsonl`). We tested every model with a LoRA as well, and causal models with 4-bit weights.
+We also tested smaller versions of {count} published models of {kinds} types, built from their config.json
+(`tests/zoo/published.jsonl`). Every model was also tested with a LoRA adapter, and every causal model with 4-bit weights.
 """
 _HALF = """
 ## In bfloat16
 
-The table shows the largest difference between bfloat16 and float32, relative to the largest number of the call. The figures
-in brackets are the same differences for a plain loop.
+The table shows the largest difference between bfloat16 and float32, relative to the largest number of the call. The numbers
+in brackets show how large this difference is if a plain loop processes one item at a time.
 """
 _WEIGHTS = """
 ## States of a model
 
-We compared a tiny classifier in each state with a plain classifier that has the same weights:
+A model may be wrapped, compiled or quantized when you pass it. We compared a tiny classifier in each of these states with a
+plain classifier that has the same weights:
 
-| state | predictions, attributions, Fisher information | `audit`, trackers of a training | `learn` |
+| state | predictions, attributions, Fisher information | `audit`, training trackers | `learn` |
 |---|---|---|---|
-| training mode, gradient checkpointing, `enable_input_require_grads`, k-bit preparation, hooks | exact | exact; the model is left as it was | exact |
+| training mode, gradient checkpointing, `enable_input_require_grads`, k-bit preparation, hooks | exact | exact; the model's state does not change | exact |
 | `torch.compile`, `DataParallel`, a merged adapter | exact | exact | exact |
 | an adapter (LoRA, by peft) | exact | exact | refused: merge it first |
 | int8 of torchao 0.18 | exact | exact | refused: load it in float32 |
@@ -63,26 +64,26 @@ We compared a tiny classifier in each state with a plain classifier that has the
 
 ## Changed weights
 
-We also tested models with changed weights:
+We also tested adapters and quantized weights:
 
 | weights | compared with | result |
 |---|---|---|
-| adapters (LoRA, by peft) | the merged model: classes, choices, gradients; published models | exact |
+| LoRA adapters (peft) | the merged model: classes, choices, gradients; published models | exact |
 | 4 bits (bitsandbytes, if installed) | one item at a time: choices; published models | exact; gradients are refused |
-| 8 bits, which also round their input | one item at a time: choices | within 0.2 nats; gradients are refused |
-| GPTQ, AWQ (by hand: three layers, on a CPU) | one item at a time: choices | within 0.2 nats; gradients are refused |
+| 8 bits, with rounded inputs | one item at a time: choices | within 0.2 nats; gradients are refused |
+| GPTQ, AWQ (three layers, run by hand on a CPU) | one item at a time: choices | within 0.2 nats; gradients are refused |
 """
 _MASKS = """
 ## On a GPU
 
-We fine-tuned a BERT of four layers on SST-2, and audited it on an H200 and on the CPU. Of 15,770 entries in audit.json, six
-differ: eigenvalues differ by less than one in a million.
+We fine-tuned a BERT of four layers on SST-2, and audited it on an H200 and on the CPU. Six of the 15,770 entries in audit.json
+differ. All six are eigenvalues, and they differ by less than one part in a million.
 
 ## Wrong masks
 
 The [trial](parity.md#the-trial) tests bfloat16 models of more than 200 million parameters with a tolerance of 10 %. The table
-shows which deliberate mistakes in the masks of tiny models this tolerance detects. It **does not detect** one token too many
-or too few in long texts. Use `--dtype float32` (tolerance 0.002 %) to detect such mistakes.
+shows which deliberate mistakes in the masks of tiny models this tolerance detects. In long texts, it **does not detect** that
+a model sees one token too many or too few. Use `--dtype float32` (tolerance 0.002 %) to detect such a mistake.
 """
 
 
