@@ -130,3 +130,20 @@ def test_rounding_is_no_drop():
     assert result.restricted_drop.t_p_value is None
     assert result.restricted_drop.wilcoxon_p_value is None
     assert result.drop.wilcoxon_p_value < 1e-5
+
+
+@pytest.mark.parametrize("clusters", [None, [row // 2 for row in range(40)]])
+def test_rounding_noise_does_not_change_ties(clusters):
+    # Drops of 0.1 and -0.1 in turn: their ranks are ties, and those of each cluster cancel.
+    drops = np.tile([0.1, -0.1], 20)
+    before = np.column_stack([0.5 + drops / 2, 0.5 - drops / 2])
+    after = np.tile([0.25, 0.25, 0.5], (40, 1))
+    noise = 1e-8 * np.random.default_rng(0).standard_normal(before.shape)
+    noisy = (before + noise) / (before + noise).sum(axis=1, keepdims=True)
+    labels = [0] * 40
+
+    exact = choice_paralysis(before, after, labels, labels, clusters=clusters).restricted_drop
+    rounded = choice_paralysis(noisy, after, labels, labels, clusters=clusters).restricted_drop
+
+    assert rounded.t_p_value == exact.t_p_value
+    assert rounded.wilcoxon_p_value == exact.wilcoxon_p_value

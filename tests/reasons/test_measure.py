@@ -16,9 +16,11 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers
+from rightreasons.models.replies.gates import compute_dependence
 from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS
 from rightreasons.models.wording import Prompt
+from rightreasons.reasons.answers import Traces
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.measure import _Figures, _measure_changes, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
@@ -248,6 +250,26 @@ def test_no_verdict_where_unread_answers_depend_on_the_correct_one():
     assert kept.unread_p == 1.0
     assert lost.unread_p < 0.001
     assert REASONS.answer(lost, 0.95).verdict.label == "Inconclusive"
+
+
+def test_unread_answers_are_corrected_for_one_test_per_arm_and_option():
+    traces = []
+    n_lost = 0
+    for trace in asked(Script(), 80).traces:
+        # In the plain arm alone, the first four items with one label are unread.
+        if trace.label == 0 and trace.arm == PLAIN and n_lost < 4:
+            trace = dataclasses.replace(trace, answer=-1)
+            n_lost += 1
+        traces.append(trace)
+    answers = Traces(tuple(traces))
+    plain = answers.arm(PLAIN).traces.values()
+    is_unread = [trace.answer < 0 for trace in plain]
+
+    p_value = compute_dependence(is_unread, [trace.label for trace in plain])
+
+    # Three arms are tested by the label, and that of the hint by the hinted option, too.
+    assert 0.01 < p_value < 0.02
+    assert measure_reasons(answers).unread_p == pytest.approx(4 * p_value)
 
 
 def test_reasoning_in_another_language_is_read_like_any_other():

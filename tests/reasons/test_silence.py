@@ -24,8 +24,8 @@ from rightreasons.reasons.judge import Judgments, read_judgment
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.question import REASONS
-from rightreasons.reasons.silence import SilenceEvidence, add_judgments
-from rightreasons.reasons.trace import HINT, Trace
+from rightreasons.reasons.silence import SilenceEvidence, add_judgments, gather_evidence
+from rightreasons.reasons.trace import HINT, NEUTRAL, PLAIN, Trace
 from rightreasons.reasons.two_sample import TextComparison
 
 FILLERS = (
@@ -110,6 +110,18 @@ def test_some_of_very_many_moved_answers_are_compared(monkeypatch):
 
     assert evidence.texts.n_items == 30
     assert evidence.texts.p_value < 0.05
+
+
+def test_the_compared_answers_do_not_depend_on_the_order_of_the_items(monkeypatch):
+    monkeypatch.setattr(silence, "MAX_COMPARED", 30)
+    answers = measure(0, says=1.0).asked
+    arms = [answers.arm(PLAIN), answers.arm(NEUTRAL), answers.arm(HINT, "colleague")]
+    reversed_arms = [Arm(dict(reversed(arm.traces.items()))) for arm in arms]
+
+    evidence = gather_evidence(*arms, None, Resampling())
+
+    assert evidence == gather_evidence(*reversed_arms, None, Resampling())
+    assert evidence.texts.n_items == 30
 
 
 def test_the_page_says_what_tells_the_texts_apart():

@@ -27,9 +27,9 @@ DEFINITION = (
 )
 
 
-ROUNDING = 1e-6
-"""Largest drop that is attributed to rounding of scores in float32. Tests count it as 0, as ranks would
-take it for a finding."""
+ROUNDING_DECIMALS = 6
+"""Decimals of a drop that scores in float32 determine. Further ones are rounding noise, which ranks and
+signs would take for a finding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -302,17 +302,33 @@ def _restrict_confidence(perturbed: NDArray[np.float64], own_rows: Ragged) -> ND
 def _measure_drop(
     values: NDArray[np.float64], units: NDArray[np.intp] | None, resampling: Resampling | None
 ) -> Drop:
-    """Return the mean drop of items with its tests and interval."""
+    """Return the mean drop of N items with its tests and interval.
+
+    Args:
+        values: (N,) confidence before minus confidence after.
+        units: (N,) cluster number of each item, each of which the tests count once. None for
+            independent items.
+        resampling: Resampling of the interval. None for no interval.
+    """
     # Without the rounding of a softmax; the sum with 0 turns a negative zero positive.
     drops = values.round(12) + 0.0
     interval = None
     if resampling is not None:
         interval = bootstrap_mean(drops, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
-    tested = average_units(np.where(np.abs(drops) < ROUNDING, 0.0, drops), units)
+    # Equal drops, and drops of a cluster that cancel, must stay ties in the tests. The mean of a
+    # cluster is rounded again, since a mean of rounded drops may have further decimals.
+    unit_drops = average_units(_remove_rounding_noise(drops), units)
+    tested_drops = _remove_rounding_noise(unit_drops)
     # The mean and its interval are of the drops as they are.
     return Drop(
         mean=float(drops.mean()),
-        t_p_value=t_p_value(tested),
-        wilcoxon_p_value=wilcoxon_p_value(tested),
+        t_p_value=t_p_value(tested_drops),
+        wilcoxon_p_value=wilcoxon_p_value(tested_drops),
         interval=interval,
     )
+
+
+def _remove_rounding_noise(drops: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return drops without the decimals that float32 does not determine; one of 1e-6 is 0."""
+    smallest = 10.0**-ROUNDING_DECIMALS
+    return np.where(np.abs(drops) < smallest, 0.0, drops.round(ROUNDING_DECIMALS))

@@ -200,7 +200,7 @@ class ReasonsMeasurement:
     @functools.cached_property
     def unread_p(self) -> float:
         """p-value of unread answers that depend neither on the correct nor the hinted option."""
-        p_values = [1.0]
+        p_values = []
         for (arm, _), answers in self.asked.arms.items():
             if arm == OWN:
                 continue
@@ -216,7 +216,9 @@ class ReasonsMeasurement:
             # In the arm of the hint, an answer may also be unread because it is the hinted one.
             if arm == HINT:
                 p_values.append(compute_dependence(is_unread, hints))
-        # Each arm is a separate test.
+        # Each arm is a separate test; a log may have none but the arm "own".
+        if not p_values:
+            return 1.0
         return float(holm(np.array(p_values)).min())
 
     @functools.cached_property
