@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 
 from rightreasons.core.errors import OptionError
 from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
@@ -250,6 +251,26 @@ def test_a_quantised_model():
         match="quantized layer",
     ):
         fisher_information(classifier, TEXTS, progress=False)
+
+
+@pytest.mark.parametrize("batch_size", [1, 8])
+@pytest.mark.parametrize("empty_row", [0, 1, 2])
+def test_empty_texts_without_special_tokens_have_no_result(empty_row, batch_size):
+    classifier = tiny_encoder("roberta", n_labels=2)
+    # The tokenizers of GPT-2 and Qwen add no special tokens either: an empty text has no tokens.
+    classifier.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="$A")
+    texts = ["the film was good", "a dull plot"]
+    expected = fisher_information(classifier, texts, progress=False, batch_size=batch_size)
+    texts.insert(empty_row, "")
+
+    information = fisher_information(classifier, texts, progress=False, batch_size=batch_size)
+
+    ((failed_id, reason),) = information.failures
+    assert failed_id == str(empty_row)
+    assert "has none" in reason
+    assert np.flatnonzero(np.isnan(information.eigenvalues)).tolist() == [empty_row]
+    remaining = np.delete(information.eigenvalues, empty_row)
+    np.testing.assert_allclose(remaining, expected.eigenvalues, rtol=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b", "\x00\x01"])

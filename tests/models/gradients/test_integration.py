@@ -120,9 +120,9 @@ def test_no_gradient_is_taken_at_the_baseline(monkeypatch):
 
     asked, gradients = [], Path.gradients
 
-    def watched(self, items, places, *rest):
-        asked.extend(places.tolist())
-        return gradients(self, items, places, *rest)
+    def watched(self, items, positions, weights, groups, labels):
+        asked.extend(positions.tolist())
+        return gradients(self, items, positions, weights, groups, labels)
 
     monkeypatch.setattr(Path, "gradients", watched)
     for method in ("adaptive", "gauss_legendre", "riemann_right"):
@@ -166,8 +166,8 @@ def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others
     bert, gradients = tiny_encoder("bert"), Path.gradients
     whole = integrated_gradients(bert, TEXTS, progress=False)
 
-    def broken(self, items, places, weights, groups, labels):
-        sums, values, logits = gradients(self, items, places, weights, groups, labels)
+    def broken(self, items, positions, weights, groups, labels):
+        sums, values, logits = gradients(self, items, positions, weights, groups, labels)
         lengths = self._inputs["attention_mask"].sum(dim=1)
         longest = torch.from_numpy(groups[lengths[items].numpy() == 13])
         sums[longest] = torch.inf

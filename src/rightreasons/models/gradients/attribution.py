@@ -58,8 +58,8 @@ def integrated_gradients(
     r"""Attribute each prediction to its tokens by integrated gradients.
 
     \[ g_t = (e_t - e'_t) \odot \bar\nabla_t, \qquad
-       \bar\nabla_t = \int_0^1 \frac{\partial f_y(e' + \alpha (e - e'))}{\partial e_t} d\alpha, \qquad
-       a_t = \lVert g_t \rVert_2 \]
+       \bar\nabla_t = \int_0^1 \frac{\partial f_y(e' + \alpha (e - e'))}{\partial e_t} d\alpha,
+       \qquad a_t = \lVert g_t \rVert_2 \]
 
     for word embeddings e_t of the real tokens, baselines e'_t and the explained score f_y; position
     and type embeddings stay. The g of all tokens sum to f_y(e) - f_y(e'); the amount by which a
@@ -210,7 +210,12 @@ class _Kernel:
     max_tokens: int
 
     def list_dependencies(self) -> dict[str, Any]:
-        """Return everything that stored results depend on, besides the model and the items."""
+        """Return everything that stored results depend on, besides the model and the items.
+
+        Returns:
+            `labels`, a digest of the explained gold labels (None for the predicted ones), and
+            `options`, the options by name with the baseline that was chosen.
+        """
         labels = None
         if self.explained is not None:
             labels = digest_arrays({"labels": self.explained})
@@ -223,31 +228,49 @@ class _Kernel:
         return {"labels": labels, "options": options}
 
     def compute(self, inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
-        """Return the results of a batch of items."""
+        """Integrate the gradients of a batch of items, and reduce them to one score per token.
+
+        Args:
+            inputs: The padded inputs of the model, (b, L) each: `input_ids`, `attention_mask`, and
+                `token_type_ids` if the model has types.
+            batch: (b,) positions of the items in `self.items`.
+
+        Returns:
+            Columns with one row per item: `scores` (a row of one number per token, special tokens
+            included), and those of `integrate`: `explained`, `logits`, `value`, `baseline_value`,
+            `nodes`, and `gap`, which is infinite if the gradients are not finite.
+
+        Raises:
+            ValueError: If the logits of an item are not finite.
+        """
         labels = None
         if self.explained is not None:
             labels = self.explained[batch]
-        logits = None
+        original_logits = None
         if self.token_type is not None:
-            # The predicted label is that of the tokenizer's types.
-            logits = self._predict(inputs)
+            # The predicted label is that of the text with the types that the tokenizer gives it. It
+            # is found before all types are replaced by the one of the path.
+            original_logits = self._predict(inputs)
             if labels is None:
-                labels = logits.argmax(axis=1)
+                labels = original_logits.argmax(axis=1)
             token_types = torch.full_like(inputs["input_ids"], self.token_type)
             inputs = {**inputs, "token_type_ids": token_types}
+
         path = self._make_path(inputs, batch)
         gradients, columns = integrate(path, labels, self.options)
-        if logits is not None:
-            columns["logits"] = logits
+        if original_logits is not None:
+            columns["logits"] = original_logits
+
         # The labels come from these logits, so that an item without finite ones has no result.
         is_finite_logit = np.isfinite(np.asarray(columns["logits"]))
         self.items.check_finite(is_finite_logit.all(axis=1), batch)
-        # Gradients alone may overflow: then the item is not valid, and the others are.
+        # Gradients alone may overflow: then this item is not valid, but the others of the batch
+        # are.
         gap = np.asarray(columns["gap"])
-        is_finite = np.isfinite(gap)
-        columns["gap"] = np.where(is_finite, gap, np.inf)
+        is_finite_gap = np.isfinite(gap)
+        columns["gap"] = np.where(is_finite_gap, gap, np.inf)
         columns["scores"] = _reduce_gradients(
-            path.difference, gradients, is_finite, inputs["attention_mask"], self.options
+            path.difference, gradients, is_finite_gap, inputs["attention_mask"], self.options
         )
         return columns
 
@@ -257,12 +280,21 @@ class _Kernel:
         return np.asarray(logits.double().cpu().numpy())
 
     def _make_path(self, inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> Path:
-        is_special = _find_special_tokens(self.items, inputs, batch)
-        baseline = self.baseline.make_embeddings(
-            self.embedding_input, inputs, is_special & self.options.keep_special
-        )
-        # If the rows of a pass affect one another, each has its own pass.
-        max_tokens = 1 if self.items.way.name == ONE_BY_ONE else self.max_tokens
+        """Return the paths of a batch of items from their baselines to their embeddings.
+
+        Args:
+            inputs: The padded inputs of the model, (b, L) each.
+            batch: (b,) positions of the items in `self.items`.
+        """
+        is_kept = torch.zeros_like(inputs["attention_mask"], dtype=torch.bool)
+        if self.options.keep_special:
+            is_kept = _find_special_tokens(self.items, inputs, batch)
+        baseline = self.baseline.make_embeddings(self.embedding_input, inputs, is_kept)
+        # In some models the rows of a batch affect one another. As no row has less than one token,
+        # a limit of one token gives each row its own pass.
+        max_tokens = self.max_tokens
+        if self.items.way.name == ONE_BY_ONE:
+            max_tokens = 1
         return Path(
             self.embedding_input,
             inputs,
@@ -295,14 +327,26 @@ def _check_token_type(classifier: Classifier, token_type: int | None) -> int | N
 def _find_special_tokens(
     items: Items, inputs: dict[str, Tensor], batch: NDArray[np.int64]
 ) -> Tensor:
-    """Return which positions of a padded batch hold special tokens, in the shape of its ids."""
+    """Find the special tokens ([CLS], [SEP], …) in a padded batch.
+
+    Args:
+        items: All items, with the positions of their tokens.
+        inputs: The padded inputs of the batch, of which `attention_mask` (b, L) is used.
+        batch: (b,) positions of the items of the batch in `items`.
+
+    Returns:
+        (b, L) bool, True for special tokens, and False for words and padding.
+    """
     mask = inputs["attention_mask"]
+    # The tokens of all items are stored in one flat array, without padding.
     offsets = items.encoded.offsets
-    rows = []
+    is_special_by_item = []
     for item in batch.tolist():
-        rows.append(items.places.special[offsets[item] : offsets[item + 1]])
+        is_special_by_item.append(items.places.special[offsets[item] : offsets[item + 1]])
+    flat = torch.from_numpy(np.concatenate(is_special_by_item))
     is_special = torch.zeros_like(mask, dtype=torch.bool)
-    is_special[mask.bool()] = torch.from_numpy(np.concatenate(rows)).to(mask.device)
+    # Assignment by a mask fills its positions row by row, which is the order of `flat`.
+    is_special[mask.bool()] = flat.to(mask.device)
     return is_special
 
 
@@ -313,20 +357,35 @@ def _reduce_gradients(
     mask: Tensor,
     options: AttributionOptions,
 ) -> Ragged:
-    """Return one number per real token; 0 for those of items whose gradients are not finite."""
+    """Reduce the integrated gradients of each token to one number.
+
+    Args:
+        difference: (b, L, d) embeddings minus their baselines.
+        gradients: (b, L, d) gradients averaged over the path.
+        is_finite: (b,) whether the gradients of an item are finite. The tokens of other items
+            get 0.
+        mask: (b, L) 1 for tokens, 0 for padding.
+        options: `reduce` is "l2" for the norm of the d products, or "sum" for their sum;
+            `normalize` divides the numbers of an item by their 2-norm.
+
+    Returns:
+        One row of numbers per item, without padding.
+    """
     keep = torch.from_numpy(is_finite).to(gradients.device)
-    products = difference * torch.where(keep[:, None, None], gradients, 0.0)
+    finite_gradients = torch.where(keep[:, None, None], gradients, 0.0)
+    products = difference * finite_gradients
     if options.reduce == "l2":
         scores = products.norm(dim=-1) * mask
     else:
         scores = products.sum(dim=-1) * mask
     if options.normalize:
-        # A row of zeros stays one.
+        # Division by at least the smallest positive number keeps a row of zeros as it is.
         smallest = torch.finfo(scores.dtype).tiny
-        scores = scores / scores.norm(dim=1, keepdim=True).clamp_min(smallest)
-    # Without padding, the rows have different lengths.
+        norms = scores.norm(dim=1, keepdim=True)
+        scores = scores / norms.clamp_min(smallest)
     is_real = mask.bool().cpu().numpy()
-    return Ragged.of(scores.double().cpu().numpy()[is_real], is_real.sum(axis=1))
+    table = scores.double().cpu().numpy()
+    return Ragged.of(table[is_real], is_real.sum(axis=1))
 
 
 def _make_attributions(
@@ -336,10 +395,21 @@ def _make_attributions(
     options: AttributionOptions,
     baseline: str,
 ) -> Attributions:
+    """Assemble the result of `integrated_gradients` from the columns of its run.
+
+    Args:
+        items: N items.
+        gold: (N,) gold labels, -1 for unlabeled items. None for data without labels.
+        columns: The columns of `_Kernel.compute`, with one row for each of the N items.
+        options: The options of the run, of which `max_gap` decides which items are valid, and
+            `unit` and `rank_special` which tokens are returned.
+        baseline: Name of the baseline that was used: "zeros", "mean" or "pad".
+    """
     gap = columns.array("gap")
     is_valid = np.isfinite(gap)
     if options.max_gap is not None:
         change = columns.array("value") - columns.array("baseline_value")
+        # An absolute allowance, because a score that hardly changes has gaps of rounding alone.
         is_valid = np.abs(gap) <= options.max_gap * np.abs(change) + ROUNDING
     tokens = merge_pieces(
         items,

@@ -51,12 +51,13 @@ class Baseline:
     def choose(
         cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions
     ) -> Baseline:
-        """Choose the baseline that the options name.
+        """Choose the baseline that the options name, and compute its vector if it has one.
 
-        "auto" is "zeros", unless zero is singular for the model: then it is "mean".
+        baseline="auto" is "zeros", or "mean" if zero embeddings are singular for the model,
+        as `is_zero_singular` finds.
 
         Raises:
-            ValueError: If the tokenizer lacks the token.
+            ValueError: If the option is "pad", and the tokenizer has no pad token.
         """
         name = options.baseline
         if name == "auto":
@@ -80,21 +81,21 @@ class Baseline:
     def make_embeddings(
         self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], is_kept: Tensor
     ) -> Tensor | None:
-        """Return the embeddings at which the paths of a batch begin; None for zeros.
+        """Return the embeddings at which the paths of a batch begin.
 
         Args:
-            embedding_input: The model.
-            inputs: Its inputs.
-            is_kept: Positions whose tokens stay, in the shape of the ids.
+            embedding_input: The model, which looks embeddings up.
+            inputs: The padded inputs of the model, (b, L) each.
+            is_kept: (b, L) tokens that keep their own embeddings, such as special tokens.
 
         Returns:
-            Embeddings in the shape of those of the batch.
+            (b, L, d) embeddings. None if all of them are zero.
         """
         if self.token is not None:
-            is_changed = inputs["attention_mask"].bool() & ~is_kept
-            input_ids = inputs["input_ids"].masked_fill(is_changed, self.token)
+            is_replaced = inputs["attention_mask"].bool() & ~is_kept
+            input_ids = inputs["input_ids"].masked_fill(is_replaced, self.token)
             return embedding_input.embed({**inputs, "input_ids": input_ids})
-        # Zeros need no table of them, which is the most common case.
+        # The most common case, zeros for all tokens, needs no table.
         if self.vector is None and not is_kept.any():
             return None
         embeddings = embedding_input.embed(inputs)
@@ -113,26 +114,29 @@ def _average_words(classifier: Classifier, embedding_input: EmbeddingInput) -> T
 
 
 def is_zero_singular(classifier: Classifier, embedding_input: EmbeddingInput) -> bool:
-    """Return whether a model changes at once if the embeddings of its words leave zero.
+    """Return whether the logits of a model change abruptly where its word embeddings leave zero.
 
     A model that normalizes word embeddings without positions (RMSNorm of Llama, Qwen and Gemma,
-    LayerNorm of DeBERTa-v3 and ModernBERT) sees their direction alone, however small they are. At
-    zero its gradient is a multiple of 1 / sqrt(eps) for each layer, and almost all of the change
-    from zero to the text happens next to zero, where no quadrature finds it. A few fixed texts are
-    asked, one at a time.
+    LayerNorm of DeBERTa-v3 and ModernBERT) depends on their direction alone, however small they
+    are. At zero its gradient is a multiple of 1 / sqrt(eps) for each layer, and almost all of the
+    change from zero to the text happens next to zero, where no quadrature finds it.
+
+    The share of that change up to the position `NEAR` is measured on a few fixed texts. Zero is
+    singular if the median share exceeds `SINGULAR`.
     """
     items = Items.of(classifier, _TEXTS)
 
     def measure_share(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
         path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
-        first_item = np.zeros(3, dtype=np.int64)
-        zero, near, end = path.logits(first_item, np.array([0.0, NEAR, 1.0]))
-        change = float(np.linalg.norm(end - zero))
+        # Three points on the path of the only item of the batch.
+        item_of_points = np.zeros(3, dtype=np.int64)
+        start, near, end = path.logits(item_of_points, np.array([0.0, NEAR, 1.0]))
+        change = float(np.linalg.norm(end - start))
         # A model that never changes has no singular point.
         share = 0.0
         if change > 0:
-            share = float(np.linalg.norm(near - zero)) / change
+            share = float(np.linalg.norm(near - start)) / change
         return {"share": np.array([share])}
 
-    shares = items.run("baseline", measure_share, batch_size=1, progress=False).array("share")
-    return bool(np.median(shares) > SINGULAR)
+    columns = items.run("baseline", measure_share, batch_size=1, progress=False)
+    return bool(np.median(columns.array("share")) > SINGULAR)

@@ -125,6 +125,7 @@ class HeadReader:
         self._items = items
         self._max_length = max_length
         self._pairs = Items.of_pairs(classifier, items, max_length=max_length)
+        # The sequences of item i are `_starts[i]:_starts[i + 1]`.
         self._starts = np.concatenate(([0], np.cumsum(self.counts)))
 
     def score(self, **options: Any) -> Scores:
@@ -135,35 +136,47 @@ class HeadReader:
         )
 
     def read(self, row: int) -> ReadItem:
-        """Return the sequences of an item.
+        """Return the sequences of an item: its prompt with each of its choices.
+
+        Args:
+            row: Position of the item.
 
         Raises:
-            ValueError: If its sequences do not begin with the same tokens.
+            ValueError: If the sequences do not begin with the same prompt tokens.
         """
         sequences = range(self._starts[row], self._starts[row + 1])
         prompts = [self._get_prompt(sequence) for sequence in sequences]
-        # A long choice may have cut the prompt of its sequence.
-        n_prompt = min(map(len, prompts))
+        # A long choice leaves its prompt fewer tokens than a short one. Gradients are taken with
+        # respect to the tokens that all sequences share.
+        n_shared = min(map(len, prompts))
         for prompt in prompts:
-            if prompt[:n_prompt] != prompts[0][:n_prompt]:
+            if prompt[:n_shared] != prompts[0][:n_shared]:
                 raise ValueError(_describe_unequal_prompts(self._items.ids[row]))
         readings = []
         for choice, sequence in enumerate(sequences):
-            readings.append(Reading(self._pairs.inputs(np.array([sequence])), (choice,)))
-        is_truncated = bool(self._pairs.encoded.truncated[list(sequences)].any())
-        return ReadItem(n_prompt, len(readings), tuple(readings), is_truncated)
+            inputs = self._pairs.inputs(np.array([sequence]))
+            readings.append(Reading(inputs=inputs, choices=(choice,)))
+        is_truncated = self._pairs.encoded.truncated[list(sequences)]
+        return ReadItem(
+            n_prompt=n_shared,
+            n_choices=len(readings),
+            readings=tuple(readings),
+            is_truncated=bool(is_truncated.any()),
+        )
 
     def _get_prompt(self, sequence: int) -> list[int]:
-        """Return the tokens of a sequence before its choice."""
+        """Return the tokens of a sequence before its choice, the special tokens included."""
         encoded = self._pairs.encoded
         places = self._pairs.places
         columns = slice(encoded.offsets[sequence], encoded.offsets[sequence + 1])
         tokens: list[int] = encoded.columns["input_ids"][columns].tolist()
+        # The tokenizer got the prompt as the first text (0), and the choice as the second (1).
         is_choice = (places.sequence[columns] == 1) & ~places.special[columns]
-        # An empty choice leaves the special tokens of the end, which are no part of the prompt.
+        # Without a token of the choice, which may be empty, the whole sequence is its prompt.
         if not is_choice.any():
             return tokens
-        return tokens[: int(is_choice.argmax())]
+        first_choice_token = int(is_choice.argmax())
+        return tokens[:first_choice_token]
 
     def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
         """Return the score of the choice of a sequence."""
@@ -186,8 +199,10 @@ class LanguageModelReader:
         self._scoring = prompted.rendering.scoring
         requests = []
         for item in items:
-            requests.append(prompted.rendering.request(item, prompted.shots(item)))
+            examples = prompted.shots(item)
+            requests.append(prompted.rendering.request(item, examples))
         self.counts = np.array([len(request.continuations) for request in requests])
+        # Position of an item that cannot be tokenized -> the reason, which `read` raises.
         self._failures: dict[int, str] = {}
         self._tokens = self._engine.tokens(requests, failures=self._failures)
         # A cache has no use in a single pass, and some models cannot be differentiated with one.
@@ -200,44 +215,67 @@ class LanguageModelReader:
         return self.scorer.score_items(self._items, None, **options)
 
     def read(self, row: int) -> ReadItem:
-        """Return the sequences of an item.
+        """Return the sequences of an item; choices that differ in their last token alone share one.
+
+        The last token of a choice is predicted, but not read. Choices of a single token, such as
+        letters, therefore share one sequence: the prompt.
+
+        Args:
+            row: Position of the item.
 
         Raises:
-            ValueError: If its choices see different parts of a long prompt.
+            ValueError: If the item cannot be tokenized, or a long prompt is truncated differently
+                for its choices.
         """
-        name = self._items[row].id
         if row in self._failures:
             raise ValueError(self._failures[row])
+        # Choices after different parts of a truncated prompt are separate entries.
         if len(self._tokens[row]) != 1:
-            raise ValueError(_describe_unequal_prompts(name))
+            raise ValueError(_describe_unequal_prompts(self._items[row].id))
         (tokens,) = self._tokens[row]
-        # Choices that share all but their last token are read once: one pass for single tokens.
-        choices_by_start: dict[tuple[int, ...], list[int]] = {}
         choice_tokens = self._select_tokens(tokens)
+        # Tokens that are read after the prompt -> positions of the choices that begin with them.
+        choices_by_read_tokens: dict[tuple[int, ...], list[int]] = {}
         for choice, answer in enumerate(choice_tokens):
-            choices_by_start.setdefault(answer[:-1], []).append(choice)
+            choices_by_read_tokens.setdefault(answer[:-1], []).append(choice)
         readings = []
-        for start, choices in choices_by_start.items():
-            ids = torch.tensor([[*tokens.prompt, *start]], device=self.model.device)
+        for read_tokens, choices in choices_by_read_tokens.items():
+            input_ids = torch.tensor([[*tokens.prompt, *read_tokens]], device=self.model.device)
             readings.append(
                 Reading(
-                    inputs={"input_ids": ids, **self._options},
+                    inputs={"input_ids": input_ids, **self._options},
                     choices=tuple(tokens.places[choice] for choice in choices),
                     choice_tokens=tuple(choice_tokens[choice] for choice in choices),
                 )
             )
-        n_choices = len(choice_tokens)
-        return ReadItem(len(tokens.prompt), n_choices, tuple(readings), tokens.truncated)
+        return ReadItem(
+            n_prompt=len(tokens.prompt),
+            n_choices=len(choice_tokens),
+            readings=tuple(readings),
+            is_truncated=tokens.truncated,
+        )
 
     def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
-        """Return the log-likelihood of each choice of a sequence, or its mean per token."""
-        # Prompt tuning puts its own tokens before those that are asked.
-        rows = logits[0, -reading.inputs["input_ids"].shape[1] :]
-        log_p = rows[n_prompt - 1 :].double().log_softmax(dim=-1)
+        """Return the log-likelihood of each choice of a sequence, or its mean per token.
+
+        Args:
+            logits: (1, T, V) logits of the sequence, and perhaps of tokens before it.
+            reading: The sequence, and the tokens of its choices.
+            n_prompt: Number of tokens of the prompt.
+
+        Returns:
+            A scalar with its graph for each of the choices.
+        """
+        # Prompt tuning puts its own tokens before those of the sequence.
+        n_tokens = reading.inputs["input_ids"].shape[1]
+        sequence_logits = logits[0, -n_tokens:]
+        # The first token of a choice is predicted at the last token of the prompt.
+        log_p = sequence_logits[n_prompt - 1 :].double().log_softmax(dim=-1)
         scores = []
         for tokens in reading.choice_tokens:
             index = torch.tensor(tokens, device=log_p.device)[:, None]
-            # The scores are those of the scorer, so that its prior correction keeps the gradients.
+            # This is the scorer's own score. The constants by which priors correct it have no
+            # gradients.
             score = log_p.gather(1, index).sum()
             if self._scoring == "mean":
                 score = score / len(tokens)
@@ -264,12 +302,11 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
     if isinstance(scorer, Classifier):
         return explain_quantization(scorer.model)
     if not isinstance(scorer, Prompted) or not isinstance(scorer.engine, LocalEngine):
-        return (
-            explain_missing_ability(scorer, "gradients")
-            or f"{scorer.name} is no model of transformers."
-        )
+        reason = explain_missing_ability(scorer, "gradients")
+        return reason or f"{scorer.name} is no model of transformers."
+    # By the exact class: encoder-decoders and masked models, which are derived from `CausalLM`,
+    # read prompt and answer in other ways.
     if type(scorer.engine.scorer) is not CausalLM:
-        # An encoder-decoder or a masked model reads prompt and answer in other ways.
         return explain_missing_ability(scorer, "gradients")
     if scorer.rendering.scoring == "generated":
         return f"This needs likelihoods, but {scorer.name} is asked for generated answers."
@@ -277,7 +314,7 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
 
 
 def is_scorer_of_choices(scorer: Scorer | CausalLM) -> bool:
-    """Return whether a model scores choices or label words, which `fisher_information` reads here."""
+    """Return whether a model scores choices or label words, rather than classes by a head."""
     if isinstance(scorer, Classifier):
         return scorer.label_names is None
     return isinstance(scorer, (CausalLM, Prompted))
@@ -292,9 +329,20 @@ def measure_choice_fisher(
     out: str | os.PathLike[str] | None,
     fail_fast: bool,
 ) -> FisherInformation:
-    """Compute the Fisher information of the choices of every item.
+    """Compute the Fisher information of the choices of every item, with respect to the prompt.
 
-    `fisher_information` describes the arguments, the result and the errors.
+    Args:
+        scorer: A multiple-choice head, or a causal language model that is scored by likelihood or
+            by next words.
+        requests: The items, with their scores if they are known.
+        options: Options of `fisher_information`.
+        progress: Whether to show progress bars.
+        out: Folder for the scores and the results. None keeps both in memory.
+        fail_fast: Whether an item that cannot be computed is an error.
+
+    Raises:
+        ValueError: If the prompts of the scorer have no gradients, an option does not apply, or
+            no item can be computed.
     """
     reason = explain_missing_choice_gradients(scorer)
     if reason:
@@ -307,15 +355,17 @@ def measure_choice_fisher(
             progress=progress, out=get_results_subfolder(out, "scores"), fail_fast=fail_fast
         )
     _check_scores(scores, requests.ids)
+
     run = _Run(reader, requests, options, scores)
     items, reasons = run.read_items()
     if (fail_fast and reasons) or not items:
-        # The first failure stands for all.
-        raise ValueError(run.sort_failures(reasons)[0][1])
-
+        # One sentence is enough: most often, all items fail for the same reason.
+        _, first_reason = run.sort_failures(reasons)[0]
+        raise ValueError(first_reason)
     columns = run_model(
         reader.model,
         functools.partial(run.measure, items, EmbeddingInput(reader.model)),
+        # Each item is a batch, by its position among the items that can be read.
         [np.array([position]) for position in range(len(items))],
         kind="Fisher information of choices",
         inputs=run.list_dependencies,
@@ -349,17 +399,22 @@ class _Run:
         return dict(zip(self.scores.ids, rows, strict=True))
 
     def read_items(self) -> tuple[dict[int, ReadItem], dict[str, str]]:
-        """Return the readable items by their row, and the reasons of the others by their id."""
+        """Read all items that have scores.
+
+        Returns:
+            Position of an item -> its sequences; and id -> reason of the items that have no scores,
+            or whose sequences the reader refuses.
+        """
         reasons = dict(self.scores.failures)
         items: dict[int, ReadItem] = {}
-        for row, name in enumerate(self.requests.ids):
+        for row, item_id in enumerate(self.requests.ids):
             # Without scores, an item has no probabilities.
-            if name in reasons:
+            if item_id in reasons:
                 continue
             try:
                 items[row] = self.reader.read(row)
             except ValueError as error:
-                reasons[name] = str(error)
+                reasons[item_id] = str(error)
         return items, reasons
 
     def sort_failures(self, reasons: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -367,64 +422,78 @@ class _Run:
         return [(name, reasons[name]) for name in self.requests.ids if name in reasons]
 
     def list_dependencies(self) -> dict[str, Any]:
-        """Return everything that stored results depend on, besides the model."""
+        """Return everything that stored results depend on, besides the model, as short values."""
         requests = self.requests
-        # A column of an array or a table is digested as its texts.
-        pairs = requests.text_pairs
-        if pairs is not None:
-            pairs = list(pairs)
+        # A column may be an array or a table, but is digested as its texts.
+        text_pairs = requests.text_pairs
+        if text_pairs is not None:
+            text_pairs = list(text_pairs)
+        options = self.options.model_dump(exclude={"unit"})
+        options["max_length"] = requests.max_length
         return {
             "ids": fingerprint_texts(requests.ids),
             "scorer": self.reader.scorer.fingerprint,
-            "texts": digest_value([list(requests.texts), pairs, requests.choices]),
+            "texts": digest_value([list(requests.texts), text_pairs, requests.choices]),
             # Scores of another batch may differ in their last digits, and so do the eigenvalues.
             "scores": digest_value([row.tolist() for row in self._logits.values()]),
-            "options": {
-                **self.options.model_dump(exclude={"unit"}),
-                "max_length": requests.max_length,
-            },
+            "options": options,
         }
 
     def measure(
         self, items: Mapping[int, ReadItem], embedding_input: EmbeddingInput, batch: Ints
     ) -> dict[str, Column]:
-        """Return the results of a batch of one item."""
-        # A batch counts the items that can be read.
+        """Compute the Fisher information of a batch of one item.
+
+        Args:
+            items: Position of an item in the data -> its sequences, for all items that can be read.
+            embedding_input: The model.
+            batch: (1,) position of the item among `items`, which leave unreadable items out.
+
+        Returns:
+            The columns of `_measure_item`.
+        """
         (position,) = batch.tolist()
         row = list(items)[position]
-        name = self.requests.ids[row]
-        logits = torch.from_numpy(self._logits[name][None])
-        with name_failing_item(self.reader.scorer.name, name):
+        item_id = self.requests.ids[row]
+        # A batch of one row, (1, K).
+        logits = torch.from_numpy(self._logits[item_id][None])
+        with name_failing_item(self.reader.scorer.name, item_id):
             return _measure_item(self.reader, embedding_input, items[row], logits, self.options)
 
     def make_result(
         self, items: Mapping[int, ReadItem], columns: Columns, reasons: dict[str, str]
     ) -> FisherInformation:
-        """Return the result for all items; those without one have NaN and a reason."""
-        names = self.requests.ids
+        """Return the result for all N items; those without one have NaN and a reason.
+
+        Args:
+            items: Position of an item in the data -> its sequences, for all items that can be read.
+            columns: The columns of `measure`, by position among `items`.
+            reasons: Id -> reason of the items that cannot be read.
+        """
+        ids = self.requests.ids
         rows = list(items)
         for position, reason in columns.failures.items():
-            reasons[names[rows[position]]] = reason
+            reasons[ids[rows[position]]] = reason
         columns = columns.fill_failed({"spectrum": self.reader.counts[rows] - 1})
 
-        def spread(name: str) -> NDArray[np.float64]:
-            values = np.full(len(names), np.nan)
+        def get_column(name: str) -> NDArray[np.float64]:
+            values = np.full(len(ids), np.nan)
             values[rows] = columns.array(name)
             return values
 
-        is_truncated = np.zeros(len(names), dtype=np.bool_)
+        is_truncated = np.zeros(len(ids), dtype=np.bool_)
         for row, item in items.items():
             is_truncated[row] = item.is_truncated
         spectrum = None
         if self.options.spectrum:
             spectrum = self._spread_spectrum(rows, columns.ragged("spectrum"))
         return FisherInformation(
-            ids=tuple(names),
-            eigenvalues=spread("eigenvalues"),
-            scale_free=spread("eigenvalues") * spread("scale"),
-            gradient_norms=spread("gradient_norms"),
+            ids=tuple(ids),
+            eigenvalues=get_column("eigenvalues"),
+            scale_free=get_column("eigenvalues") * get_column("scale"),
+            gradient_norms=get_column("gradient_norms"),
             logits=self._make_logits_table(rows),
-            error=spread("error"),
+            error=get_column("error"),
             truncated=is_truncated,
             failures=tuple(self.sort_failures(reasons)),
             label_names=self.reader.scorer.label_names,
@@ -433,7 +502,15 @@ class _Run:
         )
 
     def _make_logits_table(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Return the scores of all items, (N, K), with -inf after the choices of an item."""
+        """Return the scores of the choices of all items as a table.
+
+        Args:
+            rows: Positions of the items that can be read.
+
+        Returns:
+            (N, K) scores, with K the largest number of choices. Rows of fewer choices end in -inf,
+            and items that cannot be read have NaN.
+        """
         names = self.requests.ids
         table = np.full((len(names), int(self.reader.counts.max())), np.nan)
         for row in rows:
@@ -444,7 +521,15 @@ class _Run:
         return table
 
     def _spread_spectrum(self, rows: Sequence[int], spectrum: Ragged) -> Ragged:
-        """Return the eigenvalues of all items, NaN for those that could not be computed."""
+        """Return the eigenvalues of all items, from those of the items that can be read.
+
+        Args:
+            rows: Positions of the items that can be read.
+            spectrum: The eigenvalues of each of these, one less than it has choices.
+
+        Returns:
+            N rows, of NaN for the other items.
+        """
         lengths = self.reader.counts - 1
         values = [np.full(length, np.nan) for length in lengths]
         for row, eigenvalues in zip(rows, spectrum, strict=True):
@@ -453,6 +538,7 @@ class _Run:
 
 
 def _check_scores(scores: Scores, ids: Sequence[str]) -> None:
+    """Check that each item has scores, or a reason why it has none."""
     known = {*scores.ids, *scores.failures}
     for name in ids:
         if name not in known:
@@ -462,6 +548,11 @@ def _check_scores(scores: Scores, ids: Sequence[str]) -> None:
 
 
 def _check_options(options: FisherOptions) -> None:
+    """Check that the options apply to the choices of a prompt.
+
+    Raises:
+        OptionError: If the eigenvector or power iteration is asked for.
+    """
     if options.eigenvector:
         raise OptionError(
             "Expected eigenvector=False for a model that chooses, but got True: its eigenvector is "
@@ -476,10 +567,16 @@ def _check_options(options: FisherOptions) -> None:
 
 
 def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
-    """Return the items as the model reads them."""
+    """Check the items, and return them as the model reads them.
+
+    Raises:
+        OptionError: If choices are missing, are given to a model with classes, or `max_length` is
+            given for a prompted model.
+    """
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
     choices = requests.choices
+    # Label words, which have names, take the place of choices.
     needs_choices = scorer.label_names is None
     if needs_choices != (choices is not None):
         count = "none" if choices is None else "some"
@@ -499,11 +596,11 @@ def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
         if isinstance(scorer, Prompted):
             return LanguageModelReader(scorer, items.items())
         return HeadReader(cast("Classifier", scorer), items, max_length=requests.max_length)
-    # Label words are asked after one text, or after two.
-    pairs: Sequence[str | None] = [None] * len(requests.texts)
+    # Label words follow a prompt with one text, or with two.
+    text_pairs: Sequence[str | None] = [None] * len(requests.texts)
     if requests.text_pairs is not None:
-        pairs = list(requests.text_pairs)
-    items_of_texts = make_items(requests.ids, text=requests.texts, text_pair=pairs)
+        text_pairs = list(requests.text_pairs)
+    items_of_texts = make_items(requests.ids, text=requests.texts, text_pair=text_pairs)
     return LanguageModelReader(cast("Prompted", scorer), items_of_texts)
 
 
@@ -514,39 +611,55 @@ def _measure_item(
     logits: Tensor,
     options: FisherOptions,
 ) -> dict[str, Column]:
-    """Return the columns of one item, each with one row."""
+    """Compute the Fisher information of the K choices of one item, with respect to its prompt.
+
+    Args:
+        reader: Computes the scores of choices from the logits of a sequence.
+        embedding_input: The model, which is fed embeddings.
+        item: The sequences of the item.
+        logits: (1, K) scores of the choices, whose softmax are the probabilities.
+        options: Whether to return all eigenvalues.
+
+    Returns:
+        Columns of one row: `eigenvalues`, `gradient_norms`, `error`, `scale` (the squared mean
+        norm of the embeddings of the prompt) and, if asked for, `spectrum`.
+
+    Raises:
+        ValueError: If a score or a gradient is not finite.
+    """
+    # Choice -> the gradient of its score with respect to the prompt, flat.
     gradients: dict[int, Tensor] = {}
     scale = 0.0
     for reading in item.readings:
         embeddings = embedding_input.look_up(reading.inputs["input_ids"])
+        # The prompt is a leaf of the graph. The tokens after it are constants.
         prompt = embeddings[..., : item.n_prompt, :].detach().requires_grad_()
-        # What follows the prompt keeps its own embeddings.
         mixed = torch.cat((prompt, embeddings[..., item.n_prompt :, :]), dim=-2)
         with torch.enable_grad():
             outputs = embedding_input.logits(mixed, reading.inputs)
             scores = reader.read_scores(outputs, reading, item.n_prompt)
-            for number, score in enumerate(scores):
+            for position, score in enumerate(scores):
                 # The graph is freed with the last score.
-                is_needed_again = number < len(scores) - 1
+                is_needed_again = position < len(scores) - 1
                 (gradient,) = torch.autograd.grad(score, prompt, retain_graph=is_needed_again)
-                gradients[reading.choices[number]] = gradient.flatten().double()
-        # The prompt is the same in every sequence.
+                gradients[reading.choices[position]] = gradient.flatten().double()
+        # All sequences have the same prompt, so that any of them gives the scale.
         scale = float(prompt.detach().norm(dim=-1).double().mean()) ** 2
 
-    # The order of the choices is that of their scores.
+    # (K, D), in the order of the logits.
     table = torch.stack([gradients[choice] for choice in sorted(gradients)])
-    # Only differences of scores matter to their softmax.
+    # Only differences of scores matter to their softmax: (1, K - 1, D).
     differences = (table[1:] - table[:1])[None]
     leading = solve_gram(logits.to(table.device), differences, options)
+    # An item is its own batch, so that an error stops no other one.
+    if not bool(torch.isfinite(leading.eigenvalues).all()):
+        raise ValueError("Expected finite scores and gradients, but got NaN or infinity.")
     columns: dict[str, Column] = {
         "eigenvalues": leading.eigenvalues.cpu().numpy(),
         "gradient_norms": leading.gradient_norms.cpu().numpy(),
         "error": leading.error.cpu().numpy(),
         "scale": np.array([scale]),
     }
-    # The only item of its batch has no neighbors that could go on.
-    if not bool(torch.isfinite(leading.eigenvalues).all()):
-        raise ValueError("Expected finite scores and gradients, but got NaN or infinity.")
     if leading.spectrum is not None:
         columns["spectrum"] = Ragged.of_table(leading.spectrum.cpu().numpy())
     return columns

@@ -45,14 +45,21 @@ class FisherEigen:
 
 
 def _gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
-    """Take the gradients of a batch, and solve their Gram matrix."""
+    """Find the eigenvalues of G from the gradients of the logits, one backward pass for each.
+
+    Args:
+        logits: (b, K), with the graph that leads back to `inputs`.
+        inputs: (b, ...) that require gradients.
+        options: Whether to return the eigenvector and all eigenvalues.
+    """
     n_classes = logits.shape[1]
-    # Only differences of logits matter, so K - 1 backward passes are enough.
+    # The softmax depends on differences of logits alone, so K - 1 backward passes are enough.
     differences = logits[:, 1:] - logits[:, :1]
     gradients = []
-    # The graph is freed by the last pass.
     for k in range(n_classes - 1):
+        # The last pass frees the graph.
         is_needed_again = k < n_classes - 2
+        # Item i depends on inputs[i] alone, so that the gradient of the sum has those of all items.
         (gradient,) = torch.autograd.grad(
             differences[:, k].sum(), inputs, retain_graph=is_needed_again
         )
@@ -61,29 +68,39 @@ def _gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen
 
 
 def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> FisherEigen:
-    """Find the eigenvalues of G from the gradients of the differences of logits.
+    """Find the eigenvalues of the Fisher information from the gradients of the logits.
+
+    With p the class probabilities and g_y the gradient of log p_y, the Fisher information is
+    G = sum_y p_y g_y g_y^T = A^T A, where A has the rows sqrt(p_y) g_y. G is as large as the input,
+    but the (K, K) Gram matrix A A^T has the same eigenvalues, besides zeros.
 
     Args:
         logits: (b, K), or any scores whose softmax is p.
         gradients: (b, K - 1, ...) gradients of logit k minus logit 0, for k = 1, …, K - 1.
         options: Whether to return the eigenvector and all eigenvalues.
+
+    Returns:
+        A `FisherEigen` of b items, with NaN for items with a number that is not finite.
     """
     n_items = len(logits)
-    shape = gradients.shape[2:]
+    input_shape = gradients.shape[2:]
     gradients = gradients.flatten(2)  # (b, K - 1, D)
     p = logits.double().softmax(dim=-1)
     products = _multiply_gradients(gradients)
 
-    # grad log p_y = h_y - sum_k p_k h_k, with h the gradients of the differences and h_0 = 0.
+    # g_y = h_y - sum_k p_k h_k, with h_k the gradient of logit k minus logit 0. Row y of `center`
+    # has the coefficients of g_y, and row y of `scaled` those of sqrt(p_y) g_y: (b, K, K) each.
     identity = torch.eye(p.shape[1], dtype=torch.float64, device=p.device)
     center = identity - p[:, None, :]
     scaled = p.sqrt()[:, :, None] * center
     gram = scaled @ products @ scaled.transpose(1, 2)
+
     # An item with a number that is not finite must not stop the solver for the others.
     is_finite = torch.isfinite(gram).flatten(1).all(dim=1)
     finite_gram = torch.where(is_finite[:, None, None], gram, torch.zeros_like(gram))
-    values, vectors = torch.linalg.eigh(finite_gram)
+    values, vectors = torch.linalg.eigh(finite_gram)  # (b, K), the smallest first
     undefined = torch.full_like(values, torch.nan)
+    # Rounding may turn an eigenvalue of 0 into a negative number.
     values = torch.where(is_finite[:, None], values.clamp_min(0), undefined)
 
     items = torch.arange(n_items, device=p.device)
@@ -91,14 +108,15 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     squared_norms = torch.einsum("bi,bij,bj->b", predicted_row, products, predicted_row)
     eigenvector = None
     if options.eigenvector:
-        # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda).
+        # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda). The gradient
+        # of logit 0 minus itself is zero, and has no weight.
         weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
         weights = weights / values[:, -1:].sqrt().clamp_min(SMALLEST)
         flat = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients)
-        eigenvector = flat.view(n_items, *shape)
+        eigenvector = flat.view(n_items, *input_shape)
     spectrum = None
     if options.spectrum:
-        # The gradients of log p are linearly dependent, so that the smallest eigenvalue is 0.
+        # The K gradients of log p are linearly dependent, so that the smallest eigenvalue is 0.
         spectrum = values[:, 1:].flip(1)
     return FisherEigen(
         eigenvalues=values[:, -1],
@@ -110,10 +128,16 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
 
 
 def _multiply_gradients(gradients: Tensor) -> Tensor:
-    """Return the inner products of the gradients of all logits minus logit 0, (b, K, K)."""
+    """Return the inner products of the gradients of all K logits, each minus logit 0.
+
+    Args:
+        gradients: (b, K - 1, D) gradients of logit k minus logit 0, for k = 1, …, K - 1.
+
+    Returns:
+        (b, K, K) float64. Row and column 0 are zero, as logit 0 minus itself has no gradient.
+    """
     n_items = len(gradients)
     n_classes = gradients.shape[1] + 1
-    # That of logit 0 itself is zero.
     products = torch.zeros(
         (n_items, n_classes, n_classes), dtype=torch.float64, device=gradients.device
     )
@@ -122,14 +146,21 @@ def _multiply_gradients(gradients: Tensor) -> Tensor:
 
 
 def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
-    """Iterate exact products G v = J^T (diag p - p p^T) J v.
+    """Find the largest eigenvalue of G for every item by power iteration.
 
-    J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the
-    direction v.
+    With J the Jacobian of the logits and p their softmax, G v = J^T (diag p - p p^T) J v, so that
+    a product takes two steps, J v and the backward pass J^T s. Neither J nor G is ever built.
+
+    Args:
+        logits: (b, K), with the graph that leads back to `inputs`.
+        inputs: (b, ...) that require gradients.
+        options: The tolerance and the maximum number of rounds.
     """
     p = logits.detach().softmax(dim=-1)
+    # J v is a forward derivative, which two backward passes give: J^T u is linear in u, and the
+    # derivative of <J^T u, v> with respect to u is J v, whatever the value of u.
     u = torch.zeros_like(logits, requires_grad=True)
-    (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
+    (backward_of_u,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
 
     # The gradient of log p of the predicted class is a good first direction.
     is_predicted = torch.zeros_like(logits).scatter_(1, _find_predicted(p)[:, None], 1.0)
@@ -140,14 +171,16 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
     values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
     error = torch.full_like(values, torch.inf)
     for _ in range(options.max_iterations):
-        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
-        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
+        (jacobian_v,) = torch.autograd.grad(backward_of_u, u, v, retain_graph=True)
+        # (diag p - p p^T) J v
+        s = p * jacobian_v - p * (p * jacobian_v).sum(dim=1, keepdim=True)
         (product,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
+        # The Rayleigh quotient v^T G v, and the norm of the residual G v - lambda v.
         values = (v * product).flatten(1).double().sum(dim=1)
         error = _measure_norms(product - _expand(values, v) * v)
-        # An item that comes out as NaN needs no further rounds.
-        allowed = options.tolerance * values.abs().nan_to_num(0)
-        if bool((error.nan_to_num(0) <= allowed).all()):
+        # An item whose numbers are NaN counts as converged: further rounds cannot help it.
+        max_error = options.tolerance * values.abs().nan_to_num(0)
+        if bool((error.nan_to_num(0) <= max_error).all()):
             break
         v = _normalize(product, _measure_norms(product))
     eigenvector = v if options.eigenvector else None

@@ -174,7 +174,19 @@ def fisher_information(
 
 
 def _read_columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> Later:
-    """Return the results of one batch. NaN of one item does not affect the others."""
+    """Return a function that waits for the results of one batch, with one row per item.
+
+    Args:
+        leading: The eigenvalues of the batch. NaN of one item does not affect the others.
+        logits: (b, K) logits.
+        embeddings: (b, L, d) word embeddings.
+        mask: (b, L) 1 for tokens, 0 for padding.
+
+    Returns:
+        A function without arguments, which returns the columns `logits`, `eigenvalues`,
+        `gradient_norms`, `error`, `scale` (the squared mean norm of the embeddings of an item) and,
+        if they were computed, `spectrum` and `token_norms`.
+    """
     is_real = mask.unsqueeze(-1).to(embeddings.dtype)
     norms = (embeddings.detach() * is_real).norm(dim=-1).double().sum(dim=1)
     # Eigenvalues scale with the inverse square of the size of the embeddings.
@@ -208,7 +220,13 @@ def _read_columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask
 def _make_result(
     items: Items, columns: Columns, options: FisherOptions, fail_fast: bool
 ) -> FisherInformation:
-    """Return the result of a run; items without one have NaN, and the reason.
+    """Return the result of a run for all N items; items without one have NaN, and a reason.
+
+    Args:
+        items: N items.
+        columns: The columns of `_read_columns`, and the failures of the run.
+        options: Whether the spectrum and the eigenvector are returned.
+        fail_fast: Whether an item without a result is an error.
 
     Raises:
         ValueError: If `fail_fast` is set and an item has no result.
@@ -216,16 +234,30 @@ def _make_result(
     reasons = columns.failures
     columns = columns.fill_failed({"token_norms": items.encoded.lengths})
     logits = columns.array("logits")
-    n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[:-1])
     is_finite = np.isfinite(logits).all(axis=1) & np.isfinite(columns.array("eigenvalues"))
+    # Special tokens are read, but are no part of a text. Some tokenizers add none, so that the
+    # sequence of an empty text has no tokens at all.
+    item_of_tokens = items.encoded.row[~items.places.special]
+    n_tokens = np.bincount(item_of_tokens, minlength=len(items))
     is_missing = ~is_finite | (n_tokens == 0)
-    # A reason of the run comes first: it says why there are no numbers.
+
     failures = []
     for item in np.flatnonzero(is_missing).tolist():
-        reason = reasons.get(item) or _explain_missing(items, item, int(n_tokens[item]))
+        if n_tokens[item] == 0:
+            # Whether the model fails at an empty text depends on its batch, but its reason should
+            # not.
+            reason = f"Expected a text with tokens, but item {items.ids[item]!r} has none."
+        elif item in reasons:
+            reason = reasons[item]
+        else:
+            reason = (
+                f"Expected finite logits and gradients, but {items.classifier.name} gave NaN or "
+                f"infinity for item {items.ids[item]!r}."
+            )
         failures.append((items.ids[item], reason))
     if failures and fail_fast:
-        raise ValueError(failures[0][1])
+        _, first_reason = failures[0]
+        raise ValueError(first_reason)
 
     def get_column(name: str) -> NDArray[np.float64]:
         return np.where(is_missing, np.nan, columns.array(name))
@@ -233,9 +265,9 @@ def _make_result(
     spectrum = None
     if options.spectrum:
         spectrum = Ragged.of_table(columns.array("spectrum"))
-    tokens: dict[str, Any] = {}
+    token_fields: dict[str, Any] = {}
     if options.eigenvector:
-        tokens = _measure_tokens(items, columns, options.unit)
+        token_fields = _measure_tokens(items, columns, options.unit)
     return FisherInformation(
         ids=items.ids,
         eigenvalues=get_column("eigenvalues"),
@@ -247,13 +279,22 @@ def _make_result(
         failures=tuple(failures),
         label_names=items.classifier.label_names,
         spectrum=spectrum,
-        **tokens,
+        **token_fields,
     )
 
 
 def _measure_tokens(items: Items, columns: Columns, unit: str) -> dict[str, Any]:
-    """Return the tokens, and how far the eigenvector moves each, as fields of the result."""
-    # Squares of norms add up.
+    """Measure how far the leading eigenvector moves each token.
+
+    Args:
+        items: The items.
+        columns: The results, with `token_norms`, the norm of the eigenvector at each token.
+        unit: "wordpiece" or "word".
+
+    Returns:
+        `tokens`, `token_norms`, `starts` and `ends` of a `FisherInformation`.
+    """
+    # The norm of a word is the root of the sum of the squares of its pieces.
     squares = columns.ragged("token_norms").values ** 2
     tokens = merge_pieces(items, squares, unit=unit, merge="sum")
     norms = Ragged(np.sqrt(tokens.scores.values), tokens.scores.offsets)
@@ -263,12 +304,3 @@ def _measure_tokens(items: Items, columns: Columns, unit: str) -> dict[str, Any]
         "starts": tokens.starts,
         "ends": tokens.ends,
     }
-
-
-def _explain_missing(items: Items, item: int, n_tokens: int) -> str:
-    if n_tokens == 0:
-        return f"Expected a text with tokens, but item {items.ids[item]!r} has none."
-    return (
-        f"Expected finite logits and gradients, but {items.classifier.name} gave NaN or infinity "
-        f"for item {items.ids[item]!r}."
-    )

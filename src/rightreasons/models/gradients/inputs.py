@@ -58,7 +58,11 @@ class EmbeddingInput:
         self._first_table = self._tables[0]
 
     def _find_tables(self) -> list[nn.Module]:
-        """Return the modules whose output is replaced: of the encoder, then of the decoder."""
+        """Return the modules whose output is replaced: of the encoder, then of the decoder.
+
+        An encoder-decoder that shares one table has a single entry. Other models have one: the
+        table of word embeddings, or the module that adds positions and types.
+        """
         model = self._model
         if getattr(model.config, "is_encoder_decoder", False):
             encoder_table, decoder_table = _find_coder_tables(model)
@@ -79,10 +83,19 @@ class EmbeddingInput:
 
     @torch.no_grad()
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Return the model's own embeddings of inputs, (..., L) to (..., L, d), without gradients."""
+        """Return the embeddings that the model itself computes from inputs, without gradients.
+
+        Args:
+            inputs: The arguments of the model, with `input_ids` of shape (..., L).
+
+        Returns:
+            (..., L, d): word embeddings or, with layer="embeddings", the output of the module of
+            embeddings.
+        """
         input_ids = inputs["input_ids"]
         if self._feeds_words or self._decoder is not None:
             return self.look_up(input_ids)
+        # The module of embeddings is called inside the model, so that a hook records its output.
         outputs: list[Tensor] = []
 
         def record(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
@@ -93,29 +106,31 @@ class EmbeddingInput:
             self._model(**inputs)
         finally:
             hook.remove()
-        # What a model pads by itself is cut off.
-        embeddings = outputs[0].detach()[:, : input_ids.shape[-1]]
+        # Some models, such as Longformer, pad the text further, which is removed.
+        n_tokens = input_ids.shape[-1]
+        embeddings = outputs[0].detach()[:, :n_tokens]
         return embeddings.reshape(*input_ids.shape, -1)
 
     @contextmanager
     def feed(self, embeddings: Tensor, inputs: dict[str, Tensor]) -> Iterator[None]:
-        """Feed embeddings to every forward pass inside the block.
+        """Replace the embeddings that the model looks up, in every forward pass inside the block.
 
         Args:
             embeddings: (..., L, d), one per position of the padded ids.
-            inputs: The arguments of the model.
+            inputs: The arguments of the model, with `input_ids` of shape (..., L).
         """
         # A multiple-choice model joins items and choices into one dimension.
         rows = embeddings.flatten(0, -3)
-        input_ids = inputs["input_ids"].flatten(0, -2)
-        # Whether a square is transposed does not show in its shape: the model is asked, before
-        # anything is replaced.
-        is_square = len(input_ids) == input_ids.shape[1] > 1
-        is_transposed = self._feeds_words and is_square and self._looks_up_transposed(inputs)
+        n_rows, n_tokens = rows.shape[:2]
+        # XLNet looks words up as (L, n) instead of (n, L). The shape of its output shows that,
+        # unless it is a square: then the model is tried with a single row, before anything is
+        # replaced.
+        is_square = n_rows == n_tokens > 1
+        is_transposed_square = is_square and self._feeds_words and self._looks_up_transposed(inputs)
         shifts_last_token = (
             self._decoder is not None and self._feeds_words and self._begins_with_last
         )
-        # Not empty while the decoder runs.
+        # Not empty while the decoder runs, which may look words up in the table of the encoder.
         decoder_runs: list[bool] = []
 
         def replace(
@@ -123,12 +138,17 @@ class EmbeddingInput:
         ) -> Tensor | None:
             if decoder_runs:
                 if not self._feeds_words:
+                    # A hook that returns None leaves the output as it is.
                     return None
                 return self._shift(rows, inputs, arguments[0], output, shifts_last_token)
-            if is_transposed or output.shape[:2] != rows.shape[:2] == output.shape[1::-1]:
+            is_transposed = is_transposed_square
+            if n_rows != n_tokens:
+                is_transposed = output.shape[:2] == (n_tokens, n_rows)
+            # Both are copies, because CTRL scales its embeddings in place.
+            if is_transposed:
                 return rows.transpose(0, 1).clone()
-            # What a model pads by itself stays. Copies, as CTRL scales its embeddings in place.
-            return torch.cat((rows, output[:, rows.shape[1] :]), 1)
+            # Positions that the model adds as padding, as Longformer does, keep their embeddings.
+            return torch.cat((rows, output[:, n_tokens:]), 1)
 
         hooks = [table.register_forward_hook(replace) for table in self._tables]
         if self._decoder is not None:
@@ -157,37 +177,54 @@ class EmbeddingInput:
         return logits
 
     def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
-        """Return whether the model looks words up as (length, rows), as a single row shows."""
-        single = {}
+        """Return whether the model looks words up as (length, rows), as XLNet does.
+
+        The model reads a single row, which it looks up as (1, L), or as (L, 1) if it transposes.
+
+        Args:
+            inputs: The arguments of the model, with `input_ids` of shape (..., L), L > 1.
+        """
+        single_row = {}
         for name, value in inputs.items():
             if isinstance(value, Tensor):
-                # The first row of every dimension but the last.
-                value = value[(slice(1),) * (value.dim() - 1)]
-            single[name] = value
-        return self._list_lookups(self._first_table, single)[0].shape[0] > 1
+                # The first entry of each dimension but the last, which is kept whole.
+                index = (slice(1),) * (value.dim() - 1)
+                value = value[index]
+            single_row[name] = value
+        looked_up_ids = self._list_lookups(self._first_table, single_row)[0]
+        return looked_up_ids.shape[0] > 1
 
     @cached_property
     def _begins_with_last(self) -> bool:
-        """Whether the decoder begins with the last token of the text (mBART).
+        """Whether the decoder reads the last token of the text first, as that of mBART does.
 
-        That of BART and T5 begins with its own token.
+        The decoders of BART and T5 read a fixed start token first. The model reads two texts that
+        differ in their last token, and the first tokens that its decoder looks up are compared.
         """
         config = self._model.config
-        special = {getattr(config, name, None) for name in _SPECIAL_TOKENS}
-        left_token, right_token = [token for token in range(6) if token not in special][:2]
-        # Two texts that differ in their last token.
-        rows = [
-            [left_token, config.eos_token_id, last_token]
-            for last_token in (left_token, right_token)
-        ]
+        special_tokens = {getattr(config, name, None) for name in _SPECIAL_TOKENS}
+        # At most four of the six smallest token ids are special.
+        ordinary_tokens = [token for token in range(6) if token not in special_tokens]
+        last_tokens = ordinary_tokens[:2]
+        rows = []
+        for last_token in last_tokens:
+            rows.append([ordinary_tokens[0], config.eos_token_id, last_token])
         input_ids = torch.tensor(rows, device=self._model.device)
         inputs = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
         decoder_ids = self._list_lookups(self._tables[-1], inputs)[-1]
-        return decoder_ids[:, 0].tolist() == [left_token, right_token]
+        return decoder_ids[:, 0].tolist() == last_tokens
 
     @torch.no_grad()
     def _list_lookups(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
-        """Return the ids that a table is asked for in one pass of the model."""
+        """Return the token ids that a table of embeddings looks up in one pass of the model.
+
+        Args:
+            table: A table of the model.
+            inputs: The arguments of the model.
+
+        Returns:
+            The ids of each lookup, in the order of the lookups.
+        """
         lookups: list[Tensor] = []
 
         def record(_module: nn.Module, arguments: tuple[Any, ...]) -> None:
@@ -208,7 +245,21 @@ class EmbeddingInput:
         output: Tensor,
         shifts_last_token: bool,
     ) -> Tensor:
-        """Return the embeddings as the decoder reads the text: shifted by one position."""
+        """Return the embeddings of a text as the decoder reads it: shifted by one position.
+
+        Args:
+            rows: (n, L, d) embeddings of the text.
+            inputs: The arguments of the model, `input_ids` and `attention_mask` of shape (n, L).
+            decoder_ids: The token ids that the decoder looks up.
+            output: (n, L, d) the decoder's own embeddings of these.
+            shifts_last_token: Whether the decoder begins with the last token of the text.
+
+        Returns:
+            (n, L, d) the embedding of the first token, and those of the text without the last.
+
+        Raises:
+            ValueError: If the decoder does not read the text shifted by one position.
+        """
         input_ids = inputs["input_ids"]
         is_shifted = decoder_ids.shape == input_ids.shape and torch.equal(
             decoder_ids[:, 1:], input_ids[:, :-1]
@@ -219,18 +270,26 @@ class EmbeddingInput:
                 f"text shifted by one place, but {type(self._model).__name__} feeds its decoder in "
                 "an unknown way."
             )
-        # The first token of the decoder is not one of the text, unless it is its last one.
-        begin = output[:, :1].detach()
+        # The start token is not one of the text, so that no gradients flow to its embedding.
+        first_embedding = output[:, :1].detach()
         if shifts_last_token:
+            # Positions of padding are 0 in the product, so that the largest is that of the last
+            # token.
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
             last_positions = (inputs["attention_mask"] * positions).argmax(dim=1)
-            row_numbers = torch.arange(len(rows), device=input_ids.device)
-            begin = rows[row_numbers, last_positions].unsqueeze(1)
-        return torch.cat((begin, rows[:, :-1]), dim=1)
+            row_index = torch.arange(len(rows), device=input_ids.device)
+            first_embedding = rows[row_index, last_positions].unsqueeze(1)
+        return torch.cat((first_embedding, rows[:, :-1]), dim=1)
 
 
 def _register_span(module: nn.Module, runs: list[bool]) -> list[Any]:
-    """Let a list be non-empty while a module runs, and return the hooks that do it."""
+    """Register hooks that keep a list non-empty while a module runs; return the hooks.
+
+    Args:
+        module: The module.
+        runs: An empty list, to which True is added when the module begins. It is emptied when the
+            module ends, also if it fails.
+    """
 
     def begin(*_arguments: Any) -> None:
         runs.append(True)
@@ -250,7 +309,11 @@ def _is_table(module: Any) -> bool:
 
 
 def _find_table(model: Any) -> nn.Module:
-    """Return the table of word embeddings of an encoder or a decoder."""
+    """Return the table of word embeddings of an encoder or a decoder.
+
+    Raises:
+        ValueError: If `get_input_embeddings()` returns no table, or is not implemented.
+    """
     try:
         table = model.get_input_embeddings()
     except (NotImplementedError, AttributeError):
@@ -266,7 +329,11 @@ def _find_table(model: Any) -> nn.Module:
 
 
 def _find_embedding_module(model: Any) -> nn.Module:
-    """Return the module that adds positions and types to the word embeddings."""
+    """Return the module of an encoder that adds positions and types to its word embeddings.
+
+    Raises:
+        ValueError: If the model has none.
+    """
     module = getattr(getattr(model, "base_model", None), "embeddings", None)
     if not isinstance(module, nn.Module) or isinstance(module, nn.Embedding):
         raise ValueError(
@@ -277,24 +344,28 @@ def _find_embedding_module(model: Any) -> nn.Module:
 
 
 def _find_coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
-    """Return the tables of the encoder and the decoder, which must be equal."""
+    """Return the tables of word embeddings of the encoder and the decoder.
+
+    Raises:
+        ValueError: If one of them has no table, or their weights differ. One path through the
+            embeddings of a text is then not defined.
+    """
     base_model = model.base_model
     encoder_table = getattr(getattr(base_model, "encoder", None), "embed_tokens", None)
     decoder_table = getattr(getattr(base_model, "decoder", None), "embed_tokens", None)
-    if not (_is_table(encoder_table) and _is_table(decoder_table)):
-        count = "none"
-    elif not torch.equal(encoder_table.weight, decoder_table.weight):  # type: ignore[union-attr]
-        count = "two"
-    else:
-        return cast("nn.Module", encoder_table), cast("nn.Module", decoder_table)
-    raise ValueError(
+    expected = (
         "Expected an encoder-decoder with one table of word embeddings for both parts, but "
-        f"{type(model).__name__} has {count}."
+        f"{type(model).__name__} has"
     )
+    if not (_is_table(encoder_table) and _is_table(decoder_table)):
+        raise ValueError(f"{expected} none.")
+    if not torch.equal(encoder_table.weight, decoder_table.weight):  # type: ignore[union-attr]
+        raise ValueError(f"{expected} two.")
+    return cast("nn.Module", encoder_table), cast("nn.Module", decoder_table)
 
 
 def why_no_gradients(scorer: Scorer) -> str:
-    """Return why the words of the texts of a scorer have no gradients; "" if they have."""
+    """Return why the word embeddings of a scorer have no gradients; "" if they have."""
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
         reason = explain_missing_ability(scorer, "gradients")
         return reason or f"{scorer.name} is no classifier of transformers in this process."
@@ -307,10 +378,11 @@ def why_no_gradients(scorer: Scorer) -> str:
 
 
 def classifier_with_gradients(scorer: Scorer) -> Classifier:
-    """Return a scorer that is a classifier of texts; of any other, words have no gradients.
+    """Return a scorer as the classifier of texts that it is, if its word embeddings have gradients.
 
     Raises:
-        ValueError: If it is none, or its tokenizer does not know the places of its tokens.
+        ValueError: If it is no classifier of transformers in this process, has quantized layers or
+            no table of word embeddings, or its tokenizer does not know the positions of its tokens.
     """
     reason = why_no_gradients(scorer)
     if reason:

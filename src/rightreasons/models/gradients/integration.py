@@ -57,45 +57,71 @@ def integrate(
 def _integrate_adaptively(
     path: Path, labels: Ints | None, options: AttributionOptions
 ) -> tuple[Tensor, dict[str, Column]]:
+    """Integrate with more nodes on the paths of items that need them, as `integrate` describes.
+
+    Args:
+        path: The paths of b items.
+        labels: (b,) explained classes. None for the predicted ones.
+        options: The allowed gaps, and the maximum number of nodes per item.
+    """
     items = np.arange(len(path))
-    ones = np.ones(len(items))
-    # The pass that predicts the class is also that of the node at the input.
-    gradients, value, logits = path.gradients(items, ones, ones, items, labels)
+    ends = np.ones(len(items))
+    # A pass at the input predicts the class, and is the last node of the rule at the same time.
+    # With each item as its own group, the gradients are not summed.
+    gradients, value, logits = path.gradients(
+        items=items, positions=ends, weights=np.ones(len(items)), groups=items, labels=labels
+    )
     explained = get_explained(logits, labels)
     baseline_value = _score_baseline(path, explained)
     slopes = project_gradients(gradients, path.difference)
-    nodes = _Nodes(items, ones, value, slopes, [gradients])
-    gradients, n_nodes = _refine(path, nodes, explained, baseline_value, options)
-    columns = _make_columns(path, gradients, explained, logits, value, baseline_value)
-    return gradients, {**columns, "nodes": n_nodes}
+    nodes = _Nodes(item=items, position=ends, value=value, slope=slopes, gradients=[gradients])
+    averaged, n_nodes = _refine(path, nodes, explained, baseline_value, options)
+    columns = _make_columns(path, averaged, explained, logits, value, baseline_value)
+    return averaged, {**columns, "nodes": n_nodes}
 
 
 def _integrate_by_rule(
     path: Path, labels: Ints | None, options: AttributionOptions
 ) -> tuple[Tensor, dict[str, Column]]:
+    """Integrate with the same nodes on the path of every item, as `integrate` describes.
+
+    Args:
+        path: The paths of b items.
+        labels: (b,) explained classes. None for the predicted ones.
+        options: The rule, and its number of nodes.
+    """
     items = np.arange(len(path))
-    ones = np.ones(len(items))
+    ends = np.ones(len(items))
     positions, weights = quadrature(options.method, options.steps)
     total: Tensor | None = None
-    # The pass that predicts the class may also be that of the last node.
-    has_end = positions[-1] == 1.0
-    if has_end:
-        total, value, logits = path.gradients(items, ones, ones * weights[-1], items, labels)
-        positions, weights = positions[:-1], weights[:-1]
+    # A pass at the input predicts the class. If the rule has a node there ("riemann_right"), the
+    # same pass gives its gradient.
+    if positions[-1] == 1.0:
+        total, _, logits = path.gradients(
+            items=items,
+            positions=ends,
+            weights=np.full(len(items), weights[-1]),
+            groups=items,
+            labels=labels,
+        )
+        positions = positions[:-1]
+        weights = weights[:-1]
     else:
-        logits = path.logits(items, ones)
+        logits = path.logits(items, ends)
     explained = get_explained(logits, labels)
-    baseline_value = _score_baseline(path, explained)
     value = path.score(logits, explained)
+    baseline_value = _score_baseline(path, explained)
 
+    # A rule of one node at the input has no others.
     if total is None or len(positions):
+        # All positions of the first item, then those of the next.
         rows = np.repeat(items, len(positions))
         inner_total, _, _ = path.gradients(
-            rows,
-            np.tile(positions, len(items)),
-            np.tile(weights, len(items)),
-            rows,
-            explained[rows],
+            items=rows,
+            positions=np.tile(positions, len(items)),
+            weights=np.tile(weights, len(items)),
+            groups=rows,
+            labels=explained[rows],
         )
         total = inner_total if total is None else inner_total.add_(total)
     columns = _make_columns(path, total, explained, logits, value, baseline_value)
@@ -117,7 +143,16 @@ def _make_columns(
     value: Floats,
     baseline_value: Floats,
 ) -> dict[str, Column]:
-    """Return the results by item, but for the number of nodes."""
+    """Return the results of each of b items, besides the number of nodes.
+
+    Args:
+        path: The paths.
+        gradients: (b, L, d) averaged gradients.
+        explained: (b,) explained classes.
+        logits: (b, K) logits of the inputs.
+        value: (b,) the target at the inputs.
+        baseline_value: (b,) the target at the baselines.
+    """
     integral = project_gradients(gradients, path.difference)
     return {
         "explained": explained,
@@ -147,28 +182,50 @@ class _Nodes:
     gradients: list[Tensor]
 
     def add(self, path: Path, labels: Ints, items: Ints, positions: Floats) -> Ints:
-        """Compute gradients at further points, and return the numbers of these."""
+        """Compute the gradients at n further points, and return the indices of their rows.
+
+        Args:
+            path: The paths of b items.
+            labels: (b,) explained classes.
+            items: (n,) item of each point.
+            positions: (n,) position of each point on the path of its item.
+
+        Returns:
+            (n,) indices of the points in the attributes.
+        """
+        # Each point is its own group, so that gradients are not summed.
         groups = np.arange(len(items))
         weights = np.ones(len(items))
-        gradients, values, _ = path.gradients(items, positions, weights, groups, labels[items])
-        numbers = len(self.item) + groups
-        rows = torch.from_numpy(items).to(gradients.device)
-        slopes = project_gradients(gradients, path.difference[rows])
+        gradients, values, _ = path.gradients(
+            items=items,
+            positions=positions,
+            weights=weights,
+            groups=groups,
+            labels=labels[items],
+        )
+        rows = len(self.item) + groups
+        item_index = torch.from_numpy(items).to(gradients.device)
+        slopes = project_gradients(gradients, path.difference[item_index])
         self.item = np.concatenate((self.item, items))
         self.position = np.concatenate((self.position, positions))
         self.value = np.concatenate((self.value, values))
         self.slope = np.concatenate((self.slope, slopes))
         self.gradients.append(gradients)
-        return numbers
+        return rows
 
     def sum_gradients(self, weights: Floats, n_items: int) -> Tensor:
-        """Return the weighted sum of the gradients of each item."""
+        """Return the weighted sum of the gradients of each item, (b, L, d).
+
+        Args:
+            weights: (r,) weight of each point.
+            n_items: Number of items, b.
+        """
         gradients = torch.cat(self.gradients)
         total = torch.zeros(
             (n_items, *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device
         )
-        owners = torch.from_numpy(self.item).to(gradients.device)
-        return total.index_add_(0, owners, gradients * make_factors(weights, gradients))
+        item_index = torch.from_numpy(self.item).to(gradients.device)
+        return total.index_add_(0, item_index, gradients * make_factors(weights, gradients))
 
 
 @dataclass(eq=False)
@@ -185,20 +242,36 @@ class _Intervals:
 
     @classmethod
     def make_first(cls, grid: Ints) -> _Intervals:
-        """Return two intervals per item, from the numbers of its first five nodes, (b, 5)."""
-        first_nodes = grid[:, :3]
-        last_nodes = grid[:, 2:]
-        nodes = np.concatenate((first_nodes, last_nodes))
+        """Return the first two intervals of each of b items, which meet at the third node.
+
+        Args:
+            grid: (b, 5) rows of the first five nodes of each item, by increasing position.
+
+        Returns:
+            The b intervals at the baseline, and then the b intervals at the input.
+        """
+        nodes = np.concatenate((grid[:, :3], grid[:, 2:]))
         at_baseline = np.arange(len(nodes)) < len(grid)
         return cls(nodes, at_baseline)
 
     def measure_gaps(self, points: _Nodes, baseline_value: Floats) -> Floats:
-        """Return the difference of each interval's estimate from its exact integral, (n,)."""
+        """Measure the error of the rule on each interval.
+
+        The integral of the slope over an interval is the change of the target from its start to its
+        end, so that the error of the rule's estimate is known exactly.
+
+        Args:
+            points: The nodes of all items.
+            baseline_value: (b,) the target at the baselines.
+
+        Returns:
+            (n,) absolute differences.
+        """
         start, _, end = self.nodes.T
         slopes = points.slope[self.nodes]
         estimates = (self.compute_weights(points) * slopes).sum(axis=1)
         items = points.item[start]
-        # The integral of the slope is the change of the target.
+        # An interval at the baseline has no node there, but the target is known.
         start_values = np.where(self.at_baseline, baseline_value[items], points.value[start])
         changes = points.value[end] - start_values
         gaps: Floats = np.abs(estimates - changes)
@@ -207,87 +280,126 @@ class _Intervals:
     def compute_weights(self, points: _Nodes) -> Floats:
         """Return the weights of the three nodes of every interval, (n, 3).
 
-        Simpson's rule has its nodes at the start, the middle and the end. The interval that begins
-        at the baseline has none there, but at a quarter of its length; the weights are those that
-        integrate quadratic functions exactly.
+        Simpson's rule has its nodes at the start, the middle and the end of the interval, with 1/6,
+        4/6 and 1/6 of its length as weights. An interval at the baseline has its first node at a
+        quarter of its length instead, as the gradient at the baseline may explode. The weights 4/9,
+        3/9 and 2/9 integrate quadratic functions exactly, too.
+
+        Args:
+            points: The nodes of all items.
         """
         positions = points.position[self.nodes]
         starts = np.where(self.at_baseline, 0.0, positions[:, 0])
         lengths = positions[:, 2] - starts
-        is_first = self.at_baseline[:, None]
-        shares = np.where(is_first, (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
+        is_at_baseline = self.at_baseline[:, None]
+        shares = np.where(is_at_baseline, (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
         return np.asarray(lengths[:, None] * shares)
 
     def halve(
         self, is_selected: NDArray[np.bool_], path: Path, labels: Ints, points: _Nodes
     ) -> Ints:
-        """Halve some intervals, each by two further nodes, and return the items of these."""
+        """Replace m selected intervals by their halves, for each of which one node is added.
+
+        The node in the middle of an interval becomes the end of its left half and the start of its
+        right half, so that no gradient is discarded.
+
+        Args:
+            is_selected: (n,) whether to halve each interval, True m times.
+            path: The paths of b items.
+            labels: (b,) explained classes.
+            points: The nodes of all items, to which the new ones are added.
+
+        Returns:
+            (m,) the item of each halved interval.
+        """
         start, middle, end = self.nodes[is_selected].T
-        # Every node of an interval is one of the same item.
+        # The three nodes of an interval are of the same item.
         items: Ints = points.item[middle]
         at_baseline = self.at_baseline[is_selected]
         position = points.position
-        # The first node of the interval at the baseline stands at a quarter of its length.
-        left_middles = (position[start] + position[middle]) / 2
-        left_positions = np.where(at_baseline, position[start] / 2, left_middles)
+        left_positions = (position[start] + position[middle]) / 2
+        # The first node of an interval at the baseline is at a quarter of its length. So is that of
+        # its left half, which begins at 0 too: half as far.
+        left_positions = np.where(at_baseline, position[start] / 2, left_positions)
         right_positions = (position[middle] + position[end]) / 2
-        numbers = points.add(
+        new_nodes = points.add(
             path, labels, np.tile(items, 2), np.concatenate((left_positions, right_positions))
         )
-        left_nodes = numbers[: len(items)]
-        right_nodes = numbers[len(items) :]
+        left_nodes = new_nodes[: len(items)]
+        right_nodes = new_nodes[len(items) :]
+
+        # At the baseline the new node comes before the old first one, which becomes the middle.
         left_halves = np.where(
             at_baseline, (left_nodes, start, middle), (start, left_nodes, middle)
         ).T
         right_halves = np.column_stack((middle, right_nodes, end))
-        is_inner = np.zeros(len(items), dtype=np.bool_)
-        # The halves of an interval take its place.
+        is_right_at_baseline = np.zeros(len(items), dtype=np.bool_)
         is_kept = ~is_selected
         self.nodes = np.concatenate((self.nodes[is_kept], left_halves, right_halves))
-        self.at_baseline = np.concatenate((self.at_baseline[is_kept], at_baseline, is_inner))
+        self.at_baseline = np.concatenate(
+            (self.at_baseline[is_kept], at_baseline, is_right_at_baseline)
+        )
         return items
 
 
 def _refine(
     path: Path, points: _Nodes, labels: Ints, baseline_value: Floats, options: AttributionOptions
 ) -> tuple[Tensor, Ints]:
-    """Integrate as accurately as each item needs, from the node at the input of each.
+    """Integrate the gradients of each item as accurately as the options ask.
+
+    Every item begins with the five nodes `FIRST_PLACES`. Its worst intervals are halved until its
+    gap is small enough, or the next round would exceed its number of nodes.
+
+    Args:
+        path: The paths of b items.
+        points: The node at the input of each item, in row i for item i. The others are added.
+        labels: (b,) explained classes.
+        baseline_value: (b,) the target at the baselines.
+        options: The allowed gaps, and the maximum number of nodes per item.
 
     Returns:
         (b, L, d) averaged gradients, and (b,) number of nodes.
     """
     n_items = len(path)
-    inner = FIRST_PLACES[:-1]
     items = np.arange(n_items)
-    owners = np.repeat(items, len(inner))
-    positions = np.tile(inner, n_items)
-    numbers = points.add(path, labels, owners, positions)
-    # The node at the input, the last of each row, is that of the item's number.
-    inner_numbers = numbers.reshape(n_items, len(inner))
-    grid = np.column_stack((inner_numbers, items))
+    # The last of the first positions is the input, whose node is given.
+    inner_positions = FIRST_PLACES[:-1]
+    n_inner = len(inner_positions)
+    inner_nodes = points.add(
+        path, labels, np.repeat(items, n_inner), np.tile(inner_positions, n_items)
+    )
+    grid = np.column_stack((inner_nodes.reshape(n_items, n_inner), items))
     intervals = _Intervals.make_first(grid)
     n_nodes = np.full(n_items, len(FIRST_PLACES), dtype=np.int64)
-    allowed = _get_allowed_gaps(points.value[:n_items], baseline_value, options)
+    max_gaps = _get_allowed_gaps(points.value[:n_items], baseline_value, options)
     while True:
-        is_selected = _select_intervals(path, points, intervals, baseline_value, allowed)
-        owners = points.item[intervals.nodes[:, 0]]
-        # An item that would exceed its number of nodes keeps the intervals that it has.
-        costs = 2 * np.bincount(owners[is_selected], minlength=n_items)
+        is_selected = _select_intervals(path, points, intervals, baseline_value, max_gaps)
+        item_by_interval = points.item[intervals.nodes[:, 0]]
+        # Halving an interval takes two nodes. An item that cannot afford all of its selected
+        # intervals keeps those that it has.
+        costs = 2 * np.bincount(item_by_interval[is_selected], minlength=n_items)
         is_affordable = n_nodes + costs <= options.steps
-        is_selected &= is_affordable[owners]
+        is_selected &= is_affordable[item_by_interval]
         if not is_selected.any():
             break
-        halved = intervals.halve(is_selected, path, labels, points)
-        n_nodes += 2 * np.bincount(halved, minlength=n_items)
+        halved_items = intervals.halve(is_selected, path, labels, points)
+        n_nodes += 2 * np.bincount(halved_items, minlength=n_items)
 
-    # A node that two intervals share has the weights of both.
+    # Two intervals that meet share a node, whose weight is the sum of both. `np.add.at` adds
+    # repeated indices, which plain assignment would not.
     weights = np.zeros(len(points.item))
     np.add.at(weights, intervals.nodes, intervals.compute_weights(points))
     return points.sum_gradients(weights, n_items), n_nodes
 
 
 def _get_allowed_gaps(value: Floats, baseline_value: Floats, options: AttributionOptions) -> Floats:
-    """Return the sum of gaps that each item may have, (b,)."""
+    """Return the largest total gap of the intervals of each item, (b,).
+
+    Args:
+        value: (b,) the target at the inputs.
+        baseline_value: (b,) the target at the baselines.
+        options: The allowed gap as a number, and as a share of the change of the target.
+    """
     allowed: Floats = np.full(len(value), options.tolerance)
     if options.max_gap is not None:
         allowed = np.minimum(allowed, options.max_gap * np.abs(value - baseline_value))
@@ -295,21 +407,32 @@ def _get_allowed_gaps(value: Floats, baseline_value: Floats, options: Attributio
 
 
 def _select_intervals(
-    path: Path, points: _Nodes, intervals: _Intervals, baseline_value: Floats, allowed: Floats
+    path: Path, points: _Nodes, intervals: _Intervals, baseline_value: Floats, max_gaps: Floats
 ) -> NDArray[np.bool_]:
-    """Return which intervals to halve: the worst ones of items whose gap is too large, (n,)."""
+    """Select the intervals to halve: the worst ones of each item whose total gap is too large.
+
+    Args:
+        path: The paths of b items.
+        points: The nodes of all items.
+        intervals: The n intervals of all items.
+        baseline_value: (b,) the target at the baselines.
+        max_gaps: (b,) the largest total gap that each item may have.
+
+    Returns:
+        (n,) whether to halve each interval.
+    """
     gaps = intervals.measure_gaps(points, baseline_value)
     start, _, end = intervals.nodes.T
     items = points.item[start]
-    totals = np.bincount(items, gaps, minlength=len(allowed))
-    worst = np.zeros(len(allowed))
-    # An item without finite gradients is halved no further.
+    total_gaps = np.bincount(items, gaps, minlength=len(max_gaps))
+    worst_gaps = np.zeros(len(max_gaps))
+    # Gaps of NaN compare as False below, so that their item is halved no further.
     with np.errstate(invalid="ignore"):
-        np.maximum.at(worst, items, gaps)
-    # Intervals that are nearly as bad as the worst are halved in the same round.
-    needs_more = totals > allowed
-    is_bad = gaps >= 0.5 * worst[items]
+        np.maximum.at(worst_gaps, items, gaps)
+    needs_halving = total_gaps > max_gaps
+    # One round halves all intervals that are at least half as bad as the worst one.
+    is_bad = gaps >= 0.5 * worst_gaps[items]
+    # Shorter intervals have ends that differ by rounding alone.
     lengths = points.position[end] - points.position[start]
-    # Points that are nearer differ by rounding alone.
     is_long = lengths > path.shortest
-    return np.asarray(needs_more[items] & is_bad & is_long)
+    return np.asarray(needs_halving[items] & is_bad & is_long)

@@ -30,12 +30,19 @@ STEPS = 50
 """Du et al. (2021) and captum take 50 nodes."""
 
 FIRST_PLACES = (0.125, 0.25, 0.5, 0.75, 1.0)
-"""Nodes that the adaptive rule begins with: none at the baseline, where the gradient of a normalization may explode."""
+"""Nodes that the adaptive rule begins with.
+
+None is at the baseline, where the gradient of a normalization may explode.
+"""
 
 TOLERANCE = 0.02
 
 MAX_GAP = 0.05
-"""Sundararajan et al. (2017, section 5) take enough nodes for the attributions to add up to the score within 5 %."""
+"""Share of the change of the score that the gap may have.
+
+Sundararajan et al. (2017, section 5) take enough nodes for the attributions to add up to the score
+within 5 %.
+"""
 
 
 _DESCRIBED_BASELINES = {
@@ -76,6 +83,12 @@ class AttributionOptions(Options):
     rank_special: bool = option(False, "Special tokens are scored too.")
 
     def _check(self) -> None:
+        """Check that the options fit together.
+
+        Raises:
+            ValueError: If there are too few nodes, baseline="mean" is not over word embeddings, or
+                special tokens are to be ranked among words.
+        """
         # The adaptive rule begins with five nodes.
         minimum = len(FIRST_PLACES) if self.method == "adaptive" else 1
         check_count(self.steps, "steps", minimum=minimum)
@@ -97,11 +110,16 @@ class AttributionOptions(Options):
         return self.model_dump(exclude={"unit", "rank_special"})
 
     def describe(self, baseline: str) -> str:
-        """Describe what is computed, from the baseline that was taken."""
+        """Return a text on how the attributions are computed.
+
+        Args:
+            baseline: The baseline that was chosen, as the option may be "auto": "zeros", "mean" or
+                "pad".
+        """
+        # "word_embeddings" reads as two words.
         layer = self.layer.replace("_", " ")
         if self.layer == "embeddings":
             layer = "output of the embeddings"
-        # The chosen baseline is described, not the option, which may be "auto".
         start = _DESCRIBED_BASELINES.get(baseline, "the embedding of the pad token")
         if self.keep_special:
             start += " between the special tokens"
@@ -188,14 +206,18 @@ class Attributions:
         return int(self.truncated.sum())
 
     def take(self, rows: NDArray[np.int64]) -> Attributions:
-        """Return some items, in the order of `rows`."""
-        # Tokens of all items are in flat arrays, from which those of some rows are gathered.
+        """Return the attributions of some items.
+
+        Args:
+            rows: (n,) positions of the items, in the order of the result.
+        """
+        # The tokens of all items are in flat arrays: those of item i are offsets[i]:offsets[i + 1].
         offsets = self.scores.offsets
-        tokens = [np.arange(offsets[row], offsets[row + 1]) for row in rows.tolist()]
-        positions = np.concatenate(tokens)
+        token_ranges = [np.arange(offsets[row], offsets[row + 1]) for row in rows.tolist()]
+        token_positions = np.concatenate(token_ranges)
         columns: dict[str, Any] = {}
         for name in ("starts", "ends", "parts"):
-            columns[name] = getattr(self, name)[positions]
+            columns[name] = getattr(self, name)[token_positions]
         for name in _COLUMNS_BY_ITEM:
             columns[name] = getattr(self, name)[rows]
         # Data without labels has no column of them.

@@ -99,7 +99,8 @@ class Path:
             difference = difference - baseline
         self.difference = difference * inputs["attention_mask"].unsqueeze(-1)
         self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
-        # The columns of each item that are not padding.
+        # The tokens of item i are in the columns `_starts[i]:_stops[i]`. The other columns are
+        # padding, before or after them. `argmax` finds the first True of a row.
         mask = inputs["attention_mask"]
         is_real = mask.bool().cpu().numpy()
         n_columns = is_real.shape[1]
@@ -112,11 +113,14 @@ class Path:
 
     @torch.no_grad()
     def logits(self, items: Ints, positions: Floats) -> Floats:
-        """Return the logits at some points, (r, K).
+        """Compute the logits of the model at r points.
 
         Args:
             items: (r,) item of each point.
             positions: (r,) position on its path: 0 at the baseline, 1 at the input.
+
+        Returns:
+            (r, K) logits.
         """
         passes = self._plan_passes(items)
         tables = []
@@ -128,7 +132,7 @@ class Path:
     def gradients(
         self, items: Ints, positions: Floats, weights: Floats, groups: Ints, labels: Ints | None
     ) -> tuple[Tensor, Floats, Floats]:
-        """Sum weighted gradients of the target at some points.
+        """Compute the gradients of the target at r points, and add them up in weighted sums.
 
         Args:
             items: (r,) item of each point.
@@ -145,33 +149,47 @@ class Path:
         n_groups = 0
         if len(groups):
             n_groups = int(groups.max()) + 1
-        total = torch.zeros(
+        sums = torch.zeros(
             (n_groups, *self.end.shape[1:]), dtype=self._exact_type, device=self.end.device
         )
         passes = self._plan_passes(items)
         values = np.empty(len(items))
-        tables = []
+        logits_of_passes = []
         for rows, columns in passes:
             explained = None if labels is None else labels[rows]
-            gradient, values[rows], table = self._differentiate(
+            gradient, values[rows], logits = self._differentiate(
                 items[rows], positions[rows], columns, explained
             )
-            tables.append(table)
+            logits_of_passes.append(logits)
             weighted = gradient * make_factors(weights[rows], gradient)
-            total[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
-        return total, values, _restore_order(passes, tables)
+            # A pass has only the columns that are not padding for all of its points.
+            sums[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
+        return sums, values, _restore_order(passes, logits_of_passes)
 
     def _differentiate(
         self, items: Ints, positions: Floats, columns: slice, labels: Ints | None
     ) -> tuple[Tensor, Floats, Floats]:
-        """Return the gradients of the target at the points of a pass, the target, and the logits."""
+        """Compute the gradients of the target at the r points of one pass.
+
+        Args:
+            items: (r,) item of each point.
+            positions: (r,) position on its path.
+            columns: The columns of tokens that the pass reads, c in number.
+            labels: (r,) explained classes. None for the predicted ones.
+
+        Returns:
+            (r, c, d) gradients, in single precision at least; (r,) the target; and (r, K) the
+            logits.
+        """
         with torch.enable_grad():
             points, logits = self._ask(items, positions, columns)
-            table = _to_numpy(logits)
-            explained = get_explained(table, labels)
+            logits_array = _to_numpy(logits)
+            explained = get_explained(logits_array, labels)
             scores = self._select_target(logits, self._to_device(explained))
+            # A point does not depend on the others, so that the gradient of the sum has those of
+            # all.
             (gradient,) = torch.autograd.grad(scores.sum(), points)
-        return gradient.to(self._exact_type), _to_numpy(scores), table
+        return gradient.to(self._exact_type), _to_numpy(scores), logits_array
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
@@ -185,7 +203,15 @@ class Path:
         return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def _plan_passes(self, items: Ints) -> list[Pass]:
-        """Divide points into passes of similar lengths."""
+        """Divide points into passes of the model, each with items of similar lengths.
+
+        Args:
+            items: (r,) item of each point.
+
+        Returns:
+            For each pass, the rows of its points and the columns that are not padding for all of
+            them.
+        """
         # Columns that are padding for all points of a pass are left out.
         widths = (self._stops - self._starts)[items]
         batches = length_batches(widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens)
@@ -200,15 +226,24 @@ class Path:
         return send_array(np.ascontiguousarray(values), self.end.device)
 
     def _ask(self, items: Ints, positions: Floats, columns: slice) -> tuple[Tensor, Tensor]:
-        """Return some columns of points on the paths, and the logits there."""
+        """Run the model at r points.
+
+        Args:
+            items: (r,) item of each point.
+            positions: (r,) position on its path.
+            columns: The columns of tokens that are read, c in number.
+
+        Returns:
+            (r, c, d) the embeddings at the points, which require gradients, and (r, K) the logits.
+        """
         rows = self._to_device(items)
-        # Columns are a view; rows are copied.
+        # Columns first: slicing them makes a view, but the selection of rows copies.
         end = self.end[:, columns][rows].to(self._exact_type)
         difference = self.difference[:, columns][rows]
-        # A point is the end minus what is left of its path, which is exact at the input.
+        # A point is the end plus (position - 1) times the path, which is exact at the input.
         remaining = make_factors(positions - 1.0, end)
         exact_points = torch.addcmul(end, difference, remaining)
-        # The model takes its own type.
+        # The model reads embeddings in its own precision.
         points = exact_points.to(self.end.dtype).requires_grad_()
         inputs = {}
         for name, tensor in self._inputs.items():
@@ -236,7 +271,12 @@ def _to_numpy(tensor: Tensor) -> Floats:
 
 
 def _restore_order(passes: list[Pass], tables: list[Floats]) -> Floats:
-    """Return the tables of passes as one, in the order of the points."""
+    """Join the arrays of several passes into one, in the order of the points.
+
+    Args:
+        passes: The passes, with the rows of their points.
+        tables: An array of each pass, with one row per point.
+    """
     rows = np.concatenate([rows for rows, _ in passes])
     order = np.argsort(rows)
     table: Floats = np.concatenate(tables)

@@ -78,13 +78,14 @@ def token_sensitivity(
 ) -> Sensitivity:
     r"""Compute the share of each word of a choice in the gradient of the choice's score.
 
-    With s(x) the score (logit) of the pair x of prompt and choice, and e_t the word embedding of its
-    token t,
+    With s(x) the score (logit) of the pair x of prompt and choice, and e_t the word embedding of
+    its token t,
 
-        c_t(x) = \frac{\|\partial s(x) / \partial e_t\|_2}{\sum_{t'} \|\partial s(x) / \partial e_{t'}\|_2}.
+        c_t(x) = \frac{\|\partial s(x) / \partial e_t\|_2}{\sum_{t'} \|\partial s(x) / \partial
+        e_{t'}\|_2}.
 
-    The share of a word is the sum over its pieces. Padding has none, and the shares of a pair do not
-    depend on its batch.
+    The share of a word is the sum over its pieces. Padding has none, and the shares of a pair do
+    not depend on its batch.
 
     Args:
         classifier: A multiple-choice model, from `load_multiple_choice`.
@@ -93,7 +94,8 @@ def token_sensitivity(
         batch_size: Number of pairs in a batch.
         max_length: Maximum number of tokens of a pair. If None, that of the model.
         progress: Whether to show a progress bar.
-        out: Folder of the results, from which an interrupted run resumes. If None, nothing is stored.
+        out: Folder of the results, from which an interrupted run resumes. If None, nothing is
+            stored.
 
     Returns:
         The `Sensitivity`.
@@ -103,8 +105,8 @@ def token_sensitivity(
             if there is not one list of choices for each prompt.
 
     References:
-        Kavumba et al. (2019), section 5.3 and Table 7, which has no formula: its magnitudes fit shares
-        that sum to one. Brunner et al. (2020), "On Identifiability in Transformers".
+        Kavumba et al. (2019), section 5.3 and Table 7, which has no formula: its magnitudes fit
+        shares that sum to one. Brunner et al. (2020), "On Identifiability in Transformers".
     """
     items = ChoiceItems.check(prompts, choices)
     pairs = Items.of_pairs(classifier, items, max_length=max_length)
@@ -116,7 +118,7 @@ def token_sensitivity(
     columns = pairs.run("sensitivity", compute, batch_size=batch_size, progress=progress, out=out)
     # A word has the shares of all its pieces.
     merged = merge_pieces(pairs, columns.ragged("shares").values, unit="word", merge="sum")
-    # Cues are words of the choices alone.
+    # Cues are words of the choices, so that the words of the prompts are left out.
     in_choice = merged.parts == CHOICE_PART
     words = list(itertools.chain.from_iterable(merged.tokens))
     pair_by_token = np.repeat(np.arange(len(pairs)), merged.scores.lengths)
@@ -133,12 +135,21 @@ def token_sensitivity(
 def _compute_shares(
     embedding_input: EmbeddingInput, inputs: dict[str, torch.Tensor]
 ) -> dict[str, Column]:
-    """Return the shares of the tokens of a batch of pairs, and the scores of the pairs."""
-    vectors = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
+    """Compute the share of each token in the gradient of its pair's score.
+
+    Args:
+        embedding_input: A multiple-choice model.
+        inputs: Its inputs for n pairs of a prompt and a choice, (n, 1, L) each, padded.
+
+    Returns:
+        `shares`, one row of numbers per pair, without padding; and `scores`, (n,) logits.
+    """
+    embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
     with torch.enable_grad():
-        scores = embedding_input.logits(vectors, inputs)[:, 0]
-        # The pairs of a batch do not see each other, so that one backward pass serves all.
-        (gradient,) = torch.autograd.grad(scores.sum(), vectors)
+        scores = embedding_input.logits(embeddings, inputs)[:, 0]
+        # The pairs of a batch do not affect each other, so that one backward pass serves all.
+        (gradient,) = torch.autograd.grad(scores.sum(), embeddings)
+    # The second dimension counts the choices of an item, one for each pair.
     norms = gradient[:, 0].double().norm(dim=-1)
     mask = inputs["attention_mask"][:, 0].bool()
     totals = (norms * mask).sum(dim=1, keepdim=True)

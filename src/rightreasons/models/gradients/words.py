@@ -60,7 +60,8 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         ends: (m,) one past its last character.
 
     Returns:
-        (k,) pieces, and (k,) the word of each; both empty for a text without words.
+        (k,) pieces, and (k,) the word of each; both empty for a text without words. A piece of
+        several words occurs once for each of them.
 
     Example:
         >>> pieces, words = match_pieces(
@@ -74,39 +75,41 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         empty = np.empty(0, dtype=np.int64)
         return empty, empty
     word_starts, word_ends = spans.T
-    # The first word that ends after the piece begins, and the last one that begins before it ends.
+    # Words are sorted, so that those of a piece are adjacent: from the first one that ends after
+    # the piece begins to the last one that begins before the piece ends.
     first_words = np.searchsorted(word_ends, starts, side="right")
     last_words = np.searchsorted(word_starts, ends, side="left") - 1
     # A piece after the last word belongs to it.
     first_words = np.minimum(first_words, n_words - 1)
-    # A piece between two words has no word of its own, and gets the next one.
-    counts = np.maximum(last_words - first_words + 1, 1)
+    # A piece between two words covers no word, and gets the next one.
+    n_words_by_piece = np.maximum(last_words - first_words + 1, 1)
 
-    pieces = np.repeat(np.arange(len(starts)), counts)
+    # Row by row: the words of the first piece, then those of the second, …
+    pieces = np.repeat(np.arange(len(starts)), n_words_by_piece)
+    first_rows = np.cumsum(n_words_by_piece) - n_words_by_piece
     # 0, 1, … within the words of each piece.
-    first_rows = np.cumsum(counts) - counts
     row_numbers = np.arange(len(pieces))
-    positions = row_numbers - np.repeat(first_rows, counts)
-    words = np.repeat(first_words, counts) + positions
+    rank_in_piece = row_numbers - np.repeat(first_rows, n_words_by_piece)
+    words = np.repeat(first_words, n_words_by_piece) + rank_in_piece
     return pieces, words
 
 
 def merge_pieces(
     items: Items, scores: Floats, *, unit: str, merge: str, special: bool = False
 ) -> TokenScores:
-    """Leave special tokens out, and join pieces to words.
+    """Turn the scores of a model's tokens into scores of word pieces, or of words.
 
     Args:
-        items: Items with the places of their tokens.
+        items: N items, with the positions of their tokens.
         scores: (total,) the score of every token of their sequences, special ones included.
         unit: "wordpiece" (pieces stay as they are) or "word".
         merge: How the pieces of a word become one: "absmax", the largest in magnitude, or "sum".
             The score of a piece of several words counts for each of them with "absmax", and is
             divided among them with "sum".
-        special: Whether special tokens stay, among pieces.
+        special: Whether special tokens are kept; with unit="wordpiece" only.
 
     Returns:
-        The tokens of each item, with their scores and places.
+        The tokens of each item, with their scores and positions in the text.
     """
     if unit == "word":
         return _merge_to_words(items, scores, merge)
@@ -157,10 +160,13 @@ class _WordTable:
             ends: (m,) one past its last character.
         """
         spans = find_word_spans(text)
+        # Indices into `pieces`, and into `spans`, one for each piece of a word.
         matched_pieces, matched_words = match_pieces(spans, starts, ends)
-        words, numbers = np.unique(matched_words, return_inverse=True)
+        # Words with pieces, and the number of each matched word among these.
+        words, word_numbers = np.unique(matched_words, return_inverse=True)
         self.pieces.append(pieces[matched_pieces])
-        self.words.append(len(self.tokens) + numbers)
+        # The words of earlier texts come first in `tokens`.
+        self.words.append(len(self.tokens) + word_numbers)
         word_spans = spans[words]
         for start, end in word_spans.tolist():
             word = text[start:end].lower()
@@ -171,6 +177,14 @@ class _WordTable:
 
 
 def _merge_to_words(items: Items, scores: Floats, merge: str) -> TokenScores:
+    """Return the words of all items, each with one score from those of its pieces.
+
+    Args:
+        items: N items, with the positions of their tokens.
+        scores: (total,) the score of every token of their sequences, special tokens included.
+        merge: "absmax" for the score of the largest magnitude, or "sum", by which a piece of
+            several words is divided among them.
+    """
     table, n_words_by_item = _find_words(items)
     # Items of empty texts have no words, so that there may be nothing to join.
     empty = np.empty(0, dtype=np.int64)
@@ -201,37 +215,48 @@ def _select_largest(values: Floats, words: Ints, n_words: int) -> Floats:
 
     Args:
         values: (k,) values of pieces.
-        words: (k,) word of each.
+        words: (k,) word of each value, from 0 to n_words - 1.
         n_words: Number of words.
     """
+    # Sorted by word, and within a word by magnitude: the last key is the most important one.
     order = np.lexsort((np.abs(values), words))
     largest = np.zeros(n_words)
-    # Of several assignments to one word the last counts, which is the largest.
+    # If an index is repeated, numpy keeps its last value, which is the largest.
     largest[words[order]] = values[order]
     return largest
 
 
 def _find_words(items: Items) -> tuple[_WordTable, Ints]:
-    """Return the words of all items, and how many each item has."""
+    """Return the words of the texts of all items, and the (N,) number of words of each item."""
     table = _WordTable()
     n_words_by_item = np.zeros(len(items), dtype=np.int64)
     offsets = items.encoded.offsets
     for row in range(len(items)):
+        # Positions of the item's tokens among those of all items.
         tokens = np.arange(offsets[row], offsets[row + 1])
-        n_before = len(table.tokens)
+        n_earlier_words = len(table.tokens)
         _add_text(table, items, items.texts[row], 0, tokens)
         if items.text_pairs is not None:
             _add_text(table, items, items.text_pairs[row], 1, tokens)
-        n_words_by_item[row] = len(table.tokens) - n_before
+        n_words_by_item[row] = len(table.tokens) - n_earlier_words
     return table, n_words_by_item
 
 
 def _add_text(table: _WordTable, items: Items, text: str, part: int, tokens: Ints) -> None:
-    """Add one of the texts of an item, whose tokens are given, to a table."""
+    """Add one text of an item to a table of words.
+
+    Args:
+        table: The table, which is changed.
+        items: All items, with the positions of their tokens.
+        text: The text.
+        part: 0 for the first text of the item, 1 for the second.
+        tokens: (t,) positions of the item's tokens among those of all items.
+    """
     places = items.places
     is_special = places.special[tokens]
-    is_inside = ~is_special & (places.sequence[tokens] == part)
-    pieces = tokens[is_inside]
+    is_of_part = ~is_special & (places.sequence[tokens] == part)
+    pieces = tokens[is_of_part]
+    # A text that is empty, or was truncated to nothing, has no pieces.
     if len(pieces):
         starts = places.start[pieces]
         ends = places.end[pieces]
@@ -239,7 +264,12 @@ def _add_text(table: _WordTable, items: Items, text: str, part: int, tokens: Int
 
 
 def _split_rows(tokens: list[str], lengths: Ints) -> tuple[tuple[str, ...], ...]:
-    """Return the tokens of each item, from those of all."""
+    """Split the tokens of all items into a tuple for each item.
+
+    Args:
+        tokens: Tokens of all items, one item after another.
+        lengths: (N,) number of tokens of each item.
+    """
     rows = []
     end = 0
     for length in lengths.tolist():
