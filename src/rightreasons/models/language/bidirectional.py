@@ -42,15 +42,24 @@ class Bidirectional(CausalLM):
     WAYS: ClassVar[Sequence[str]] = (EQUAL_LENGTHS, ONE_BY_ONE)
 
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:
-        """Return a number for each choice of each item of a trial, in a way of batching."""
+        """Return the log-likelihood of each choice of the items of a trial.
+
+        Args:
+            items: The items, with C choices in all.
+            way: One of `WAYS`.
+
+        Returns:
+            C arrays of shape (1,), in the order of the items and their choices.
+        """
         if way != ONE_BY_ONE:
             scores = np.concatenate(self.score(items, way)())
             return list(scores[:, None])
         answers = []
         for item in items:
             for choice in item.choices:
-                item_of_choice = dataclasses.replace(item, choices=[choice])
-                answers += self.score([item_of_choice], way)()
+                # An item with a single choice is read without the others.
+                single_item = dataclasses.replace(item, choices=[choice])
+                answers += self.score([single_item], way)()
         return answers
 
 
@@ -69,11 +78,17 @@ class EncoderDecoder(Bidirectional):
 
     @property
     def opening(self) -> dict[str, Any]:
-        """Tokens that begin an answer: the decoder's start, and one that must be written first."""
+        """Tokens that begin an answer: the decoder's start, and one that must be written first.
+
+        `decoder_start_token_id` is a token. `forced_bos_token_id` is None if the model forces none.
+
+        Raises:
+            ValueError: If neither the configuration nor the settings of generation name a start.
+        """
         tokens: dict[str, int | None] = {}
         for name in ("decoder_start_token_id", "forced_bos_token_id"):
             tokens[name] = None
-            # The settings of generation come before the configuration.
+            # The settings of generation take precedence over the configuration.
             for settings in (self.model.config, self.model.generation_config):
                 token = getattr(settings, name, None)
                 if isinstance(token, int):
@@ -86,16 +101,32 @@ class EncoderDecoder(Bidirectional):
         return tokens
 
     def room(self, bound: int, size: int) -> int:
-        """Return the maximum tokens of a prompt, from which those of the answer take none."""
+        """Return the maximum tokens of a prompt, which the encoder reads apart from the answer.
+
+        Args:
+            bound: Maximum tokens that the encoder or the decoder reads.
+            size: Tokens of the answer.
+
+        Returns:
+            `bound`; or 0 if the answer itself is too long.
+        """
         return bound if size <= bound else 0
 
     def tokens(
         self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
     ) -> TokenizedTexts:
-        """Yield the tokens of prompts with special tokens, and of continuations without."""
+        """Yield the tokens of each prompt, with special tokens, and of its continuations, without.
+
+        Args:
+            encode: Tokenizes texts.
+            heads: N prompts. An empty one is the start token.
+            texts: N lists of continuations.
+            bare: Whether the prompts contain all of their special tokens already.
+        """
         tokenize = encode.bare if bare else encode.whole
         prompts = tokenize(heads)
-        # All at once: a fast tokenizer divides many texts among threads.
+        # All at once, because a fast tokenizer divides many texts among threads. The rows are
+        # handed out again in the same order.
         all_texts = list(itertools.chain.from_iterable(texts))
         choices = iter(encode.bare(all_texts))
         for head, continuations, prompt in zip(heads, texts, prompts, strict=True):
@@ -103,7 +134,16 @@ class EncoderDecoder(Bidirectional):
             yield (prompt if head else encode.start), item_choices
 
     def score(self, items: Sequence[Tokens], way: str) -> WaitForScores:
-        """Start to compute the log-likelihood of each continuation; each prompt is encoded once."""
+        """Start to compute the log-likelihood of each continuation; each prompt is encoded once.
+
+        Args:
+            items: The items.
+            way: One of `WAYS`.
+
+        Returns:
+            A function that waits for one array of log-likelihoods per item.
+        """
+        # Prompts of equal lengths are adjacent, so that they can share a pass.
         lengths = [len(item.prompt) for item in items]
         order = np.argsort(lengths, kind="stable")
         sorted_items = [items[position] for position in order]
@@ -114,6 +154,7 @@ class EncoderDecoder(Bidirectional):
 
         def restore_order(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
             rows = np.split(values, ends)
+            # The inverse of a permutation: the sorted position of each item.
             position_by_item = np.argsort(order)
             return [rows[position] for position in position_by_item]
 
@@ -124,13 +165,19 @@ class EncoderDecoder(Bidirectional):
 
         The decoder sees only what is before a token, so that padding after a continuation changes
         nothing in it.
+
+        Args:
+            items: Items with C continuations in all, whose prompts have equal lengths.
+
+        Returns:
+            (C,) float64, in the order of the items and their continuations.
         """
-        # One prompt for each continuation, though each is encoded once.
         choices = []
-        owner = []
-        for number, item in enumerate(items):
+        # Position of the prompt of each continuation.
+        prompt_index = []
+        for position, item in enumerate(items):
             choices += item.choices
-            owner += [number] * len(item.choices)
+            prompt_index += [position] * len(item.choices)
         width = max(map(len, choices))
         targets = np.zeros((len(choices), width), dtype=np.int64)
         is_token = np.zeros(targets.shape, dtype=np.bool_)
@@ -138,18 +185,19 @@ class EncoderDecoder(Bidirectional):
             size = len(choice)
             targets[row, :size] = choice
             is_token[row, :size] = True
-        # Each token is predicted after the one before it.
-        inputs = np.roll(targets, 1, axis=1)
-        inputs[:, 0] = self.opening["decoder_start_token_id"]
+        # The decoder reads the tokens shifted by one, after its start token: each predicts the
+        # next.
+        decoder_ids = np.roll(targets, 1, axis=1)
+        decoder_ids[:, 0] = self.opening["decoder_start_token_id"]
 
         device = self.model.device
         prompts = _stack(items, "prompt", device)
         mask = torch.ones_like(prompts)
-        owners = send_array(np.array(owner), device)
+        owners = send_array(np.array(prompt_index), device)
         outputs = self.model(
             **self._encode(prompts, mask, owners),
             attention_mask=mask[owners],
-            decoder_input_ids=send_array(inputs, device),
+            decoder_input_ids=send_array(decoder_ids, device),
             use_cache=False,
         )
         logs = _select_logs(outputs.logits, send_array(targets, device))
@@ -160,7 +208,17 @@ class EncoderDecoder(Bidirectional):
     def _encode(
         self, prompts: torch.Tensor, mask: torch.Tensor, owners: torch.Tensor
     ) -> dict[str, Any]:
-        """Return the input of the decoder from its prompts: one per continuation."""
+        """Return the encoded prompt of each continuation, as arguments of the model.
+
+        Args:
+            prompts: (n, L) tokens of the prompts, each of which is encoded once.
+            mask: (n, L) ones.
+            owners: (C,) position of the prompt of each continuation.
+
+        Returns:
+            `encoder_outputs` of C rows; with prompt tuning `input_ids`, (C, L), which the model
+            encodes itself.
+        """
         # Prompt tuning puts tokens before those that the encoder reads.
         if hasattr(self.model, "active_peft_config"):
             return {"input_ids": prompts[owners]}
@@ -171,7 +229,15 @@ class EncoderDecoder(Bidirectional):
 
 
 def _select_logs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the log-probabilities of some tokens, (..., V) and (...) to (...)."""
+    """Return the log-probability of one token at each position.
+
+    Args:
+        logits: (..., V) logits of every token of the vocabulary.
+        targets: (...) token ids.
+
+    Returns:
+        (...) float64.
+    """
     # Sums over a vocabulary need more digits than half precision has.
     logits = logits.float()
     index = targets[..., None]
@@ -188,7 +254,10 @@ def _stack(rows: Sequence[Any], name: str, device: torch.device) -> torch.Tensor
 
 
 def _find_ends(items: Sequence[Tokens]) -> list[int]:
-    """Return where the scores of each item but the last end, if they are one after another."""
+    """Return the indices that split the scores of all continuations into those of each item.
+
+    The argument of `np.split`: the end of each item but the last, if all scores are in one array.
+    """
     ends = []
     end = 0
     for item in items[:-1]:
@@ -198,7 +267,13 @@ def _find_ends(items: Sequence[Tokens]) -> list[int]:
 
 
 def _group_items(items: Sequence[Tokens], way: str) -> list[list[Tokens]]:
-    """Return the items of each pass, which have prompts of one length; they are in their order."""
+    """Divide items into those of each pass, in their order.
+
+    Args:
+        items: The items, sorted by the lengths of their prompts.
+        way: `ONE_BY_ONE` for a pass per continuation; otherwise prompts of equal lengths share a
+            pass.
+    """
     groups = []
     if way == ONE_BY_ONE:
         for item in items:
@@ -268,11 +343,22 @@ class MaskedLM(Bidirectional):
     def tokens(
         self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
     ) -> TokenizedTexts:
-        """Yield the tokens of each text, and of each of its continuations, all without special."""
+        """Yield the tokens of each text, and of each of its continuations, without special tokens.
+
+        `score` puts the special tokens around both.
+        """
         return super().tokens(encode, heads, texts, bare=True)
 
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:
-        """Return a number for each choice of each item of a trial, from its first few tokens."""
+        """Return the pseudo-log-likelihood of the first tokens of each choice of some trial items.
+
+        Args:
+            items: The items, with C choices in all.
+            way: One of `WAYS`.
+
+        Returns:
+            C arrays of shape (1,), in the order of the items and their choices.
+        """
         short_items = []
         for item in items:
             # Each token is a separate pass.
@@ -283,7 +369,16 @@ class MaskedLM(Bidirectional):
         return super().answers(short_items, way)
 
     def score(self, items: Sequence[Tokens], way: str) -> WaitForScores:
-        """Start to compute the pseudo-log-likelihood of each continuation of each item."""
+        """Start to compute the pseudo-log-likelihood of each continuation of each item.
+
+        Args:
+            items: The items.
+            way: `ONE_BY_ONE` for a pass per masked token; otherwise sequences of equal lengths
+                share passes of up to `_PASS_TOKENS` tokens.
+
+        Returns:
+            A function that waits for one array of pseudo-log-likelihoods per item.
+        """
         rows = sorted(self._make_rows(items), key=len)
         scores = []
         for size, group in itertools.groupby(rows, key=len):
@@ -291,8 +386,9 @@ class MaskedLM(Bidirectional):
             n_rows = 1
             if way != ONE_BY_ONE:
                 n_rows = max(1, _PASS_TOKENS // size)
-            while block := list(itertools.islice(group, n_rows)):
-                scores.append(self._read(block))
+            rows_of_size = list(group)
+            for start in range(0, len(rows_of_size), n_rows):
+                scores.append(self._read(rows_of_size[start : start + n_rows]))
         owners = [row.owner for row in rows]
         n_choices = sum(len(item.choices) for item in items)
         ends = _find_ends(items)
@@ -304,7 +400,8 @@ class MaskedLM(Bidirectional):
         return read_later(sum_tokens, torch.cat(scores))
 
     def _make_rows(self, items: Sequence[Tokens]) -> Iterator[_MaskedRow]:
-        """Yield a row per token of each continuation, in which it is masked."""
+        """Yield a sequence for each token of each continuation, in which that token is masked."""
+        # Number of the continuation among those of all items.
         owner = 0
         for item in items:
             for choice in item.choices:

@@ -77,9 +77,11 @@ class CausalLM(OfTransformers):
     def room(self, bound: int, size: int) -> int:
         """Return the maximum tokens of a prompt before a continuation.
 
+        The model reads both, but not the last token of the continuation, which is only predicted.
+
         Args:
             bound: Maximum tokens that the model reads.
-            size: Tokens of the continuation, of which the last is not read.
+            size: Tokens of the continuation.
         """
         return bound + 1 - size
 
@@ -88,18 +90,24 @@ class CausalLM(OfTransformers):
     ) -> TokenizedTexts:
         """Yield the tokens of each text, and of each of its continuations.
 
-        Both are tokenized together. The tokens beyond as many as the text has by itself are those
-        of the continuation. Special tokens at the end of a text ([SEP] or </s>) are left out.
+        A text and its continuation are tokenized together. The tokens after as many as the text has
+        when it is tokenized separately are those of the continuation. Special tokens at the end of
+        a text ([SEP] or </s>) are left out.
 
         Args:
             encode: Tokenizes texts.
-            heads: N texts.
+            heads: N texts. An empty one is the start token.
             texts: N lists of continuations, exactly as they follow.
-            bare: Whether the texts contain all of their special tokens.
+            bare: Whether the texts contain all of their special tokens, as those of a chat
+                template.
+
+        Yields:
+            The tokens of a text, and a list of the tokens of its continuations.
         """
         tokenize = encode.bare if bare else encode
         head_rows = tokenize(heads)
-        # An empty text changes no tokens of what follows it, and may be a special token.
+        # The continuations of an empty text are tokenized without special tokens: it changes no
+        # tokens of what follows it.
         joined_texts: list[str] = []
         separate_texts: list[str] = []
         for head, continuations in zip(heads, texts, strict=True):
@@ -107,13 +115,15 @@ class CausalLM(OfTransformers):
                 joined_texts += [head + text for text in continuations]
             else:
                 separate_texts += continuations
-        # All at once: a fast tokenizer divides many texts among threads.
+        # All at once, because a fast tokenizer divides many texts among threads. The rows are
+        # handed out again in the same order.
         joined_rows = iter(tokenize(joined_texts))
         separate_rows = iter(encode.bare(separate_texts))
+
         for head, head_tokens, continuations in zip(heads, head_rows, texts, strict=True):
             n_choices = len(continuations)
             if not head:
-                # A text that begins with the start token is its own prompt.
+                # A continuation that itself begins with the start token does not repeat it.
                 rows = list(itertools.islice(separate_rows, n_choices))
                 yield encode.start, [_drop_start(encode, row) for row in rows]
                 continue
@@ -121,7 +131,8 @@ class CausalLM(OfTransformers):
             rows = list(itertools.islice(joined_rows, n_choices))
             for text, row in zip(continuations, rows, strict=True):
                 choice = row[len(head_tokens) :]
-                # A prompt with all of its tokens ends where it ends: it does not merge with words.
+                # A prompt with all of its special tokens must be read as it is. If its end merges
+                # with the beginning of the continuation, that is tokenized separately.
                 if bare and row[: len(head_tokens)] != head_tokens:
                     choice = encode.bare([text])[0]
                 choices.append(choice)
@@ -132,7 +143,19 @@ class CausalLM(OfTransformers):
         return likelihoods(self.model, items, way)
 
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:
-        """Return the numbers of each item of a trial, in a way of batching."""
+        """Return the log-likelihoods of the tokens of each choice of some trial items.
+
+        Args:
+            items: The items.
+            way: One of `WAYS`.
+
+        Returns:
+            (T,) log-likelihoods per choice, one choice after another.
+
+        Raises:
+            RefusalError: If the model reads the tokens that it is to predict, which only the way
+                `ONE_BY_ONE` finds.
+        """
         # This also finds models that read ahead.
         if way == ONE_BY_ONE:
             return score_one_by_one(self.model, items, self.name)

@@ -101,8 +101,8 @@ def tokenize_continuations(
         texts: N lists of continuations, exactly as they follow.
         max_length: Maximum tokens of each; None takes what the model reads.
         bare: Whether the prompts contain all of their special tokens, as those of a chat template.
-        failures: Takes the reasons why items cannot be asked, by their positions; None raises the
-            first.
+        failures: A dictionary to which position -> reason is added for each item that cannot be
+            asked. If None, the first such item is an error.
 
     Returns:
         N lists: one `Tokens`, or several if a prompt is truncated differently for its
@@ -115,10 +115,11 @@ def tokenize_continuations(
     encode = Encoder(scorer.tokenizer, scorer.start_token)
     max_length = max_length or scorer.max_length
     items: list[list[Tokens]] = []
+    # Tokenizing in blocks keeps the texts of prompts with their continuations out of memory.
     for start in range(0, len(heads), _BLOCK_SIZE):
         block = slice(start, start + _BLOCK_SIZE)
-        pairs = scorer.tokens(encode, heads[block], texts[block], bare=bare)
-        for name, (prompt, choices) in zip(names[block], pairs, strict=True):
+        tokenized = scorer.tokens(encode, heads[block], texts[block], bare=bare)
+        for name, (prompt, choices) in zip(names[block], tokenized, strict=True):
             try:
                 item = _truncate(scorer, name, prompt, choices, max_length)
             except ValueError as error:
@@ -127,7 +128,7 @@ def tokenize_continuations(
                 failures[len(items)] = str(error)
                 item = []
             items.append(item)
-    # One reason stands for all: most often, all failures have the same.
+    # If no item can be asked, one reason is enough: most often, all have the same.
     if failures and not any(items):
         raise ValueError(failures[0])
     return items
@@ -146,7 +147,7 @@ class Encoder:
         self.tokenizer = tokenizer
         self.start = [] if start_token is None else [start_token]
         self._start_text = str(tokenizer.decode(self.start)) if self.start else ""
-        # What surrounds a letter are the special tokens.
+        # The special tokens are those around a letter, which is tokenized with and without them.
         (surrounded,) = self.whole(["a"])
         (letter,) = self.bare(["a"])
         position = _find_tokens(surrounded, letter)
@@ -159,23 +160,30 @@ class Encoder:
         """Tokenize running text, with special tokens before it but none after it.
 
         A text that begins with the start token, as chat templates write it, gets no second one.
+
+        Args:
+            texts: N texts.
+
+        Returns:
+            N lists of token ids.
         """
-        # All texts of a kind at once: a fast tokenizer divides them among threads.
-        is_started = [self._is_started(text) for text in texts]
-        plain_texts: list[str] = []
-        started_texts: list[str] = []
-        for text, flag in zip(texts, is_started, strict=True):
-            (started_texts if flag else plain_texts).append(text)
-        plain_rows = iter(self.whole(plain_texts))
-        started_rows = iter(self.bare(started_texts))
-        rows = []
-        for flag in is_started:
-            if flag:
-                rows.append(next(started_rows))
+        # Two calls, each for all texts of a kind: a fast tokenizer divides them among threads.
+        started_rows: list[int] = []
+        plain_rows: list[int] = []
+        for row, text in enumerate(texts):
+            if self._is_started(text):
+                started_rows.append(row)
             else:
-                row = next(plain_rows)
-                rows.append(row[: len(row) - len(self.behind)])
-        return rows
+                plain_rows.append(row)
+        token_rows: list[list[int]] = [[] for _ in texts]
+        started = self.bare([texts[row] for row in started_rows])
+        for row, tokens in zip(started_rows, started, strict=True):
+            token_rows[row] = tokens
+        plain = self.whole([texts[row] for row in plain_rows])
+        for row, tokens in zip(plain_rows, plain, strict=True):
+            # Without the special tokens after the text.
+            token_rows[row] = tokens[: len(tokens) - len(self.behind)]
+        return token_rows
 
     def _is_started(self, text: str) -> bool:
         """Return whether a text begins with the start token, written out."""
@@ -186,7 +194,16 @@ class Encoder:
         return self.whole(texts, special=False)
 
     def whole(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
-        """Tokenize texts with all special tokens that the tokenizer gives them."""
+        """Tokenize texts.
+
+        Args:
+            texts: N texts.
+            special: Whether to add all special tokens that the tokenizer gives a text, before and
+                after it.
+
+        Returns:
+            N lists of token ids.
+        """
         # Tokenizers fail without any text.
         if not texts:
             return []
@@ -201,7 +218,14 @@ class Encoder:
 
 
 def _find_tokens(row: Sequence[int], tokens: Sequence[int]) -> int:
-    """Return the position at which a row contains some tokens; its end if it does not."""
+    """Return the first position at which a row contains some tokens in sequence.
+
+    If it does not contain them, return the last position at which it could.
+
+    Example:
+        >>> _find_tokens([1, 5, 6, 2], [5, 6])
+        1
+    """
     n_tokens = len(tokens)
     max_position = len(row) - n_tokens
     for position in range(max_position + 1):
@@ -217,14 +241,29 @@ def _truncate(
     choices: Sequence[list[int]],
     max_length: int,
 ) -> list[Tokens]:
-    """Truncate a prompt at its beginning; choices after the same part of it stay together."""
+    """Truncate a prompt at its beginning, so that the model can read it with each of its choices.
+
+    A long choice leaves its prompt fewer tokens than a short one. Choices that follow the same part
+    of the prompt form one `Tokens`.
+
+    Args:
+        scorer: The model, whose `room` is the maximum tokens of a prompt before a choice.
+        name: Id of the item, for errors.
+        prompt: Tokens of the prompt.
+        choices: Tokens of each choice.
+        max_length: Maximum tokens that the model reads.
+
+    Raises:
+        ValueError: If the prompt is empty and the model has no start token, or a choice has no
+            tokens, or too many.
+    """
     if not prompt and not scorer.SURROUNDED:
         raise ValueError(
             f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, "
             f"which the empty prompt of item {name!r} needs, but it has neither."
         )
-    # Length of the visible part of the prompt -> the item.
-    item_by_length: dict[int, Tokens] = {}
+    # Number of tokens of the prompt that are read -> the choices after these.
+    tokens_by_length: dict[int, Tokens] = {}
     for position, choice in enumerate(choices):
         if not choice:
             raise ValueError(
@@ -236,18 +275,16 @@ def _truncate(
                 f"Expected choices that {scorer.name} can read (up to {max_length} tokens), but "
                 f"one of item {name!r} has {len(choice)}."
             )
-        # The end of a prompt is what a continuation follows.
+        # The end of a prompt matters more: it is what a continuation follows.
         visible = prompt[-max_prompt:]
-        item = item_by_length.get(len(visible))
-        if item is None:
-            item = Tokens(
+        if len(visible) not in tokens_by_length:
+            tokens_by_length[len(visible)] = Tokens(
                 name=name,
                 prompt=visible,
                 choices=[],
                 places=[],
                 truncated=len(prompt) > max_prompt,
             )
-            item_by_length[len(visible)] = item
-        item.choices.append(choice)
-        item.places.append(position)
-    return list(item_by_length.values())
+        tokens_by_length[len(visible)].choices.append(choice)
+        tokens_by_length[len(visible)].places.append(position)
+    return list(tokens_by_length.values())

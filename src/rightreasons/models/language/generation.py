@@ -70,7 +70,14 @@ def make_generation_batches(
 
 
 def _get_gpu_limits(model: Any) -> tuple[int, int]:
-    """Return the maximum number of answers, and of all their tokens, that fit in free memory."""
+    """Return the largest batch of generated answers that fits in the free memory of a GPU.
+
+    Args:
+        model: The language model.
+
+    Returns:
+        The maximum number of answers, and the maximum number of tokens of all prompts and answers.
+    """
     config = text_config(model)
     width = getattr(config, "hidden_size", 1024)
     n_layers = getattr(config, "num_hidden_layers", 24)
@@ -94,47 +101,64 @@ def _get_gpu_limits(model: Any) -> tuple[int, int]:
 def find_generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
     """Return how prompts are batched: padded on the left if a trial finds that exact.
 
+    The trial compares the log-probabilities of the first generated tokens after a few random
+    prompts, which are padded to one length or read one by one.
+
     Args:
         scorer: The language model.
         longest: Tokens of the longest prompt.
         bound: Maximum tokens of a prompt that the model reads before an answer.
     """
 
-    def find(reach: int) -> Way:
-        draw = np.random.default_rng(0)
-        words = ordinary_tokens(scorer.model, scorer.tokenizer)
+    def try_ways(reach: int) -> Way:
         reach = max(1, min(reach, bound))
-        # Padding of many lengths, down to a prompt that is nearly all padding.
-        sizes = {reach, reach // 2, reach // 3, min(3, reach), 1} - {0}
-        prompts = []
-        for size in sorted(sizes, reverse=True):
-            prompts.append(draw.choice(words, size).tolist())
-
-        def generate_singly() -> list[NDArray[np.float64]]:
-            rows = []
-            for prompt in prompts:
-                rows += _get_first_scores(scorer, [prompt])
-            return rows
-
+        prompts = _make_trial_prompts(scorer, reach)
         return find_fastest_way(
             scorer.model,
             scorer.name,
-            generate_singly,
+            lambda: [_get_first_scores(scorer, [prompt])[0] for prompt in prompts],
             {"left padding": lambda: _get_first_scores(scorer, prompts)},
             longest=reach,
             repeat=lambda: _get_first_scores(scorer, prompts[:1]),
         )
 
+    # A trial with prompts of up to `reach` tokens is stored, and serves shorter prompts too.
     reach = min(longest, bound)
-    return TRIALS.way(scorer.model, "generated answers", reach, find, scorer.tokenizer)
+    return TRIALS.way(scorer.model, "generated answers", reach, try_ways, scorer.tokenizer)
+
+
+def _make_trial_prompts(scorer: LanguageModel, reach: int) -> list[list[int]]:
+    """Return prompts of random words of several lengths, the longest first.
+
+    Padded to the longest, they have padding of many lengths, up to nearly the whole row.
+
+    Args:
+        scorer: The language model, of whose vocabulary the words are.
+        reach: Tokens of the longest prompt, at least 1.
+    """
+    rng = np.random.default_rng(0)
+    words = ordinary_tokens(scorer.model, scorer.tokenizer)
+    sizes = {reach, reach // 2, reach // 3, min(3, reach), 1} - {0}
+    prompts = []
+    for size in sorted(sizes, reverse=True):
+        prompts.append(rng.choice(words, size).tolist())
+    return prompts
 
 
 def _get_first_scores(
     scorer: LanguageModel, prompts: Sequence[list[int]]
 ) -> list[NDArray[np.float64]]:
-    """Return the log-probabilities of every token at the first steps after each prompt."""
+    """Generate a few tokens after each prompt, and return the log-probabilities of each step.
+
+    Args:
+        scorer: The language model.
+        prompts: Prompts as tokens, which are padded on the left.
+
+    Returns:
+        An array (_N_TRIED_TOKENS, V) for each prompt, with V the size of the vocabulary.
+    """
     with _use_plain_settings(scorer, _N_TRIED_TOKENS) as settings:
-        # No end, so that all prompts have as many steps.
+        # Without an end token all prompts have as many steps.
         settings.eos_token_id = None
         settings.output_logits = True
         settings.return_dict_in_generate = True
@@ -152,13 +176,16 @@ def generate_tokens(
     options: Generation,
     keys: Sequence[int],
 ) -> list[NDArray[np.float64]]:
-    """Return the new tokens after each prompt, including the one that ends them.
+    """Generate an answer to each prompt.
 
     Args:
         scorer: The language model.
         prompts: n prompts as tokens.
         options: How answers are generated.
         keys: n keys of the noise of each answer, from `get_noise_key`.
+
+    Returns:
+        n arrays of the new tokens, including the one that ends an answer, as floats.
 
     Raises:
         ValueError: If the model fails.
@@ -192,7 +219,15 @@ def generate_tokens(
 def _cut_after_end(
     table: NDArray[np.int64], end_tokens: Sequence[int]
 ) -> list[NDArray[np.float64]]:
-    """Cut rows of tokens after the first that ends them; padding follows it."""
+    """Cut each generated answer after its first end token, which padding follows.
+
+    Args:
+        table: (n, T) tokens of the answers.
+        end_tokens: Token ids that end an answer.
+
+    Returns:
+        n arrays of tokens, including the end token, as floats, because results are stored as such.
+    """
     rows = []
     for row in table:
         ends = np.flatnonzero(np.isin(row, end_tokens))
@@ -238,7 +273,7 @@ def get_noise_key(seed: int, name: str) -> int:
 
 
 def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
-    """Return (n, size) Gumbel noise that depends on its key, the step and its column alone.
+    """Return Gumbel noise that depends on its key, the step and its column alone.
 
     Each number is the finalizer of SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable
     Pseudorandom Number Generators", OOPSLA) of its own counter. No state is kept, nothing is copied
@@ -248,20 +283,29 @@ def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
         keys: (n,) int64 keys.
         step: Number of the step, from 0.
         size: Number of values per key.
+
+    Returns:
+        (n, size) float64.
     """
+    # The counters of different steps do not overlap.
     start = step * size + 1
     counters = torch.arange(start, start + size, device=keys.device)
     seeds = _mix(keys)[:, None]
     state = _mix(seeds + counters * _GOLDEN_GAMMA)
-    # 53 bits and a half, so that no number is 0 or 1, whose logarithms are infinite.
+    # 53 random bits are all that a double holds. The half keeps the number from being 0 or 1, whose
+    # logarithms are infinite.
     integers = _shift(state, 11).double()
     uniform = (integers + 0.5) * 2.0**-53
+    # The negative logarithm of an exponential variate is a Gumbel variate.
     exponential = -uniform.log()
     return -exponential.log()
 
 
 def _mix(state: torch.Tensor) -> torch.Tensor:
-    """Return 64 bits of which each bit of the state changes about half."""
+    """Scramble 64-bit integers by the finalizer of SplitMix64.
+
+    Each bit of an integer changes about half of the bits of its result.
+    """
     state = state ^ _shift(state, 30)
     state = state * _FIRST_FACTOR
     state = state ^ _shift(state, 27)
@@ -289,9 +333,9 @@ class StopTexts(transformers.StoppingCriteria):  # type: ignore[misc]
         self._tokenizer = tokenizer
         self._stop = stop
         self._n_before = n_before
-        # Earlier steps have seen all but the last token, so that the end of an answer is enough. A
-        # text has at most a token for each of its bytes. The others are for a first token that is
-        # decoded in another way, and for special tokens, which are left out.
+        # Earlier steps have checked all tokens but the last, so that only the end of an answer is
+        # decoded. A text has at most one token for each of its bytes. Eight more allow for special
+        # tokens, which are left out, and for the first decoded token, whose space may be missing.
         n_bytes = max(len(text.encode("utf-8")) for text in stop)
         self._window = n_bytes + 8
 
@@ -307,7 +351,15 @@ class StopTexts(transformers.StoppingCriteria):  # type: ignore[misc]
 
 
 def _pad_left(scorer: LanguageModel, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
-    """Return prompts as tokens padded on the left, so that all end where answers begin."""
+    """Pad prompts on the left, so that all end where their answers begin.
+
+    Args:
+        scorer: The language model.
+        prompts: n prompts as tokens.
+
+    Returns:
+        `input_ids` and `attention_mask`, (n, longest) int64 each, on the device of the model.
+    """
     width = max(map(len, prompts))
     tokens = np.full((len(prompts), width), _get_padding_token(scorer), dtype=np.int64)
     is_token = np.zeros_like(tokens)
@@ -342,9 +394,13 @@ def list_end_tokens(scorer: LanguageModel) -> list[int]:
 
 @contextmanager
 def _use_plain_settings(scorer: LanguageModel, max_new_tokens: int) -> Iterator[Any]:
-    """Yield settings that take the likeliest token, without the model's own meanwhile.
+    """Yield settings of greedy generation, while the model's own settings are replaced by defaults.
 
     transformers fills the gaps of given settings by those of the model, such as penalties.
+
+    Args:
+        scorer: The language model.
+        max_new_tokens: Maximum tokens per answer.
     """
     model = scorer.model
     settings = transformers.GenerationConfig(

@@ -65,7 +65,7 @@ def score_continuations(
     max_tokens: int | None,
     **options: Unpack[HowToRun],
 ) -> tuple[Columns, str]:
-    """Return the log-likelihood of every choice of every item, and a description of the way.
+    """Compute the log-likelihood of every choice of every item, in the fastest exact way.
 
     If a row of a prompt with all of its choices is longer than what the model reads, each choice
     has its own row.
@@ -76,14 +76,19 @@ def score_continuations(
         kind: Name of the results, as in `run_model`.
         max_tokens: Maximum tokens per batch, padding included. If None, what suits the device.
         **options: How the run is shown and stored.
+
+    Returns:
+        N rows in the column `likelihood`, one number per choice; and a description of the way.
     """
-    # Packed rows are longer than items, also in a trial: a model depends on the length of items.
+    # By the length of items, not of the rows that several of them are packed into: models behave
+    # differently for long items, of which the trial must have some.
     longest = max(measure_width(item, ONE_BY_ONE) for item in items)
     is_shareable = SHARED in scorer.WAYS
     if is_shareable:
         longest_shared = max(measure_width(item, SHARED) for item in items)
         is_shareable = longest_shared <= scorer.max_length
-    # The trial of short sequences, when a model is opened, has few items: data has its own.
+    # The trial of short sequences, when a model is opened, has few items. Data gets a trial of
+    # longer ones, however short its own are.
     way = find_likelihood_way(
         scorer, longest=max(longest, SHORTEST + 1), shared_prefix=is_shareable
     )
@@ -93,13 +98,18 @@ def score_continuations(
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column] | Later:
         batch_items = [items[int(position)] for position in batch]
-        add_name = name_failing_item(scorer.name, batch_items[0].name)
-        # A GPU reports some errors only when its results are read.
-        read = add_name(add_name(scorer.score)(batch_items, way.name))
-        if is_queued(scorer.model.device):
-            return lambda: _make_columns(scorer.name, batch_items, read())
-        # On a CPU they are at hand, and the progress bar need not wait for the next batch.
-        return _make_columns(scorer.name, batch_items, read())
+        first_name = batch_items[0].name
+        with name_failing_item(scorer.name, first_name):
+            wait = scorer.score(batch_items, way.name)
+
+        def read() -> dict[str, Column]:
+            # A GPU reports some errors only when its results are read.
+            with name_failing_item(scorer.name, first_name):
+                rows = wait()
+            return _make_columns(scorer.name, batch_items, rows)
+
+        # On a CPU the results are at hand, and the progress bar need not wait for the next batch.
+        return read if is_queued(scorer.model.device) else read()
 
     scores = run_model(
         scorer.model,
@@ -153,24 +163,31 @@ def split_choices(item: Tokens, max_length: int) -> list[Tokens]:
 
     Returns:
         Items with choices of up to `MAX_ITEM_TOKENS` tokens, or as many as the prompt has, but no
-        more than the model reads after the prompt.
+        more than the model reads after the prompt. A single choice may exceed that.
     """
-    max_tokens = max(MAX_ITEM_TOKENS, len(item.prompt))
-    max_tokens = min(max_tokens, max_length - len(item.prompt))
-    parts: list[Tokens] = []
+    n_prompt = len(item.prompt)
+    max_tokens = min(max(MAX_ITEM_TOKENS, n_prompt), max_length - n_prompt)
+    split_items: list[Tokens] = []
+    # Tokens of the choices of the last of these items.
     n_tokens = 0
     for position, choice in zip(item.places, item.choices, strict=True):
         n_tokens += len(choice)
-        if not parts or n_tokens > max_tokens:
-            parts.append(dataclasses.replace(item, choices=[], places=[]))
+        if not split_items or n_tokens > max_tokens:
+            split_items.append(dataclasses.replace(item, choices=[], places=[]))
             n_tokens = len(choice)
-        parts[-1].choices.append(choice)
-        parts[-1].places.append(position)
-    return parts
+        split_items[-1].choices.append(choice)
+        split_items[-1].places.append(position)
+    return split_items
 
 
 def measure_width(item: Tokens, way: str) -> int:
-    """Return the number of tokens of the longest row of an item."""
+    """Return the number of tokens of the longest row that holds an item.
+
+    Args:
+        item: A prompt with its choices.
+        way: `SHARED` for one row of the prompt and all choices; otherwise each choice has its own
+            row after the prompt.
+    """
     if way == SHARED:
         return count_shared_tokens(item)
     # The last token of a choice is not read.
@@ -178,7 +195,12 @@ def measure_width(item: Tokens, way: str) -> int:
 
 
 def count_rows(item: Tokens, way: str) -> int:
-    """Return the maximum number of rows of an item."""
+    """Return the maximum number of rows that hold an item, which its choices may share.
+
+    Args:
+        item: A prompt with its choices.
+        way: A way of batching.
+    """
     # Choices of one token are all read off the end of the prompt.
     if way == SHARED or max(map(len, item.choices)) == 1:
         return 1
@@ -195,8 +217,12 @@ def measure_lengths(items: Sequence[Tokens], way: str) -> NDArray[np.int64]:
 
 
 def get_max_tokens(scorer: LanguageModel, way: str) -> int:
-    """Return the maximum tokens of a batch by default."""
-    # Of sequences of equal lengths, more find their like in a larger batch.
+    """Return the default maximum number of tokens of a batch, for a way of batching.
+
+    It is small on a CPU, where larger batches are no faster, and depends on the free memory of a
+    GPU.
+    """
+    # In batches of equal lengths, a larger maximum lets more sequences find others of their length.
     if scorer.model.device.type == "cpu" and way != EQUAL_LENGTHS:
         return _CPU_TOKENS
     return TOKENS_PER_ITEM * default_batch_size(scorer.model)
@@ -205,7 +231,8 @@ def get_max_tokens(scorer: LanguageModel, way: str) -> int:
 def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of similar length, the longest first.
 
-    The longest batch comes first, so that one that does not fit in memory fails at once.
+    The longest batch comes first, so that one that does not fit in memory fails at once. A batch
+    ends before the item that would exceed `max_tokens`, or a share of padding of `MAX_PADDING`.
 
     Args:
         items: N items.
@@ -221,22 +248,25 @@ def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDA
     longest_first = -widths
     order = np.argsort(longest_first, kind="stable")
     if way == EQUAL_LENGTHS:
-        # An encoder reads prompts of one length together.
+        # An encoder reads prompts of one length together: the last key is the first to sort by.
         order = np.lexsort((longest_first, -prompts))
 
     batches = []
+    # The current batch is order[start:end], with these numbers of tokens without and with padding.
     start = 0
     n_tokens = 0
     n_padded = 0
     for end, item in enumerate(order):
         item_tokens = n_rows[item] * widths[item]
         n_tokens += item_tokens
-        # Other ways read rows of equal lengths, or one by one, or packed rows of similar lengths.
-        longest = order[start] if way == PADDED else item
-        n_padded += n_rows[item] * widths[longest]
+        # Only right padding extends the rows of an item to the longest of its batch. Other ways
+        # read rows of equal lengths, one by one, or packed into rows of similar lengths.
+        padded_width = widths[order[start]] if way == PADDED else widths[item]
+        n_padded += n_rows[item] * padded_width
         is_wasteful = n_padded > _MIN_TOKENS and n_tokens < (1 - MAX_PADDING) * n_padded
         is_full = n_padded > max_tokens or is_wasteful
         if is_full and end > start:
+            # The item begins the next batch.
             batch = order[start:end]
             batches.append(batch.astype(np.int64))
             start = end
@@ -249,6 +279,9 @@ def make_batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDA
 def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: bool = True) -> Way:
     """Return the fastest way of batching that is exact for a language model, from a trial.
 
+    A trial compares the log-likelihoods of random items in each way with those one by one. It is
+    made once per model and length: `TRIALS` stores its result.
+
     Args:
         scorer: The model.
         longest: Tokens of the longest sequence.
@@ -258,17 +291,19 @@ def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: b
         ValueError: If no way is exact, or a causal model also reads the tokens that it is to
             predict.
     """
-    bound = scorer.room(scorer.max_length, 1)
+    # A prompt before a continuation of one token.
+    max_length = scorer.room(scorer.max_length, 1)
     ways = _list_ways(scorer, shared_prefix=shared_prefix)
 
-    def find(reach: int) -> Way:
-        words = ordinary_tokens(scorer.model, scorer.tokenizer)
-        # Batches of equal lengths, which follow on other ways that fail, need two such items.
-        items = _make_trial_items(words, min(reach, bound), twice=ways[0] != SHARED)
+    def try_ways(reach: int) -> Way:
+        # A way that fails for short sequences is not tried for long ones.
         earlier_way = Way(ways[0], 0, scorer.TOLD)
         if reach > SHORTEST:
-            # A way that fails for short sequences is not tried for long ones.
             earlier_way = find_likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
+        words = ordinary_tokens(scorer.model, scorer.tokenizer)
+        # A batch of equal lengths needs two such items. It is tried unless shared prefixes are,
+        # after which it is rarely needed.
+        items = _make_trial_items(words, min(reach, max_length), twice=ways[0] != SHARED)
         # One long choice is enough to find answers that are drawn at random.
         repeated_item = dataclasses.replace(items[0], choices=items[0].choices[:1])
         ask_by_way: dict[str, Callable[[], Answers]] = {}
@@ -286,12 +321,17 @@ def find_likelihood_way(scorer: LanguageModel, *, longest: int, shared_prefix: b
 
     kind = "choices by likelihood" if shared_prefix else "single choices by likelihood"
     # Changed items are often a little longer, for which another trial would cost as much.
-    reach = min(_round_up(longest), bound)
-    return TRIALS.way(scorer.model, kind, reach, find, scorer.tokenizer)
+    reach = min(_round_up(longest), max_length)
+    return TRIALS.way(scorer.model, kind, reach, try_ways, scorer.tokenizer)
 
 
 def _list_ways(scorer: LanguageModel, *, shared_prefix: bool) -> list[str]:
-    """Return the ways that are tried, the fastest first."""
+    """Return the ways of batching that a trial compares with one by one, the fastest first.
+
+    Args:
+        scorer: The model, of one of whose kinds the ways are.
+        shared_prefix: Whether a prompt may be read once for all of its choices.
+    """
     ways = []
     for way in scorer.WAYS:
         if way != ONE_BY_ONE and (shared_prefix or way != SHARED):
@@ -311,24 +351,27 @@ def _round_up(length: int) -> int:
 
 
 def _make_trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
-    """Return items of random words for a trial.
+    """Return prompts with choices of random words, for a trial.
 
     Args:
         words: Token ids to draw from.
         reach: Tokens of the longest item. Up to `SHORTEST`, all items are short.
         twice: Whether two items have equal lengths, as batches of equal lengths need.
+
+    Returns:
+        Items, the longest first: it is asked again, because attention that draws at random may
+        read short ones in full.
     """
-    # (tokens of the prompt, tokens of each choice). The longest item comes first: it is asked again,
-    # because attention that draws at random may read short ones in full.
+    # Tokens of the prompt, and tokens of each of its choices.
     shapes: list[tuple[int, tuple[int, ...]]] = [(5, (3, 2)), (1, (2,))]
     if reach > SHORTEST:
-        # A short item next to long ones, whose length may change how it is read.
         long_shapes: list[tuple[int, tuple[int, ...]]] = [(reach - 2, (3,))]
         if not twice:
             # Ties in attention to the few best tokens, which padding changes, need many tokens.
             quarter = reach // 4
             n_long = min(max(1, _N_TRIED_TOKENS // reach), _MAX_TRIED_PROMPTS)
             long_shapes = [(quarter, (reach - quarter + 1, quarter))] * n_long
+        # The length of the long items may change how the short one next to them is read.
         shapes = [*long_shapes, (5, (3, 1, 2))]
     if twice:
         shapes = [*shapes, shapes[0]]

@@ -52,14 +52,15 @@ def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
     wait = token_likelihoods(model, items, way)
 
     def sum_tokens() -> list[NDArray[np.float64]]:
+        # One row of token log-likelihoods per choice, one item after another.
         token_rows = iter(wait())
-        rows = []
+        sums_by_item = []
         for item in items:
             sums = []
             for row in itertools.islice(token_rows, len(item.choices)):
                 sums.append(float(row.sum()))
-            rows.append(np.array(sums))
-        return rows
+            sums_by_item.append(np.array(sums))
+        return sums_by_item
 
     return sum_tokens
 
@@ -87,49 +88,67 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForS
         for row in group:
             owners.append(row.owners)
 
-    # Targets of all rows in the order of the scores.
-    owner = np.concatenate(owners)
-    # Rows may hold choices in any order, but the tokens of each in theirs.
-    order = np.argsort(owner, kind="stable")
-    ends = np.cumsum(np.bincount(owner))[:-1]
+    # The number of the choice that each score belongs to. Rows may hold choices in any order, but
+    # the tokens of a choice are in theirs, which a stable sort keeps.
+    choice_by_score = np.concatenate(owners)
+    order = np.argsort(choice_by_score, kind="stable")
+    n_tokens_by_choice = np.bincount(choice_by_score)
+    ends = np.cumsum(n_tokens_by_choice)[:-1]
     return read_later(lambda values: np.split(values[order], ends), torch.cat(scores))
 
 
 def _group_rows(rows: Sequence[Row], way: str) -> list[list[Row]]:
-    """Return the rows of each pass of the model."""
+    """Divide rows into those of each pass of the model.
+
+    Args:
+        rows: Rows of all items.
+        way: `SHARED` packs them into a few long rows, `PADDED` pads all to the longest one,
+            `EQUAL_LENGTHS` makes a pass for each length, and `ONE_BY_ONE` a pass for each row.
+    """
     if way == SHARED:
         return [pack_rows(rows)]
     if way == PADDED:
         return [list(rows)]
     if way == ONE_BY_ONE:
         return [[row] for row in rows]
-    groups: dict[int, list[Row]] = {}
+    rows_by_length: dict[int, list[Row]] = {}
     for row in sorted(rows, key=len):
-        groups.setdefault(len(row), []).append(row)
-    return list(groups.values())
+        rows_by_length.setdefault(len(row), []).append(row)
+    return list(rows_by_length.values())
 
 
 def _read_rows(model: Any, rows: Sequence[Row]) -> torch.Tensor:
-    """Read rows in one pass, padded on the right; return the log-likelihoods of their targets."""
+    """Read rows in one pass of the model, padded on the right.
+
+    Args:
+        model: A causal language model.
+        rows: The rows, with W targets in all.
+
+    Returns:
+        (W,) log-likelihoods of the targets, one row after another.
+    """
     inputs = make_inputs(model, rows)
-    size = inputs["input_ids"].shape[1]
+    n_columns = inputs["input_ids"].shape[1]
     target_columns = np.concatenate([row.columns for row in rows])
     parameters = inspect.signature(model.forward).parameters
     if "use_cache" in parameters:
         inputs["use_cache"] = False
-    columns = np.arange(size)
+    # The columns of which the model returns logits, sorted.
+    columns = np.arange(n_columns)
     if "logits_to_keep" in parameters:
-        # Logits of tokens whose successor is given are not needed, and take most of the memory.
+        # Logits take most of the memory, and many columns, such as those inside prompts, predict no
+        # target.
         columns = np.unique(target_columns)
         inputs["logits_to_keep"] = send_array(columns, model.device)
     logits = compute_logits(model, inputs)
-    if logits.shape[1] == size:
-        # Some models take the option, and return all logits.
-        columns = np.arange(size)
+    if logits.shape[1] == n_columns:
+        # Some models accept the option, but return all logits.
+        columns = np.arange(n_columns)
     n_targets = [len(row.targets) for row in rows]
     return _select_likelihoods(
         logits,
         row_index=np.repeat(np.arange(len(rows)), n_targets),
+        # Columns are unique and contain all of these, so that the search finds their positions.
         column_index=np.searchsorted(columns, target_columns),
         targets=np.concatenate([row.targets for row in rows]),
     )
@@ -145,21 +164,26 @@ def _select_likelihoods(
 
     Args:
         logits: (n, T, V) logits.
-        row_index: (W,) rows of the logits.
-        column_index: (W,) columns of the logits.
+        row_index: (W,) row of the logits that predict each token.
+        column_index: (W,) column of these logits.
         targets: (W,) token ids.
+
+    Returns:
+        (W,) float64.
     """
-    indices = []
+    # In blocks, because the selected logits are copied.
+    blocks = []
     for array in (row_index, column_index, targets):
         tensor = send_array(array, logits.device)
-        indices.append(torch.split(tensor, _N_TARGETS))
+        blocks.append(torch.split(tensor, _N_TARGETS))
     values = []
-    for rows, columns, tokens in zip(*indices, strict=True):
+    for rows, columns, tokens in zip(*blocks, strict=True):
         scores = logits[rows, columns]
         # Sums over a vocabulary need more digits than half precision has.
         if scores.dtype != torch.float64:
             scores = scores.float()
         target_scores = scores.gather(1, tokens[:, None])[:, 0]
+        # The log-softmax of the target alone, without a table of all tokens.
         values.append(target_scores - scores.logsumexp(dim=1))
     return torch.cat(values).double()
 
@@ -217,7 +241,7 @@ def score_one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
         for choice in item.choices:
             row = make_row(item.prompt, [choice], owners=[0])
             reading = _Reading(row.tokens, _compute_plain_logits(model, row.tokens, name))
-            # Choices of one prompt begin alike, so that they differ in later tokens alone.
+            # Two choices of an item differ only after the prompt, and so may their logits.
             if previous is not None:
                 _check_causal(model, previous, reading, name)
             previous = reading
@@ -231,19 +255,32 @@ def score_one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
 
 
 def _check_causal(model: Any, left: _Reading, right: _Reading, name: str) -> None:
-    """Check that two sequences have the same logits up to where they differ."""
+    """Check that two sequences have the same logits up to where they differ.
+
+    Args:
+        model: The model.
+        left: A sequence with its logits.
+        right: A sequence that begins with the same tokens.
+        name: Name of the model, for errors.
+
+    Raises:
+        RefusalError: If the logits differ before the tokens do, because the model reads ahead or
+            gives random logits.
+    """
     shorter = min(len(left.tokens), len(right.tokens))
     is_equal = left.tokens[:shorter] == right.tokens[:shorter]
-    n_common = int(np.logical_and.accumulate(is_equal).sum())
-    bound = 10 * tolerance(model, float(left.logits.abs().max()))
+    # True up to the first token that differs.
+    is_common = np.logical_and.accumulate(is_equal)
+    n_common = int(is_common.sum())
+    max_difference = 10 * tolerance(model, float(left.logits.abs().max()))
     difference = _measure_difference(left.logits[:n_common], right.logits[:n_common])
-    # NaN is no difference: it is refused later, with its cause.
-    if not difference > bound:
+    # A difference of NaN passes here: it is refused later, with its cause.
+    if not difference > max_difference:
         return
-    # A model with random answers is no less causal for it.
+    # A model with random logits is refused as such: reading it again gives others, too.
     repeated = _compute_plain_logits(model, left.tokens, name)
     difference_again = _measure_difference(left.logits, repeated)
-    if difference_again > bound:
+    if difference_again > max_difference:
         raise RefusalError(
             "Expected a model that gives the same answer to the same question, but two answers of "
             f"{name} differ by {difference_again:.2g}."

@@ -20,7 +20,8 @@ class Columns:
 
     Attributes:
         positions: (n,) positions of the items in the dataset.
-        columns: Name -> one row per item: an array (n, ...), or `Ragged` if the rows differ in length.
+        columns: Name -> one row per item: an array (n, ...), or `Ragged` if the rows differ in
+            length.
         failures: Position of an item -> the reason why it has no row; {} unless failing items are
             left out.
     """
@@ -36,10 +37,10 @@ class Columns:
         return self.columns[name]
 
     def add_failures(self, failed: Columns) -> Columns:
-        """Return the same results, with the reasons why other items are missing.
+        """Return the same results, with the reasons why other items have none.
 
         Args:
-            failed: The other items, with a column `reason`.
+            failed: The items without results, in columns with one entry `reason`: a text per item.
         """
         # Without failures there is no column of reasons.
         if not len(failed):
@@ -52,33 +53,34 @@ class Columns:
         return replace(self, failures=failures)
 
     def find_complete(self, owners: Ints) -> tuple[NDArray[np.bool_], dict[int, str]]:
-        """Find the items that have all of their rows, if an item has several.
+        """Find the items that have all of their rows, if an item has several rows in these columns.
 
         Args:
             owners: (S,) the item of each of the S rows, including failed ones.
 
         Returns:
-            Which rows of these columns belong to an item without a failure; and item -> reason of
-            the others.
+            (n,) whether each of the n computed rows belongs to an item without a failure; and item
+            -> reason of the items with one.
 
         Raises:
             ValueError: If no item is complete.
         """
         reasons: dict[int, str] = {}
         for row, reason in sorted(self.failures.items()):
-            # The first row that failed gives the reason.
+            # Of several rows that failed, the first one gives the reason.
             reasons.setdefault(int(owners[row]), reason)
-        own_items = owners[self.positions]
-        rows = ~np.isin(own_items, list(reasons))
-        if reasons and not rows.any():
-            raise ValueError(next(iter(reasons.values())))
-        return rows, reasons
+        item_by_row = owners[self.positions]
+        is_complete = ~np.isin(item_by_row, list(reasons))
+        if reasons and not is_complete.any():
+            first_reason = next(iter(reasons.values()))
+            raise ValueError(first_reason)
+        return is_complete, reasons
 
     def fill_failed(self, lengths: Mapping[str, Ints]) -> Columns:
-        """Return the columns over all items, with NaN, or 0 in whole numbers, for failed ones.
+        """Return the columns over all N items, with NaN (0 in columns of integers) for failed ones.
 
         Args:
-            lengths: Column whose rows differ in length -> (N,) lengths of its rows.
+            lengths: Name of each `Ragged` column -> (N,) lengths that its rows have, or would have.
         """
         failed = np.array(sorted(self.failures), dtype=np.int64)
         n_failed = len(failed)
@@ -87,11 +89,11 @@ class Columns:
         blank: dict[str, Column] = {}
         for name, column in self.columns.items():
             if isinstance(column, Ragged):
-                sizes = lengths[name][failed]
-                values = np.full(int(sizes.sum()), np.nan)
-                blank[name] = Ragged.of(values, sizes)
-                continue
-            blank[name] = _make_blank(column, n_failed)
+                row_lengths = lengths[name][failed]
+                values = np.full(int(row_lengths.sum()), np.nan)
+                blank[name] = Ragged.of(values, row_lengths)
+            else:
+                blank[name] = _make_blank(column, n_failed)
         filled = join([self, Columns(failed, blank)])
         return replace(filled, failures=self.failures)
 
@@ -114,8 +116,16 @@ class Columns:
 
 
 def _make_blank(column: NDArray[Any], n_rows: int) -> NDArray[Any]:
-    """Return rows of NaN like those of a column."""
-    # Whole numbers have no NaN.
+    """Return rows without values, in the type and shape of a column.
+
+    Args:
+        column: (n, ...) a column.
+        n_rows: Number of rows, r.
+
+    Returns:
+        (r, ...) NaN, or 0 if the column has integers, which have no NaN.
+    """
+    # Integers have no NaN.
     value = 0.0
     if column.dtype.kind == "f":
         value = np.nan
@@ -128,7 +138,12 @@ EMPTY = Columns(np.empty(0, np.int64), {})
 
 
 def join(chunks: Iterable[Columns]) -> Columns:
-    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
+    """Join chunks into one, with its items in the order of the dataset.
+
+    An item that two chunks contain is kept once, from the first of them.
+
+    Args:
+        chunks: Chunks with the same columns. Chunks without items are skipped.
 
     Example:
         >>> late = Columns(np.array([2]), {"x": np.array([0.3])})
@@ -140,7 +155,7 @@ def join(chunks: Iterable[Columns]) -> Columns:
     if not filled_chunks:
         return EMPTY
     positions = np.concatenate([chunk.positions for chunk in filled_chunks])
-    # The first of two rows of one item counts.
+    # Sorted, with the index of the first of several equal positions.
     items, order = np.unique(positions, return_index=True)
     columns: dict[str, Column] = {}
     for name in filled_chunks[0].columns:
@@ -150,8 +165,13 @@ def join(chunks: Iterable[Columns]) -> Columns:
 
 
 def _join_column(chunks: list[Any], order: Ints) -> Column:
-    """Join the chunks of a column, and take its rows in another order."""
-    # A column is of one kind in all chunks.
+    """Concatenate the chunks of one column, and take its rows in another order.
+
+    Args:
+        chunks: Arrays, or `Ragged`, in every chunk.
+        order: Indices of rows among those of all chunks.
+    """
+    # A column is of the same type in all chunks.
     if not isinstance(chunks[0], Ragged):
         rows = np.concatenate(chunks)
         return np.asarray(rows[order])

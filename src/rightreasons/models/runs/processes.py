@@ -1,8 +1,8 @@
 """The processes of a launch, and their devices.
 
-`processes` returns those that `accelerate launch` or `torchrun` started; `Processes.gather` exchanges
-values between them. `default_device` and `default_batch_size` say where a model runs, and on how many
-items at a time.
+`processes` returns those that `accelerate launch` or `torchrun` started; `Processes.gather`
+exchanges values between them. `default_device` and `default_batch_size` say where a model runs, and
+on how many items at a time.
 """
 
 from __future__ import annotations
@@ -47,19 +47,22 @@ class Processes:
     def gather(self, value: T, at: str) -> list[T]:
         """Return the values of all processes, by rank, in every process.
 
+        All processes must call this together. A process that calls it for another step than the
+        others would otherwise exchange values of different meanings, which is an error.
+
         Args:
             value: Value of this process.
-            at: What is gathered. Processes that are at different steps have different names, or
-                numbers of meetings.
+            at: Name of the step, such as "results".
 
         Raises:
             ConnectionError: If another process has ended.
-            RuntimeError: If another process gathers something else.
+            RuntimeError: If another process is at another step.
         """
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
 
+        # The count of meetings distinguishes two calls for steps of the same name.
         step = f"{make_title(at)} (meeting {next(_meetings)})"
         try:
             gathered: list[tuple[str, T]] = gather_object([(step, value)])
@@ -78,11 +81,15 @@ class Processes:
         return list(values)
 
     def main_first(self, function: Callable[[], T], at: str) -> T:
-        """Call a function in the main process, then in the others.
+        """Call a function in the main process, and in the others once it has finished there.
 
         Args:
-            function: The function.
-            at: What it does, as for `gather`.
+            function: The function, which prepares something that the processes share, such as a
+                folder.
+            at: Name of the step, as for `gather`.
+
+        Returns:
+            The result of this process's own call.
 
         Raises:
             Exception: An error of the main process, in all processes.
@@ -94,7 +101,7 @@ class Processes:
                 result.append(function())
             except Exception as raised:
                 error = raised
-        # Every process learns of the error, so that none waits for the others.
+        # The others wait here for the main process. They learn of its error, so that none goes on.
         error = self.gather(error, at)[0]
         if error is not None:
             raise error
@@ -110,7 +117,11 @@ def processes() -> Processes:
 
 
 def _join_processes() -> Any:
-    """Return the state of accelerate, which joins the processes of the launch."""
+    """Join the processes of the launch, and return accelerate's state of them.
+
+    Raises:
+        ValueError: If there are GPUs, but fewer than processes on this machine.
+    """
     import torch
     from accelerate import PartialState
 
@@ -124,9 +135,10 @@ def _join_processes() -> Any:
     was_joined = torch.distributed.is_initialized()
     # Without a GPU accelerate joins the processes only with cpu=True.
     state: Any = PartialState(cpu=not torch.cuda.is_available())
-    if torch.distributed.is_initialized() and not was_joined:
-        # The threads that join the processes have to end before Python does, or they may abort it.
-        # A caller who joined the processes also separates them.
+    is_joined_here = torch.distributed.is_initialized() and not was_joined
+    if is_joined_here:
+        # The group's threads have to end before Python does, or they may abort it. A group that
+        # the caller made is the caller's to destroy.
         atexit.register(state.destroy_process_group)
     return state
 
@@ -141,11 +153,14 @@ def default_device() -> str:
 
 
 def default_batch_size(scorer: Any) -> int:
-    """Return the usual number of items of a batch: 32, and on a GPU what half of its free memory holds.
+    """Return the usual number of items of a batch.
 
-    For each of 128 tokens, the states that a layer keeps for its gradients count, in all layers: 8
-    times the width and 3 times the inner width. That is within a factor of two of what passes were
-    seen to take (benchmarks/RESULTS.md); a batch that does not fit after all is halved.
+    It is 32 on a CPU, and on a GPU what half of its free memory holds.
+
+    An item is counted as 128 tokens. For each token, the states that a layer keeps for its
+    gradients count, in all layers: 8 times the width and 3 times the inner width. That is within a
+    factor of two of what passes were seen to take (benchmarks/RESULTS.md). A batch that does not
+    fit after all is halved.
 
     Args:
         scorer: A model of torch, or a scorer or engine of one; anything else is on no GPU.
@@ -158,8 +173,9 @@ def default_batch_size(scorer: Any) -> int:
         >>> default_batch_size(torch.nn.Linear(2, 2))
         32
     """
-    holder = getattr(scorer, "engine", scorer)
-    model = getattr(holder, "model", holder)
+    # A prompted scorer has an engine, and both engines and scorers have a model.
+    engine = getattr(scorer, "engine", scorer)
+    model = getattr(engine, "model", engine)
     device: Any = getattr(model, "device", None)
     is_on_gpu = getattr(device, "type", "cpu") == "cuda"
     if not is_on_gpu or not hasattr(model, "config"):
@@ -167,7 +183,7 @@ def default_batch_size(scorer: Any) -> int:
     from rightreasons.models.batching import get_free_memory
 
     n_items = get_free_memory(device) // 2 // _count_item_bytes(model)
-    # The largest power of two that is no larger.
+    # Round down to a power of two.
     power = 1 << max(n_items.bit_length() - 1, 0)
     return min(max(power, SMALLEST_BATCH), LARGEST_BATCH)
 

@@ -48,7 +48,7 @@ class RequestTotal:
         self._seconds = 0.0
 
     def begin(self, step: str) -> None:
-        """Begin a step; those before it are finished, whether asked now or answered from a store."""
+        """Begin a step; those before it are finished, by answers of now or of a store."""
         self._step = step
         self._n_answered_of_step = 0
 
@@ -59,7 +59,11 @@ class RequestTotal:
         self._seconds += seconds
 
     def describe(self) -> str:
-        """Return how much is done, and the time left; "" for a step without planned requests."""
+        """Return how much of all steps is done, and the time left.
+
+        It is "150/300 requests in all, 00:15 left", for example; "" for a step without planned
+        requests. The time left is missing until a request is answered.
+        """
         n_requests = self._n_requests.get(self._step, 0)
         if not n_requests:
             return ""
@@ -68,12 +72,12 @@ class RequestTotal:
             if step == self._step:
                 break
             n_finished += count
-        # A step may ask more than was planned, but no more than all is done.
+        # A step may have more requests than planned, but should not count as more than it is.
         n_finished += min(self._n_answered_of_step, n_requests)
         line = f"{n_finished:,}/{self._n_planned:,} requests in all"
         if not self._n_answered:
             return line
-        # Answers from a store took no time, and say nothing about the speed.
+        # Answers from a store took no time, so that only answered requests tell the speed.
         seconds_left = (self._n_planned - n_finished) * self._seconds / self._n_answered
         return f"{line}, {tqdm.format_interval(seconds_left)} left"
 
@@ -104,14 +108,15 @@ def begin_step(name: str) -> None:
 
 @contextlib.contextmanager
 def bars_about(*subjects: str) -> Iterator[None]:
-    """Begin the bars that are opened inside with some words, after those of the blocks around it.
+    """Put some words before the text of each bar that is opened inside the block.
+
+    Blocks within each other add up: the words of the outer one come first.
 
     Example:
         >>> with bars_about("2/3 shortcuts"), bars_about("test"):
         ...     make_title("attributions")
         '2/3 shortcuts, test: attributions'
     """
-    # Blocks within each other add to the subjects of the outer one.
     token = _SUBJECTS.set((*_SUBJECTS.get(), *subjects))
     try:
         yield
@@ -120,7 +125,11 @@ def bars_about(*subjects: str) -> Iterator[None]:
 
 
 def make_title(description: str) -> str:
-    """Return the words before a bar: its subjects, and what is computed."""
+    """Return the text before a bar: the words of `bars_about`, and what is computed.
+
+    Args:
+        description: What is computed, such as "attributions".
+    """
     subjects = _SUBJECTS.get()
     if not subjects:
         return description
@@ -148,7 +157,8 @@ def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item
         # Thousands of tokens are "12.3k".
         unit_scale=unit == "token",
         disable=not is_visible,
-        # An audit has dozens of short steps, whose finished bars would push its plan off the screen.
+        # An audit has dozens of short steps, whose finished bars would push its plan off the
+        # screen.
         leave=False,
     )
 
@@ -168,19 +178,22 @@ class BarText:
 
 @contextlib.contextmanager
 def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) -> Iterator[Advance]:
-    """Open a bar on stderr for a run over some items; yield what advances it.
+    """Open a progress bar on stderr for a run over some items; yield a function that advances it.
 
-    The longest items come first, so that a bar that counts items would promise far too long a time.
+    If the lengths of the items are known, the bar counts their tokens: the longest items come
+    first, so that a bar that counts items would promise far too long a time.
 
     Args:
-        text: The text of the bar.
-        items: (n,) positions of the items.
+        text: The text of the bar, and the lengths of all items.
+        items: (n,) positions of the items of the run.
         is_shown: Whether it is shown if somebody watches.
     """
     lengths = text.lengths
     if lengths is None:
+        # Each item counts as one unit.
+        units = np.ones(int(items.max(initial=-1)) + 1, dtype=np.int64)
         with progress_bar(len(items), text.description, shown=is_shown) as bar:
-            yield _count_batches(bar, np.ones(int(items.max(initial=-1)) + 1, dtype=np.int64))
+            yield _count_batches(bar, units)
         return
     description = f"{text.description}, {pluralize(len(items), 'item')}"
     n_tokens = int(lengths[items].sum())
@@ -189,12 +202,17 @@ def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) ->
 
 
 def _count_batches(bar: Any, units: NDArray[np.int64]) -> Advance:
-    """Return what advances a bar by the units of each item of a batch, and the total by its items."""
+    """Return a function that advances a bar when a batch of items is finished.
+
+    Args:
+        bar: The bar of this run. Inside `show_total`, it also shows how much of all work is done.
+        units: (N,) units of the bar that each item counts.
+    """
     total = _TOTAL.get()
     if total is None:
         return lambda batch: bar.update(int(units[batch].sum()))
-    latest = time.perf_counter()
     # The time of a batch includes its preparation, as the next ones will take it too.
+    latest = time.perf_counter()
 
     def advance(batch: NDArray[np.int64]) -> None:
         nonlocal latest
