@@ -110,9 +110,15 @@ def _parse_rows(
 
 
 def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
-    """Return the scores of an answer by class name; None if it names no classes."""
-    # A pipeline returns {"label": …, "score": …} of the predicted class, or a list of them with
-    # top_k=None.
+    """Return the scores of one answer by class name, from any form that names the classes.
+
+    The forms are {"pos": 0.9, "neg": 0.1}; {"label": "pos", "score": 0.9}, or a list of these, as a
+    text-classification pipeline returns them; and {"labels": ["pos", "neg"], "scores": [0.9, 0.1]}
+    of a zero-shot pipeline.
+
+    Returns:
+        Class name -> score. None if the answer names no classes, such as a list of numbers.
+    """
     members = answer
     if isinstance(answer, Mapping):
         members = [answer]
@@ -122,8 +128,8 @@ def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
         return None
     scores_by_name = {}
     for member in members:
+        # A zero-shot pipeline sorts the classes of each text by their scores.
         if isinstance(member.get("labels"), list) and "scores" in member:
-            # A zero-shot pipeline sorts the classes of each text by their scores.
             for name, score in zip(member["labels"], member["scores"], strict=True):
                 scores_by_name[str(name)] = float(_to_numpy(score))
         elif "label" in member and "score" in member:
@@ -137,7 +143,19 @@ def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
 def _order_scores(
     scores_by_name: Mapping[str, float], label_names: Sequence[str], scores: str
 ) -> list[float]:
-    """Return the scores of an answer in the order of the classes."""
+    """Return the scores of an answer in the order of the classes.
+
+    If only one of two classes has a probability, as in the usual output of a pipeline, the other
+    one has the rest.
+
+    Args:
+        scores_by_name: Class name -> score.
+        label_names: K names of the classes.
+        scores: Kind of the scores, such as "probabilities" or "logits".
+
+    Raises:
+        OptionError: If the scores are not those of all classes.
+    """
     is_top_of_two = len(scores_by_name) == 1 and len(label_names) == 2
     if is_top_of_two and scores == "probabilities":
         ((name, probability),) = scores_by_name.items()
@@ -150,11 +168,16 @@ def _order_scores(
 
 
 def _check_names(names: Iterable[str], label_names: Sequence[str]) -> None:
-    """Check that scores are those of all classes."""
+    """Check that the class names in the answers of a function are those of all classes.
+
+    Raises:
+        OptionError: If not. The message continues one that says which function was called.
+    """
     unique = set(names)
     if unique == set(label_names):
         return
     advice = "name the classes as the answers do in `label_names`"
+    # Some classes are missing, but no name is unknown.
     if unique < set(label_names):
         advice = "return the scores of all classes, as top_k=None of a pipeline does"
     raise OptionError(

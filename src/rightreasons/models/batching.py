@@ -71,7 +71,15 @@ class _ModuleState:
 
 
 def _restore_mapping(current: dict[str, Any], saved: dict[str, Any]) -> bool:
-    """Bring back the entries of a dictionary in place; return whether any differed."""
+    """Give a dictionary its earlier entries, in place.
+
+    Args:
+        current: The dictionary.
+        saved: A copy of it from before.
+
+    Returns:
+        Whether anything differed.
+    """
     # By identity: tensors have no truth value, and a replaced part may equal the one before.
     is_changed = current.keys() != saved.keys()
     if not is_changed:
@@ -84,14 +92,17 @@ def _restore_mapping(current: dict[str, Any], saved: dict[str, Any]) -> bool:
 
 @contextmanager
 def unchanged(model: torch.nn.Module, *, each_call: bool | None = None) -> Iterator[None]:
-    """Restore what a model changes of itself, besides the values of its weights.
+    """Restore what a model changes of itself in the block, besides the values of its weights.
+
+    Some models replace a module or extend a buffer as they read. A model that does is added to
+    `CHANGING`.
 
     Args:
         model: The model. Its attributes, buffers and submodules are restored on exit.
-        each_call: Whether to restore them after each call as well, so that each call starts alike. If
-            None, this is done for a model that is known to change.
+        each_call: Whether to restore them after each call as well, so that each call starts from
+            the same state. If None, this is done for a model that is in `CHANGING`.
     """
-    states = list(map(_ModuleState, model.modules()))
+    states = [_ModuleState(module) for module in model.modules()]
 
     def restore(*_: Any) -> None:
         for state in states:
@@ -214,13 +225,14 @@ def encode(
         max_length: Maximum tokens per item, special tokens included.
 
     Returns:
-        The token ids.
+        The token ids, in flat arrays without padding.
 
     Raises:
         ValueError: If a text holds half of a surrogate pair.
     """
     names = input_names(tokenizer)
-    blocks_by_name: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
+    # Column, such as "input_ids" -> an array of the tokens of each block of texts.
+    arrays_by_name: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
     lengths: list[int] = []
     truncated: list[bool] = []
     for block in _tokenize_blocks(tokenizer, texts, text_pairs, max_length):
@@ -230,9 +242,9 @@ def encode(
         n_tokens = sum(map(len, rows))
         for name in names:
             flat = chain.from_iterable(block.tokens[name])
-            blocks_by_name[name].append(np.fromiter(flat, dtype=np.int32, count=n_tokens))
+            arrays_by_name[name].append(np.fromiter(flat, dtype=np.int32, count=n_tokens))
     return Encoded(
-        columns={name: np.concatenate(blocks) for name, blocks in blocks_by_name.items()},
+        columns={name: np.concatenate(arrays) for name, arrays in arrays_by_name.items()},
         offsets=compute_offsets(lengths),
         truncated=np.array(truncated, dtype=bool),
         padding=padding_values(tokenizer),
@@ -254,7 +266,13 @@ def _tokenize_blocks(
     text_pairs: Sequence[str] | None,
     max_length: int,
 ) -> Iterator[_TokenizedBlock]:
-    """Tokenize texts block by block."""
+    """Tokenize texts in blocks, so that the lists of all tokens are not in memory at once.
+
+    The arguments are those of `encode`.
+
+    Raises:
+        ValueError: If a text holds half of a surrogate pair.
+    """
     for start in range(0, len(texts), _BLOCK_SIZE):
         block_texts = list(texts[start : start + _BLOCK_SIZE])
         block_pairs = None
@@ -282,20 +300,22 @@ def _check_characters(texts: Sequence[str]) -> None:
 
 
 def _find_truncated(tokenizer: Any, block: _TokenizedBlock, max_length: int) -> list[bool]:
-    """Return which texts of a block were truncated."""
+    """Return whether each text of a block was truncated to `max_length` tokens."""
     if block.tokens.encodings is not None:
-        # Fast tokenizers keep what they cut off.
+        # Fast tokenizers keep the tokens that they cut off.
         return [bool(encoding.overflowing) for encoding in block.tokens.encodings]
-    # Slow ones do not: texts that fill the length are tokenized again without a bound.
+    # Slow tokenizers do not. Texts of fewer tokens are complete, and those of just as many are
+    # tokenized again without a limit.
     lengths = np.array([len(row) for row in block.tokens["input_ids"]])
     is_truncated = [False] * len(lengths)
     full_rows = np.flatnonzero(lengths >= max_length).tolist()
     if not full_rows:
         return is_truncated
+    full_texts = [block.texts[row] for row in full_rows]
     full_pairs = None
     if block.text_pairs is not None:
         full_pairs = [block.text_pairs[row] for row in full_rows]
-    complete = tokenizer([block.texts[row] for row in full_rows], full_pairs)
+    complete = tokenizer(full_texts, full_pairs)
     for row, tokens in zip(full_rows, complete["input_ids"], strict=True):
         is_truncated[row] = len(tokens) > max_length
     return is_truncated
@@ -328,42 +348,50 @@ def encode_once(
     """
     if len(texts) < MIN_CACHED_TEXTS or not getattr(tokenizer, "is_fast", False):
         return encode(tokenizer, texts, text_pairs, max_length=max_length)
-    # By content: a question may hold equal texts in another list, and a tokenizer may get words.
+    # A digest of the contents: a question may hold equal texts in another list, and words may be
+    # added to a tokenizer.
     key = _digest_encoding(tokenizer, texts, text_pairs, max_length)
     encodings = _ENCODINGS.setdefault(tokenizer, OrderedDict())
-    encoded = encodings.get(key)
-    if encoded is None:
+    if key in encodings:
+        # The encoding that was used last is removed last.
+        encodings.move_to_end(key)
+        encoded = encodings[key]
+    else:
         encoded = encode(tokenizer, texts, text_pairs, max_length=max_length)
-        # Several questions share the arrays.
+        # Later calls get the same arrays, which must stay as they are.
         arrays: list[NDArray[Any]] = [*encoded.columns.values(), encoded.offsets, encoded.truncated]
         for array in arrays:
             array.flags.writeable = False
-        if int(encoded.offsets[-1]) <= _MAX_CACHED_TOKENS:
+        n_tokens = int(encoded.offsets[-1])
+        if n_tokens <= _MAX_CACHED_TOKENS:
             encodings[key] = encoded
             if len(encodings) > _MAX_CACHED_ENCODINGS:
                 encodings.popitem(last=False)
-    else:
-        encodings.move_to_end(key)
+    # The padding token is no part of the digest.
     return dataclasses.replace(encoded, padding=padding_values(tokenizer))
 
 
 def _digest_encoding(
     tokenizer: Any, texts: Sequence[str], text_pairs: Sequence[str] | None, max_length: int
 ) -> str:
-    """Digest all that the token ids of texts depend on."""
+    """Return a digest of everything that the token ids of texts depend on.
+
+    The arguments are those of `encode`, with a fast tokenizer.
+    """
     rules = tokenizer.backend_tokenizer
-    # Every call sets these anew, so that they are of the last call, and no rules.
+    # The tokenizer stores the truncation and the padding of its last call among its rules. Every
+    # call sets both, so that they may be removed.
     rules.no_truncation()
     rules.no_padding()
     settings = [tokenizer.truncation_side, *input_names(tokenizer), str(max_length)]
-    parts = [
+    digests = [
         xxhash.xxh3_128(rules.to_str().encode()).hexdigest(),
         fingerprint_texts(settings),
         fingerprint_texts(texts),
     ]
     if text_pairs is not None:
-        parts.append(fingerprint_texts(text_pairs))
-    return "|".join(parts)
+        digests.append(fingerprint_texts(text_pairs))
+    return "|".join(digests)
 
 
 def find_token_places(
@@ -375,6 +403,8 @@ def find_token_places(
 ) -> Places:
     """Tokenize texts as `encode` does, and return the position of each token in its text.
 
+    The arguments are those of `encode`.
+
     Raises:
         ValueError: If the tokenizer is not a fast one: others do not know the positions.
     """
@@ -384,12 +414,17 @@ def find_token_places(
     spans: list[tuple[int, int]] = []
     for block in _tokenize_blocks(tokenizer, texts, text_pairs, max_length):
         for encoding in block.tokens.encodings:
-            # A token without a sequence was added by the tokenizer. The own mask of some
-            # tokenizers counts <unk> as well.
             for sequence, span in zip(encoding.sequence_ids, encoding.offsets, strict=True):
-                is_special.append(sequence is None)
-                sequences.append(sequence or 0)
-                spans.append((0, 0) if sequence is None else span)
+                # A token of neither text was added by the tokenizer. Its `special_tokens_mask`
+                # is no alternative: in some tokenizers it includes <unk>.
+                if sequence is None:
+                    is_special.append(True)
+                    sequences.append(0)
+                    spans.append((0, 0))
+                else:
+                    is_special.append(False)
+                    sequences.append(sequence)
+                    spans.append(span)
     table = np.array(spans, dtype=np.int64).reshape(-1, 2)
     return Places(
         special=np.array(is_special, dtype=np.bool_),
@@ -423,7 +458,7 @@ def ensure_padding(tokenizer: Any) -> None:
 def padding_values(
     tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None
 ) -> dict[str, int]:
-    """Return the values that pad the columns of tokenized texts.
+    """Return the value that pads each column of tokenized texts.
 
     A model with a padding token of its own is padded with it, whatever the tokenizer's is, because
     the head of a decoder finds the last token of a text by it. For other models any token will do,
@@ -431,11 +466,15 @@ def padding_values(
 
     Args:
         tokenizer: A tokenizer of transformers.
-        model: The model that reads the texts.
+        model: The model that reads the texts. None if it is not known yet.
         used: Token ids of the texts.
+
+    Returns:
+        `input_ids` and `token_type_ids`, one number each.
     """
     n_words = vocabulary_size(model)
     token = getattr(text_config(model), "pad_token_id", None)
+    # Some configurations name a token that the model does not embed.
     if token is None or token < 0 or (n_words is not None and token >= n_words):
         token = _select_padding_token(tokenizer, n_words, used)
     return {"input_ids": int(token), "token_type_ids": int(tokenizer.pad_token_type_id)}
@@ -444,8 +483,15 @@ def padding_values(
 def _select_padding_token(
     tokenizer: Any, n_words: int | None, used: NDArray[np.int32] | None
 ) -> int:
-    """Return a token that pads texts for a model without a padding token."""
-    # Without any, the first word of the vocabulary.
+    """Return a token that pads texts for a model without a padding token.
+
+    Args:
+        tokenizer: The tokenizer, whose padding or end token is preferred.
+        n_words: Number of tokens that the model embeds. None if it is not known.
+        used: Token ids of the texts, or None. Another token is taken if one of them is the
+            preferred one, and there is a token that is not used.
+    """
+    # A tokenizer with neither of the two is padded with the first word of the vocabulary.
     token = 0
     for candidate in (tokenizer.pad_token_id, tokenizer.eos_token_id):
         if candidate is not None:
@@ -453,7 +499,7 @@ def _select_padding_token(
             break
     if used is None or n_words is None or not (used == token).any():
         return token
-    # Padding that looks like a word would hide where a text ends.
+    # A decoder would take a word that equals the padding for the end of its text.
     unused = np.setdiff1d(np.arange(n_words), used)
     return int(unused[0]) if len(unused) else token
 
@@ -487,7 +533,7 @@ def length_batches(
     max_tokens: int | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Cut items into batches of similar length, the longest first.
+    """Divide items into batches of similar length, the longest first.
 
     The longest batch comes first, so that one that does not fit in memory fails at once. Items of
     equal length keep their order, so that the batches depend on the lengths alone.
@@ -545,12 +591,13 @@ def pad(
         `input_ids`, `attention_mask` and, if the model takes them, `token_type_ids`: (n, longest)
         int64 each.
     """
-    # Rows of a table are filled at once, because a loop over items costs more than a small model.
+    # All rows are filled at once, because a loop over items would take longer than a small model.
     starts = encoded.offsets[items]
     lengths = encoded.offsets[items + 1] - starts
     shape = (len(items), int(lengths.max()))
     column_index = np.broadcast_to(np.arange(shape[1]), shape)
     is_token = column_index < lengths[:, None]
+    # Indices of the tokens in the flat columns, row by row, as assignment by a mask fills a table.
     token_index = (starts[:, None] + column_index)[is_token]
     tensors = {"attention_mask": send_array(is_token.astype(np.int64), device)}
     for name, column in encoded.columns.items():
@@ -594,11 +641,19 @@ def read_later(function: Callable[..., T], *tensors: torch.Tensor) -> Callable[[
         [0, 1, 2]
     """
     readers = [_start_copy(tensor) for tensor in tensors]
-    return lambda: function(*(read() for read in readers))
+
+    def read() -> T:
+        arrays = [wait() for wait in readers]
+        return function(*arrays)
+
+    return read
 
 
 def _start_copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
-    """Start to copy a tensor to the CPU, and return a function that waits for its array."""
+    """Start to copy a tensor to the CPU, and return a function that waits for its array.
+
+    On a GPU the copy is queued, and an event after it tells when it is finished.
+    """
     if not is_queued(tensor.device):
         return tensor.detach().cpu().numpy
     copy = tensor.detach().to("cpu", non_blocking=True)

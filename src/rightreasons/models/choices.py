@@ -197,21 +197,23 @@ def kind_of_model(
     Raises:
         ValueError: If there is no configuration that can be read.
     """
+    if not isinstance(model, torch.nn.Module) and gguf_path(model):
+        return "causal"
     adapter: Adapter | None = None
     config: Any
     if isinstance(model, torch.nn.Module):
         config = getattr(model, "config", None)
         architectures = [_get_class_name(model)]
-    elif gguf_path(model):
-        return "causal"
     else:
         name = check_model(model)
         adapter = find_adapter(name, revision)
         config = _load_config(name, revision, adapter)
         architectures = list_architectures(config)
+        # The head of an adapter replaces that of its base.
         if adapter is not None and adapter.head:
             architectures = [adapter.head]
-    # An adapter that does not tell its task made no classifier of its base if it holds no head.
+    # An adapter may hold a classification head without naming its task. Its base is then no longer
+    # a language model, unless the adapter holds no head at all.
     is_headless = adapter is None or adapter.headless
     for architecture in architectures:
         kind = _find_kind(architecture, config, is_headless=is_headless)
@@ -233,8 +235,13 @@ def _get_class_name(model: torch.nn.Module) -> str:
 def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> Any:
     """Return the configuration of a model, or of the base of an adapter.
 
+    Args:
+        name: A folder or a hub id, for errors as well.
+        revision: A branch, tag or commit of the hub repository.
+        adapter: The adapter in the folder, or None.
+
     Raises:
-        ValueError: If there is none that can be read.
+        ValueError: If there is none that can be read, or the model needs its own code.
     """
     base = name
     if adapter is not None:
@@ -246,7 +253,8 @@ def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> An
                 base, revision=revision, trust_remote_code=False
             )
         except (OSError, ValueError, KeyError) as error:
-            # A model with its own code has a sentence that says so.
+            # `own_code` returns an error if the model needs its own Python code, which is never
+            # run.
             raise own_code(error, name) or ValueError(
                 f"Expected {name} to be a multiple-choice model or a language model, but its "
                 f"configuration cannot be read ({get_first_line(error)})."
@@ -254,23 +262,26 @@ def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> An
 
 
 def _find_kind(architecture: str, config: Any, *, is_headless: bool) -> str | None:
-    """Return the kind of an architecture; None if it is not a separate kind.
+    """Return "choice", "causal", "encoder-decoder" or "masked" by the name of an architecture.
 
     Args:
-        architecture: Name of the class.
+        architecture: Name of the class, such as "BertForMaskedLM", or the head of an adapter.
         config: Configuration of the model.
         is_headless: Whether no adapter puts its own head on the model.
+
+    Returns:
+        The kind; None for any other, such as a sequence classifier.
     """
     if architecture.endswith("ForMultipleChoice"):
         return "choice"
-    # A model that turns pictures or sound into text is no encoder-decoder, but a decoder after an
-    # encoder of its own.
-    names: Sequence[str] = ()
+    # transformers also lists classes that turn pictures or sound into text. Those have a separate
+    # encoder before a decoder, and their configurations are not marked as encoder-decoders.
+    encoder_decoders: Sequence[str] = ()
     if getattr(config, "is_encoder_decoder", False):
-        names = list(_ENCODER_DECODERS.values())
-    if architecture == "Seq2SeqLM" or (architecture in names and is_headless):
+        encoder_decoders = list(_ENCODER_DECODERS.values())
+    if architecture == "Seq2SeqLM" or (architecture in encoder_decoders and is_headless):
         return "encoder-decoder"
-    # One class of XLM reads both ways, if its configuration says so.
+    # The class of XLM reads from both sides, unless its configuration says that it is causal.
     is_masked = architecture.endswith("ForMaskedLM")
     if architecture.endswith("WithLMHeadModel") and not getattr(config, "causal", True):
         is_masked = True

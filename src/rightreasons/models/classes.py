@@ -290,9 +290,12 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
         )
     computed = store.read()
     failed = store.read(FAILED)
-    counts = record["choices"]
-    # A head of choices stores a row per choice.
-    n_expected = len(record["ids"]) if counts is None else sum(counts)
+    # A multiple-choice head stores a row per choice, of which each item has a number in `choices`.
+    # A classifier stores a row per item.
+    if record["choices"] is None:
+        n_expected = len(record["ids"])
+    else:
+        n_expected = sum(record["choices"])
     n_stored = len(computed) + len(failed)
     if n_stored != n_expected:
         raise ValueError(
@@ -309,11 +312,12 @@ def leave_out_empty(
 
     Args:
         texts: N texts.
-        ids: N unique ids, or None.
+        ids: N unique ids. None for "0", "1", …
         labels: (N,) labels, or None.
 
     Returns:
-        The other texts, their ids and labels, and id -> reason of those that are left out.
+        The remaining texts, their ids and their labels (None without labels), and id -> reason of
+        those that are left out.
     """
     texts = check_texts(texts, "texts", allow_empty=True)
     names = check_ids(range(len(texts)) if ids is None else ids, "ids")
@@ -321,19 +325,23 @@ def leave_out_empty(
     if labels is not None:
         columns["labels"] = labels
     check_same_length(**columns)
-    rows = [row for row, text in enumerate(texts) if text.strip()]
-    # Without any words, the model's own check names the first empty text.
-    if len(rows) in (0, len(texts)):
-        return texts, names, labels, {}
-    # Their reasons are the same as those of the model's own failures in a report.
+    rows = []
     failures = {}
-    for name, text in zip(names, texts, strict=True):
-        if not text.strip():
-            failures[name] = NO_WORDS
-    selected_labels = None
+    for row, text in enumerate(texts):
+        if text.strip():
+            rows.append(row)
+        else:
+            # In a report this reason is counted with the model's own failures.
+            failures[names[row]] = NO_WORDS
+    # If no text has words, all are passed on: the model's own check names the first.
+    if not rows or not failures:
+        return texts, names, labels, {}
+    remaining_labels = None
     if labels is not None:
-        selected_labels = [labels[row] for row in rows]
-    return [texts[row] for row in rows], [names[row] for row in rows], selected_labels, failures
+        remaining_labels = [labels[row] for row in rows]
+    remaining_texts = [texts[row] for row in rows]
+    remaining_ids = [names[row] for row in rows]
+    return remaining_texts, remaining_ids, remaining_labels, failures
 
 
 def _score(
@@ -345,15 +353,18 @@ def _score(
     failures: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Scores:
-    """Score tokenized texts, or pairs of a prompt with a choice.
+    """Compute the logits of tokenized texts, or of pairs of a prompt with a choice.
 
     Args:
-        items: The sequences.
+        items: The sequences that the model reads.
         ids: N ids.
         gold: (N,) gold labels, or None.
-        counts: (N,) number of sequences of each id, which are adjacent; None for one.
-        failures: Ids that are left out already -> the reasons.
+        counts: (N,) number of sequences of each id, which are adjacent. None for one each.
+        failures: Id -> reason of items that have been left out.
         **options: Options of `Items.run`.
+
+    Returns:
+        The scores of the items without a failed sequence.
     """
     import torch
 
@@ -386,23 +397,32 @@ def _score(
         record["label_names"] = list(classifier.label_names)
     if counts is not None:
         record["choices"] = counts.tolist()
-    return _assemble(record, items.run("logits", score, notes={ITEMS: record}, **options))
+    columns = items.run("logits", score, notes={ITEMS: record}, **options)
+    return _assemble(record, columns)
 
 
 def _assemble(record: Mapping[str, Any], columns: Columns) -> Scores:
-    """Join the logits of all sequences with the record of their items."""
+    """Make the scores of items from the logits of their sequences.
+
+    Args:
+        record: The items, as lists and plain values: `ids`, `labels` and `label_names` (each may be
+            None), `choices` (number of sequences of each item; None for one), `truncated`, `way`
+            and `failures` (id -> reason of items that have no sequence).
+        columns: `logits`, (S, K) for texts, (S, 1) for choices, and the failures among the S
+            sequences.
+    """
     ids = record["ids"]
     counts = record["choices"]
+    # The item of each sequence.
     owners = np.repeat(np.arange(len(ids)), 1 if counts is None else counts)
     # An item is complete if none of its sequences failed.
-    rows, reasons = columns.find_complete(owners)
-    # Items that failed have no row among the scores, but a reason.
+    is_complete, reasons = columns.find_complete(owners)
     items = np.setdiff1d(np.arange(len(ids)), list(reasons))
-    logits: Any = np.asarray(columns["logits"], dtype=np.float64)[rows]
+    logits: Any = np.asarray(columns["logits"], dtype=np.float64)[is_complete]
     if counts is not None:
+        # One row per item with the logits of its choices.
         item_counts = np.array(counts, dtype=np.int64)[items]
         logits = Ragged.of(logits[:, 0], item_counts).table()
-    # `load_scores` reads lists from JSON.
     labels = record["labels"]
     if labels is not None:
         labels = np.array(labels, dtype=np.int64)[items]

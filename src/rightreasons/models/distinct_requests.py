@@ -37,24 +37,29 @@ class DistinctRequests:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._all_requests = requests
-        # Index of the distinct request of each request, and the positions of its continuations there.
-        texts, self._groups = distinct_texts(
+        # Requests with equal prompts form a group. For each request: its group, and the positions
+        # of its continuations among the distinct ones of the group.
+        continuations_by_group, self._groups = distinct_texts(
             [str(request.prompt) for request in requests],
             [request.continuations for request in requests],
         )
         first_request: dict[int, Request] = {}
         for request, (group, _) in zip(requests, self._groups, strict=True):
             first_request.setdefault(group, request)
+        # The first request of a group is sent, with the continuations of all.
         self.requests = []
-        for group, continuations in enumerate(texts):
+        for group, continuations in enumerate(continuations_by_group):
             request = dataclasses.replace(first_request[group], continuations=tuple(continuations))
             self.requests.append(request)
 
     def select_rows(self, values: Ragged) -> list[NDArray[np.float64]]:
-        """Return the values of each of the N requests, in the order of its continuations.
+        """Return the values of the N requests, from those of the distinct ones.
 
         Args:
-            values: G rows of values of the distinct requests.
+            values: G rows, one per distinct request, with a value per continuation.
+
+        Returns:
+            N arrays, each with a value per continuation of its request.
         """
         rows = []
         for group, positions in self._groups:
@@ -63,14 +68,18 @@ class DistinctRequests:
         return rows
 
     def select_failures(self, failures: Mapping[str, str]) -> dict[str, str]:
-        """Return why some of the N requests have no answer, by their names.
+        """Return the failures among the N requests, from those of the distinct ones.
+
+        A request fails if the one that is sent for its prompt fails.
 
         Args:
-            failures: The same for the distinct requests.
+            failures: Name of a distinct request -> the reason.
+
+        Returns:
+            Name of a request -> the reason.
         """
         reasons = {}
         for request, (group, _) in zip(self._all_requests, self._groups, strict=True):
-            # Each request fails with the one that is sent for it.
             sent_name = self.requests[group].name
             if sent_name in failures:
                 reasons[request.name] = failures[sent_name]

@@ -57,7 +57,8 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
         settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
         digest.add_text(json.dumps(settings, sort_keys=True, default=str))
     for name, layer in model.named_modules():
-        # Which adapters of a layer of peft are active, and how strongly, is no weight.
+        # A layer of peft, with state that changes its output, but is among neither the weights nor
+        # the configuration: which adapters are active, and how strongly.
         if hasattr(layer, "_disable_adapters"):
             state = [name, type(layer).__name__, layer.active_adapters, layer._disable_adapters]
             state.append(getattr(layer, "scaling", None))
@@ -81,22 +82,27 @@ class _WeightDigest:
         self._digest.update(text.encode())
 
     def add_entry(self, name: str, entry: Any) -> None:
-        """Add an entry of a state dict: a tensor, a container of tensors, or a setting."""
+        """Add an entry of a state dict to the digest.
+
+        Args:
+            name: Name of the entry.
+            entry: A plain tensor; a packed one of torchao, which consists of plain ones; a tuple of
+                tensors, such as (weight, bias) of a quantized layer of torch; or a setting.
+        """
         import torch
         from torch.utils import _python_dispatch
 
-        # Without its type guard, which type checkers take for a contradiction.
+        # As Any, because type checkers would take its type guard for a contradiction.
         is_packed: Any = _python_dispatch.is_traceable_wrapper_subclass
         if isinstance(entry, (tuple, list)):
-            # Quantized layers of torch store (weight, bias).
             self.add_text(f"{name}|{len(entry)}|")
             for position, member in enumerate(entry):
                 self.add_entry(f"{name}.{position}", member)
         elif not isinstance(entry, torch.Tensor):
             self.add_text(f"{name}|{entry!r}|")
         elif is_packed(entry):
-            # A packed tensor of torchao consists of plain ones, and of settings.
             packed: Any = entry
+            # Names of the attributes with the plain tensors, and the settings of the packed one.
             members, settings = packed.__tensor_flatten__()
             self.add_text(f"{name}|{type(entry).__name__}|{settings}|")
             for member in members:
@@ -105,17 +111,19 @@ class _WeightDigest:
             self._add_tensor(name, entry.detach())
 
     def _add_tensor(self, name: str, tensor: torch.Tensor) -> None:
-        """Add a plain tensor: its name, type, shape and bytes."""
+        """Add a plain tensor to the digest: its name, type, shape and bytes."""
         import torch
 
         self.add_text(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|")
         if tensor.is_quantized:
-            # The numbers that a quantized tensor represents depend on its integers and scales.
+            # The numbers that a quantized tensor represents depend on its integers and its scales.
             tensor = tensor.dequantize()
         raw = tensor.contiguous().reshape(-1).view(torch.uint8)
         if not tensor.is_cuda:
+            # The digest reads the memory of the tensor, without a copy.
             self._digest.update(raw.cpu().numpy().data)
             return
+        # Page by page, so that the weights of a GPU need little memory of the CPU.
         if self._pinned_page is None:
             self._pinned_page = torch.empty(_PAGE_SIZE, dtype=torch.uint8, pin_memory=True)
         for page in torch.split(raw, _PAGE_SIZE):
@@ -140,12 +148,15 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
     for key, value in tokenizer.init_kwargs.items():
         if key not in _TOKENIZER_PROVENANCE:
             settings[key] = value
+    # A fast tokenizer has all of its rules and its vocabulary as JSON, a slow one its vocabulary.
     rules: Any = getattr(tokenizer, "backend_tokenizer", None)
-    content: Any = sorted(tokenizer.get_vocab().items())
+    content: Any
     if hasattr(rules, "to_str"):
         content = json.loads(rules.to_str())
         for key in _SETTINGS_OF_LAST_CALL:
             content.pop(key, None)
+    else:
+        content = sorted(tokenizer.get_vocab().items())
     max_length = int(tokenizer.model_max_length)
     parts = [type(tokenizer).__name__, settings, content, max_length]
     text = json.dumps(parts, sort_keys=True, default=str)

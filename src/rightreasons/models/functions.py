@@ -106,20 +106,27 @@ class FunctionScorer:
         labels: Sequence[int] | NDArray[Any] | None = None,
         **storage: Unpack[HowToKeep],
     ) -> Scores:
-        """Score the classes of N texts. Texts at which the function fails are left out.
+        """Score the classes of N texts by calls of the function with up to `TEXTS_PER_CALL` texts.
+
+        Texts at which the function fails are left out, and named in `Scores.failures`.
+
+        Args:
+            texts: N texts. Empty ones are passed on: the function may have an answer to them.
+            text_pairs: N second texts for a task of pairs.
+            ids: N unique ids; by default "0", "1", …
+            labels: (N,) gold labels, -1 for unlabeled items.
+            **storage: Options of `HowToKeep`.
 
         Raises:
             ValueError: If there are pairs of texts, which the function does not take, or it fails
                 at every text.
         """
-        # Empty texts are passed on: the function may have an answer to them.
         columns = self._check_columns(texts, text_pairs)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
         check_same_length(**columns, ids=names, labels=texts if labels is None else labels)
-        label_numbers = None
+        gold = None
         if labels is not None:
-            # -1 is the label of an item without one.
-            label_numbers = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+            gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
             arguments = []
@@ -137,17 +144,16 @@ class FunctionScorer:
             bar=BarText("predictions"),
             fail_fast=False,
         )
-        positions = scored.positions
         failures = {}
         for item, reason in sorted(scored.failures.items()):
             failures[names[item]] = reason
-        kept_labels = None
-        if label_numbers is not None:
-            kept_labels = label_numbers[positions]
+        scored_labels = None
+        if gold is not None:
+            scored_labels = gold[scored.positions]
         return Scores(
-            ids=tuple(names[item] for item in positions),
+            ids=tuple(names[item] for item in scored.positions),
             logits=scored.array("logits"),
-            labels=kept_labels,
+            labels=scored_labels,
             label_names=self.label_names,
             failures=failures,
         )
@@ -193,11 +199,61 @@ class FunctionScorer:
         return open_store(folder, run)
 
     def _compute_logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
-        """Call the function, and return its scores as (N, K) logits."""
-        options = {"text_pairs": pairs[0]} if pairs else {}
+        """Call the function with some texts, and return its scores as logits.
+
+        Args:
+            texts: n texts.
+            *pairs: A single list of n second texts, for a task of pairs.
+
+        Returns:
+            (n, K) logits, or log-probabilities.
+
+        Raises:
+            TypeError: If there is not one answer per text.
+            ValueError: If the function fails, or its answers are not scores of K classes.
+        """
         expected = f"{self._scores.replace('_', ' ')} of {self.name}"
+        answers = self._call_function(texts, pairs, expected)
         try:
-            answers = self._function(texts, **options)
+            table = parse_answers(answers, self.label_names, self._scores)
+        except Exception as error:
+            reason = get_first_line(error).rstrip(".:")
+            option = getattr(error, "option", ())
+            raise OptionError(f"Expected {expected}, but {reason}.", option=option) from error
+        _check_count(len(texts), len(table), self.name)
+
+        n_classes = len(self.label_names)
+        # A number per text is the score of the second of two classes.
+        is_second_class = table.shape == (len(texts),) and n_classes == 2
+        if is_second_class and self._scores == "logits":
+            # The softmax of the logits 0 and z is the sigmoid of z.
+            table = np.column_stack((np.zeros(len(table)), table))
+        elif table.shape != (len(texts), n_classes) and not is_second_class:
+            raise ValueError(
+                f"Expected {n_classes} {expected} for each of {len(texts)} texts, but got an array "
+                f"of shape {table.shape}."
+            )
+        # Numbers that are no probabilities are most often logits, which the option `scores` would
+        # say.
+        with attach_options("scores"):
+            logits = check_logits(table, scores=self._scores, name=self.name)
+        # Rows of a table have one length, so that they are never ragged.
+        return np.asarray(logits, dtype=np.float64)
+
+    def _call_function(self, texts: list[str], pairs: Sequence[list[str]], expected: str) -> Any:
+        """Return what the function returns for some texts.
+
+        Args:
+            texts: n texts.
+            pairs: The list of n second texts in a tuple; () for single texts.
+            expected: What the function should return, for the error.
+
+        Raises:
+            ValueError: If the function raises any error.
+        """
+        options = {"text_pairs": pairs[0]} if pairs else {}
+        try:
+            return self._function(texts, **options)
         except Exception as error:
             reason = get_first_line(error).rstrip(".:")
             advice = ""
@@ -207,29 +263,6 @@ class FunctionScorer:
                 f"Expected {expected} for a list of texts, but it fails: "
                 f"{type(error).__name__}: {reason}{advice}."
             ) from error
-        try:
-            table = parse_answers(answers, self.label_names, self._scores)
-        except Exception as error:
-            reason = get_first_line(error).rstrip(".:")
-            option = getattr(error, "option", ())
-            raise OptionError(f"Expected {expected}, but {reason}.", option=option) from error
-
-        _check_count(len(texts), len(table), self.name)
-        n_classes = len(self.label_names)
-        if table.ndim == 1 and n_classes == 2 and self._scores == "logits":
-            # The softmax of the logits 0 and z is the sigmoid of z.
-            table = np.column_stack((np.zeros(len(table)), table))
-        is_positive_class = table.shape == (len(texts),) and n_classes == 2
-        if table.shape != (len(texts), n_classes) and not is_positive_class:
-            raise ValueError(
-                f"Expected {n_classes} {expected} for each of {len(texts)} texts, but got an array "
-                f"of shape {table.shape}."
-            )
-        # Numbers of another kind are most often raw outputs, which the option says.
-        with attach_options("scores"):
-            logits = check_logits(table, scores=self._scores, name=self.name)
-        # Rows of a table have one length, so that they are never ragged.
-        return np.asarray(logits, dtype=np.float64)
 
 
 def is_foreign(source: Source) -> bool:
@@ -243,8 +276,9 @@ def _check_count(n_texts: int, n_answers: int, name: str) -> None:
     """Check that there is an answer for each text.
 
     Raises:
-        TypeError: If not. No text is to blame, so that the function is not called with fewer: the
-            two numbers of a function of one text would be taken for the answers to two texts.
+        TypeError: If not. A TypeError ends the run. After a ValueError the function would be called
+            with fewer texts, and the two numbers that a function of one text returns would be
+            taken for the answers to two texts.
     """
     if n_answers != n_texts:
         raise TypeError(
@@ -272,16 +306,27 @@ def _takes_pairs(function: Callable[..., Any]) -> bool:
 
 
 def _digest_estimator(model: Any) -> str | None:
-    """Digest an estimator by its content; None for a function, which a name does not identify."""
-    parameters = model.get_params().values() if hasattr(model, "get_params") else ()
-    components = {id(component): component for component in (model, *parameters)}
-    has_function = any(map(inspect.isfunction, components.values()))
-    if not hasattr(model, "predict_proba") or has_function:
+    """Digest a fitted estimator of scikit-learn by its pickled content.
+
+    Args:
+        model: The estimator, or anything else.
+
+    Returns:
+        32 hexadecimal digits. None if the content does not identify its answers: for an object
+        without `predict_proba`, one with a function among its parameters (a pickle has only its
+        name), or one that cannot be pickled.
+    """
+    if not hasattr(model, "predict_proba"):
+        return None
+    components = [model]
+    if hasattr(model, "get_params"):
+        components += model.get_params().values()
+    if any(map(inspect.isfunction, components)):
         return None
     # Vectorizers of scikit-learn store the address of their stop words, which differs from process
     # to process: it is removed while the estimator is pickled.
     addresses = []
-    for component in components.values():
+    for component in components:
         attributes = getattr(component, "__dict__", {})
         if "_stop_words_id" in attributes:
             addresses.append((attributes, attributes.pop("_stop_words_id")))

@@ -87,7 +87,12 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
 
 
 def check_classes(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of the classes of a model; refuse models without exclusive classes."""
+    """Return the names of the classes of a model, of which each text has exactly one.
+
+    Raises:
+        OptionError: If the model is a multi-label classifier.
+        ValueError: If it is a regression model, or its classes have no distinct names.
+    """
     problem = getattr(config, "problem_type", None)
     if problem == "multi_label_classification":
         raise OptionError(
@@ -162,10 +167,17 @@ def _name_single_logit(config: Any) -> tuple[str, str]:
 
 
 def _make_binary(model: Any, position: int, names: tuple[str, str]) -> None:
-    """Let a head answer with the logits 0 and z, z the output at a position."""
+    """Let a model return the logits 0 and z, whose softmax is the sigmoid of its output z.
+
+    Args:
+        model: A model of transformers, whose configuration is changed.
+        position: Index of z among the outputs.
+        names: Names of the two classes: that of the logit 0, and that of z.
+    """
 
     def replace_logits(_model: Any, _inputs: Any, outputs: Any) -> Any:
         logit = outputs.logits[..., position : position + 1]
+        # One column of zeros on the left.
         outputs.logits = torch.nn.functional.pad(logit, (1, 0))
         return outputs
 

@@ -86,9 +86,11 @@ class Items:
         token_ids = self.encoded.columns["input_ids"]
         largest = int(token_ids.max(initial=0))
         check_tokens(classifier.model, classifier.name, largest)
-        # Which token may pad the texts depends on the model and on the texts.
+        # The texts were tokenized without the model. Which token may pad them depends on both.
         padding = padding_values(classifier.tokenizer, classifier.model, token_ids)
-        object.__setattr__(self, "encoded", dataclasses.replace(self.encoded, padding=padding))
+        encoded = dataclasses.replace(self.encoded, padding=padding)
+        # The class is frozen, and does not allow the usual assignment.
+        object.__setattr__(self, "encoded", encoded)
 
     @classmethod
     def of(
@@ -181,7 +183,7 @@ class Items:
 
     @cached_property
     def way(self) -> Way:
-        """The fastest way of batching that gives the numbers of one by one.
+        """The fastest way of batching that gives the same numbers as reading items one by one.
 
         Raises:
             ValueError: If the model's trial finds none.
@@ -203,18 +205,18 @@ class Items:
         return check_labels(labels, n_classes, name="labels", minimum=minimum)
 
     def check_finite(self, is_finite: NDArray[np.bool_], batch: NDArray[np.int64]) -> None:
-        """Check that the answers to a batch are finite; the error names the first other item.
+        """Check that the answers to a batch of items are finite.
 
         Args:
             is_finite: (n,) whether the answer to each item is finite.
-            batch: (n,) items.
+            batch: (n,) positions of the items.
 
         Raises:
-            ValueError: If one is not.
+            ValueError: If one is not. It names the first such item in the order of the data.
         """
         if is_finite.all():
             return
-        # Batches are ordered by length, the items of the user by their position.
+        # A batch is ordered by length, but the first item in the order of the data is named.
         name = self.ids[int(batch[~is_finite].min())]
         raise ValueError(
             f"Expected finite logits, but {self.classifier.name} gave NaN or infinity for item "
@@ -231,19 +233,21 @@ class Items:
         return inputs
 
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
-        """Cut the items into batches of similar length, the longest first.
+        """Divide the items into batches of similar length, the longest first.
 
-        If the model's way asks for it, the items of a batch are of equal length, or each is a batch
-        of its own.
+        The model's trial found which batches change no score. If padding does, the items of a batch
+        are of equal length; if other items do, each is a separate batch.
 
         Args:
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed
                 it.
+
+        Returns:
+            Arrays of item positions; each position is in one of them.
         """
         check_count(batch_size, "batch_size")
         lengths = self.encoded.lengths
-        # The trial found which batches change no score.
         if self.way.name == ONE_BY_ONE:
             batch_size = 1
         groups = None
@@ -272,6 +276,9 @@ class Items:
             max_tokens: Maximum tokens per padded batch; None for no bound.
             **options: How the run is shown and stored, as in `HowToRun`.
 
+        Returns:
+            The columns that `compute` returns, over all items, or over those that did not fail.
+
         Raises:
             ValueError: If `out` holds other files, or another command is writing results of another
                 run to it.
@@ -279,24 +286,28 @@ class Items:
         model = self.classifier.model
         pad_token = self.encoded.padding["input_ids"]
 
-        def run(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
-            batch_name = self.ids[int(batch[0])]
+        def run_batch(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
+            first_id = self.ids[int(batch[0])]
             # Some models look up their padding token in their configuration.
             with (
                 padding_token(model, pad_token),
-                name_failing_item(self.classifier.name, batch_name),
+                name_failing_item(self.classifier.name, first_id),
             ):
                 columns = compute(self.inputs(batch), batch)
             if isinstance(columns, Mapping):
                 return columns
-            # A GPU reports some errors only when its results are read.
-            wait = name_failing_item(self.classifier.name, batch_name)(columns)
+
+            def wait() -> Mapping[str, Column]:
+                # A GPU reports some errors only when its results are read.
+                with name_failing_item(self.classifier.name, first_id):
+                    return columns()
+
             # On a CPU they are at hand, and the progress bar need not wait for the next batch.
             return wait if is_queued(self.classifier.device) else wait()
 
         return run_model(
             model,
-            run,
+            run_batch,
             self.batches(batch_size, max_tokens),
             kind=kind,
             inputs=lambda: self._digest_inputs(depends or {}),
@@ -305,8 +316,13 @@ class Items:
         )
 
     def _digest_inputs(self, depends: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all but the model that results of a run depend on."""
-        # The value that pads texts may change a score, if a model reads its padding.
+        """Return everything that the results of a run depend on, besides the model.
+
+        Args:
+            depends: What the computation depends on besides the items.
+        """
+        # The value that pads texts may change the last digits of a score, or more in a model that
+        # does not ignore padding.
         encoded = self.encoded
         return {
             "ids": fingerprint_texts(self.ids),

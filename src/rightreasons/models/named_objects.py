@@ -57,9 +57,13 @@ def load_object(name: str | os.PathLike[str]) -> Any:
 
 
 def _run_file(path: Path) -> ModuleType:
-    """Run a Python file as a module, once per process."""
+    """Run a Python file as a module, once per process, and return the module.
+
+    Raises:
+        ValueError: If the file cannot be imported, or fails.
+    """
     resolved = path.resolve()
-    # Two files of one name in two folders are two modules.
+    # With a digest of the path, files of one name in two folders are two modules.
     digest = hashlib.blake2b(str(resolved).encode(), digest_size=8).hexdigest()
     module_name = f"{path.stem}_{digest}"
     if module_name in sys.modules:
@@ -68,9 +72,9 @@ def _run_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ValueError(f"Expected a Python file, but {path} cannot be imported.")
     module = importlib.util.module_from_spec(spec)
-    # Classes of the file need their module while it runs.
+    # Dataclasses of the file look their module up while it runs.
     sys.modules[module_name] = module
-    # As `python module.py`, the file may import its neighbors.
+    # As with `python module.py`, the file may import its neighbors.
     folder = str(resolved.parent)
     sys.path.insert(0, folder)
     try:

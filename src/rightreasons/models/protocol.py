@@ -306,8 +306,8 @@ class Scorer(Source, Protocol):
 def scores_next_words(engine: Engine) -> bool:
     """Return whether short replies are best read from the probabilities of the next word.
 
-    A model that thinks does not reply by its next word, and one whose answers can be constrained
-    replies exactly.
+    Generated text is better if its answers can be constrained to the options, which is exact, and
+    for a model that thinks before it answers, whose next word is no answer.
     """
     abilities = engine.abilities
     return "next_words" in abilities and "constrained_text" not in abilities and not engine.thinks
@@ -316,19 +316,23 @@ def scores_next_words(engine: Engine) -> bool:
 def explain_missing_ability(source: Source, ability: Ability) -> str:
     """Return why a source lacks an ability that is needed; "" if it has it.
 
+    Raises:
+        TypeError: If the source is no model.
+
     Example:
         >>> class Served:
         ...     name, abilities = "http://127.0.0.1:8000/v1", frozenset({"text"})
         >>> explain_missing_ability(Served(), "gradients")
         'This needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
     """
-    # Called with what a user passes, which may be no model at all.
+    # A user may pass anything.
     if not hasattr(source, "abilities"):
         raise TypeError(f"Expected a model, but got {describe_kind(source)}.")
     if ability in source.abilities:
         return ""
+    missing = ability.replace("_", " ")
+    # A function gives nothing but scores.
+    if not source.abilities:
+        return f"This needs {missing}, which {source.name} cannot give."
     alternatives = ", ".join(sorted(source.abilities)).replace("_", " ")
-    # A function gives nothing but scores, which needs no word.
-    if alternatives:
-        alternatives = f": it gives {alternatives}"
-    return f"This needs {ability.replace('_', ' ')}, which {source.name} cannot give{alternatives}."
+    return f"This needs {missing}, which {source.name} cannot give: it gives {alternatives}."

@@ -1,7 +1,7 @@
-"""Computations over the batches of a dataset: sharded over processes, resumable, in the dataset's order.
+"""Computations over the batches of a dataset: sharded, resumable, in the order of the dataset.
 
-`run_model` runs a computation that only reads a model, `run_batches` any computation. A `Store` keeps
-the finished chunks of a run in a folder.
+`run_model` runs a computation that only reads a model, `run_batches` any computation. A `Store`
+keeps the finished chunks of a run in a folder.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ class Store(Records):
 
     Args:
         folder: The folder of the chunks; made if it does not exist.
-        run: What the results depend on, as short plain values: fingerprints of model and inputs, the
-            version of the code, and every option that changes a result. What another run left in the
-            folder is set aside.
+        run: What the results depend on, as short plain values: fingerprints of model and inputs,
+            the version of the code, and every option that changes a result. What another run left
+            in the folder is set aside.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of another
-            run to it.
+        ValueError: If the folder holds other files, or another command is writing results of
+            another run to it.
     """
 
     def write(self, chunk: Columns, kind: str = "chunk") -> None:
-        """Write one chunk, completely or not at all.
+        """Write one chunk into its own file, completely or not at all.
 
         Args:
             chunk: The chunk. Nothing is written of one without items.
@@ -90,6 +90,7 @@ class Store(Records):
         """
         if not len(chunk):
             return
+        # A file of arrays: an array is stored under "NAME.rows", and a `Ragged` as two arrays.
         arrays: dict[str, NDArray[Any]] = {"items": chunk.positions}
         for name, column in chunk.columns.items():
             if isinstance(column, Ragged):
@@ -97,8 +98,10 @@ class Store(Records):
                 arrays[f"{name}.offsets"] = column.offsets
             else:
                 arrays[f"{name}.rows"] = column
-        # Chunks share no item, so each has its own name, whichever process writes it.
-        self.write_arrays(f"{kind}-{int(chunk.positions.min()):09d}.npz", arrays)
+        # No two chunks have an item in common, so that the first one gives a chunk a name of its
+        # own, whichever process writes it.
+        first_item = int(chunk.positions.min())
+        self.write_arrays(f"{kind}-{first_item:09d}.npz", arrays)
 
     def read(self, kind: str = "chunk") -> Columns:
         """Return all chunks of a kind, in the dataset's order, without damaged or outdated ones."""
@@ -106,19 +109,19 @@ class Store(Records):
         return join(self._read(path.name) for path in paths)
 
     def _read(self, name: str) -> Columns:
-        """Return a chunk; an empty one if it is damaged."""
+        """Return the chunk of a file that `write` has written; an empty one if it is damaged."""
         arrays = self.read_arrays(name)
         if arrays is None:
             return EMPTY
         positions = arrays.pop("items").astype(np.int64)
         columns: dict[str, Column] = {}
         for key, array in arrays.items():
-            stem, content = key.rsplit(".", 1)
+            column_name, content = key.rsplit(".", 1)
             if content == "rows":
-                columns[stem] = array
+                columns[column_name] = array
             # The offsets are read with their values.
             elif content == "values":
-                columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
+                columns[column_name] = Ragged(array, arrays[f"{column_name}.offsets"])
         return Columns(positions, columns)
 
 
@@ -130,8 +133,8 @@ def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
         run: What the results depend on; see `Store`.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of another
-            run to it.
+        ValueError: If the folder holds other files, or another command is writing results of
+            another run to it.
     """
     return processes().main_first(lambda: Store(folder, run), "opening the store")
 
@@ -183,12 +186,12 @@ def run_model(
 
     Args:
         model: The model. It is frozen during the run, and as it was afterwards.
-        compute: Takes (n,) items, and returns named columns with one row per item, or a function that
-            waits for them.
+        compute: Takes (n,) items, and returns named columns with one row per item, or a function
+            that waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
         kind: What is computed: the text of the progress bar, and part of the identity of a store.
-        inputs: Returns what the results depend on besides the model and the code: fingerprints of the
-            inputs, and every option that changes a result. Called only with `out`.
+        inputs: Returns what the results depend on besides the model and the code: fingerprints of
+            the inputs, and every option that changes a result. Called only with `out`.
         lengths: (N,) tokens of each item, which the progress bar counts. If None, it counts items.
         **run_options: Options of `HowToRun`.
 
@@ -238,26 +241,27 @@ def run_batches(
     """Call `compute` on each batch of items, and return its columns in the order of the items.
 
     The processes of one launch take the batches in turn, and each returns the complete result. The
-    batches do not depend on the number of processes, and so neither does the result, up to rounding.
-    With a store, results are written every few seconds and at the end, also when an error or Ctrl-C
-    ends the run; a later run of the same kind computes only what is missing. A batch that does not
-    fit in the memory of its device is halved, and so are those that follow; a warning says so.
+    batches do not depend on the number of processes, and so neither does the result, up to
+    rounding. With a store, results are written every few seconds and at the end, also when an error
+    or Ctrl-C ends the run; a later run of the same kind computes only what is missing. A batch that
+    does not fit in the memory of its device is halved, and so are those that follow; a warning says
+    so.
 
-    If `compute` returns a function that waits for the columns of a batch, the next batch is launched
-    before that is called, so that a GPU has work while this process reads one batch and prepares
-    another.
+    If `compute` returns a function that waits for the columns of a batch, the next batch is
+    launched before that is called, so that a GPU has work while this process reads one batch and
+    prepares another.
 
     Args:
-        compute: Takes (n,) items, and returns named columns with one row per item, or a function that
-            waits for them.
+        compute: Takes (n,) items, and returns named columns with one row per item, or a function
+            that waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
         store: Store of the results. None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
         bar: The text of the bar, and what it counts.
-        fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until
-            the failing items are alone; they are left out, and stored with their reasons.
-        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what this
-            run finds. None for a run from which others learn nothing.
+        fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved
+            until the failing items are single; they are left out, and stored with their reasons.
+        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what
+            this run finds. None for a run from which others learn nothing.
 
     Returns:
         Each column over all N items, or over those that did not fail.
@@ -285,37 +289,54 @@ def run_batches(
     finally:
         if work.max_items is not None:
             limits[bar.description] = work.max_items
+
     # A process that failed still takes part, so that the others learn of it and none waits forever.
-    errors = [raised for raised in workers.gather(error, "errors") if raised is not None]
-    if errors:
-        raise errors[0]
+    for raised_error in workers.gather(error, "errors"):
+        if raised_error is not None:
+            raise raised_error
     columns = join([computed, *workers.gather(join(work.computed), "results")])
     failures = join([failed, *workers.gather(join(work.failed), "failures")])
     result = columns.add_failures(failures)
     if result.failures and not len(columns):
-        # One reason stands for all, and so do the options to blame for it.
-        raise OptionError(next(iter(result.failures.values())), option=work.options)
+        # Most often, all items fail for the same reason: the first one is enough, and so are the
+        # options to blame for the last one.
+        first_reason = next(iter(result.failures.values()))
+        raise OptionError(first_reason, option=work.options)
     return result
 
 
 def _read_stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
-    """Return the results of a store, and its failures if they are not to be tried again."""
+    """Return the results, and the failures, of earlier runs that are not computed again.
+
+    Args:
+        store: The store; None for a run without one.
+        fail_fast: Whether an item that fails ends the run. Then earlier failures are tried again.
+
+    Returns:
+        The results, and the items that failed with their reasons, in a column `reason`.
+    """
     if store is None:
         return EMPTY, EMPTY
     computed = store.read()
     if fail_fast:
         return computed, EMPTY
     failed = store.read(FAILED)
-    # An item that failed once, and was computed by a later run that stops at failures, has its result.
-    rows = ~np.isin(failed.positions, computed.positions)
-    columns = {name: np.asarray(column)[rows] for name, column in failed.columns.items()}
-    return computed, Columns(failed.positions[rows], columns)
+    # An item may have failed in one run, and been computed in a later one: then its result counts.
+    is_failed = ~np.isin(failed.positions, computed.positions)
+    columns = {name: np.asarray(column)[is_failed] for name, column in failed.columns.items()}
+    return computed, Columns(failed.positions[is_failed], columns)
 
 
 def _select_pending(
     batches: Sequence[NDArray[np.int64]], computed: Columns, failed: Columns
 ) -> list[NDArray[np.int64]]:
-    """Return the batches without the items that are finished."""
+    """Return the batches without the items that are finished; empty batches are left out.
+
+    Args:
+        batches: Disjoint arrays of items that cover 0..N-1.
+        computed: Results of earlier runs.
+        failed: Failures of earlier runs.
+    """
     finished = np.concatenate([computed.positions, failed.positions])
     # The main process decides; the others may see newer chunks.
     finished = processes().gather(finished, "what is done")[0]
@@ -354,7 +375,10 @@ class _Work:
     options: Sequence[str] = ()
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Advance) -> None:
-        """Compute batches; what is computed is written also when an error ends it.
+        """Compute batches in turn; what is computed is written also when an error ends it.
+
+        While a device computes one batch, the next one is prepared and launched: at most one batch
+        is running, unread, at the beginning of a round.
 
         Args:
             batches: The batches.
@@ -362,6 +386,7 @@ class _Work:
         """
         last_flush = time.monotonic()
         queue = deque(batches)
+        # Items of the batches that are computed but not read, with functions that wait for them.
         launched: deque[tuple[NDArray[np.int64], Later]] = deque()
         try:
             while queue or launched:
@@ -371,12 +396,12 @@ class _Work:
                     items = self._take_batch(queue)
                     wait, is_running = self._launch(items)
                     launched.append((items, wait))
-                # One batch is left unread while the next is prepared, unless the last one is
-                # finished already, or failed.
+                # The batch that was just launched is read in the next round, after another one has
+                # been launched. Nothing is gained by that if it is finished, or is the last one.
                 n_left_running = int(is_running and len(queue) > 0)
                 while len(launched) > n_left_running:
-                    items = launched[0][0]
-                    halves = self._read(*launched.popleft())
+                    items, wait = launched.popleft()
+                    halves = self._read(items, wait)
                     if halves:
                         _put_back(queue, halves, launched)
                     else:
@@ -400,7 +425,12 @@ class _Work:
         return items
 
     def _launch(self, items: NDArray[np.int64]) -> tuple[Later, bool]:
-        """Compute a batch; return a function that waits for its columns, and whether it is running."""
+        """Start to compute a batch.
+
+        Returns:
+            A function that waits for the columns, and raises the error if the batch has failed; and
+            whether the batch is still running on its device.
+        """
         try:
             result = self.compute(items)
         except ITEM_ERRORS as error:
@@ -410,28 +440,43 @@ class _Work:
         return result, True
 
     def _read(self, items: NDArray[np.int64], wait: Later) -> list[NDArray[np.int64]]:
-        """Wait for the columns of a batch; return its halves if they are to be computed instead."""
+        """Wait for the columns of a batch, and keep them, or the reason why its only item failed.
+
+        Args:
+            items: (n,) items of the batch.
+            wait: Returns its columns, or raises its error.
+
+        Returns:
+            [] if the batch is finished. If it failed, the two halves, which are to be computed
+            instead: batches get smaller until they fit in memory, and until a failing item is
+                single.
+
+        Raises:
+            Exception: The error of the batch, if it ends the run.
+        """
         try:
             self.computed.append(Columns(items, wait()))
         except ITEM_ERRORS as error:
-            is_too_large = _is_out_of_memory(error)
-            # An item is not at fault for a batch that is too large for the memory.
-            is_final = len(items) == 1 if is_too_large else self.fail_fast
-            if is_final:
-                raise
-            if is_too_large:
+            is_single = len(items) == 1
+            if _is_out_of_memory(error):
+                # Not even one item fits. It is the memory that is at fault, and not the item.
+                if is_single:
+                    raise
                 self.max_items = -(-len(items) // 2)
                 warnings.warn(
                     f"A batch of {len(items)} does not fit in the device's memory: batches of "
                     f"{self.max_items} follow.",
                     stacklevel=2,
                 )
-            # The halves are computed once the error, and the memory that it holds, are gone.
-            if len(items) > 1:
+            elif self.fail_fast:
+                raise
+            # The halves are computed once this error, and the memory that it holds, are gone.
+            if not is_single:
                 return np.array_split(items, 2)
             reason = np.array([format_error(error)])
             self.failed.append(Columns(items, {"reason": reason}))
             self.options = getattr(error, "option", ())
+            # If the first items all fail, the others are not worth the time.
             if not self.computed and len(self.failed) >= MAX_FAILURES:
                 raise
         return []
@@ -447,10 +492,11 @@ class _Work:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether a device had no memory for a batch."""
+    """Return whether a batch failed because its device had no memory for it."""
+    # The error of torch is the cause of the one that names the item. It is known by its name, so
+    # that torch need not be imported. cuBLAS and other libraries that allocate memory themselves
+    # report a status like CUBLAS_STATUS_ALLOC_FAILED.
     cause = error.__cause__ or error
-    # The error of torch is known by its name, without torch; libraries besides its allocator have a
-    # status.
     return type(cause).__name__ == "OutOfMemoryError" or "_ALLOC_FAILED" in str(cause)
 
 
@@ -459,12 +505,19 @@ def _put_back(
     halves: Sequence[NDArray[np.int64]],
     launched: deque[tuple[NDArray[np.int64], Later]],
 ) -> None:
-    """Put the halves of a batch, and the batches that were launched after it, before all others."""
-    # What was launched after it may lack memory, too, or be lost with it.
+    """Return a batch that failed, and those launched after it, to the front of the queue.
+
+    Args:
+        queue: Batches that are still to be launched, which get these at the front.
+        halves: Halves of the batch that failed.
+        launched: Batches that were launched after it, which is emptied: they may lack memory, too,
+            or may be lost with it.
+    """
     batches = [*halves, *(items for items, _ in launched)]
+    # `extendleft` adds one after the other, so that the last one ends at the front.
     queue.extendleft(reversed(batches))
     launched.clear()
-    # What the allocator of torch keeps, cuBLAS cannot have.
+    # Memory that the allocator of torch has in reserve is not available to cuBLAS.
     if "torch" in sys.modules:
         sys.modules["torch"].cuda.empty_cache()
 

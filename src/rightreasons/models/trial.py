@@ -1,8 +1,8 @@
 """Trials of models: how inputs can be batched without any change of the numbers.
 
-A model is asked a few short items, and an item as long as the data's longest, one by one and in each
-way of batching. The fastest way that gives the numbers of one by one is taken. Nothing is known of
-architectures: what a new one does with padding, windows and states shows in its numbers.
+A model is asked a few short items, and an item as long as the data's longest, one by one and in
+each way of batching. The fastest way that gives the numbers of one by one is taken. Nothing is
+known of architectures: what a new one does with padding, windows and states shows in its numbers.
 `classifier_way` is the trial of models with a head; language models have their own trials, which
 also use `find_fastest_way` and `TRIALS`.
 """
@@ -147,55 +147,69 @@ def find_fastest_way(
     repeat: Callable[[], Answers],
     earlier_way: Way | None = None,
 ) -> Way:
-    """Return the first way whose answers are those of one by one.
+    """Return the fastest way of batching whose answers are those of one by one, up to rounding.
 
     Args:
         model: The model.
         name: Its name in errors.
-        ask_singly: Returns the answers to some items, one by one.
-        ask_by_way: Way -> returns the answers to the same items; the fastest way first.
+        ask_singly: Returns the answers to some items, one array per item, read one by one.
+        ask_by_way: Name of a way -> a function that returns the answers to the same items, read in
+            that way. The fastest way comes first.
         longest: Tokens of the longest of these items.
         repeat: Returns the answers to the first of these items, with one or more asked again.
         earlier_way: The way of shorter items. One that failed for them is not tried again, and its
             reason stays.
 
+    Returns:
+        The way, with the reasons why faster ones were not taken; `ONE_BY_ONE` if all others fail.
+
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same
             question in two ways.
     """
+    # The model stays as it is: each call starts from the same state, and small weights in half
+    # precision are held in float32, where mistakes exceed rounding.
     with torch.no_grad(), frozen(model), unchanged(model, each_call=True), _widened(model):
         expected = _ask_singly(name, ask_singly, longest)
         _check_finite(model, name, expected)
         scale = max(float(np.abs(row).max(initial=0)) for row in expected)
-        allowed = tolerance(model, scale)
+        max_difference = tolerance(model, scale)
         difference = _measure_difference(repeat(), expected)
-        if difference > allowed:
+        if difference > max_difference:
             raise ValueError(
                 "Expected a model that gives the same answer to the same question, but two answers "
                 f"of {name} differ by {difference:.2g}."
             )
-        reasons = []
+
         ways = list(ask_by_way)
+        reasons = []
         if earlier_way is not None:
-            # Ways before that of shorter items failed there.
-            ways = ways[[*ways, ONE_BY_ONE].index(earlier_way.name) :]
+            # The ways before that of shorter items failed there. One by one, which is not among
+            # the tried ways, leaves none.
+            first_way = [*ways, ONE_BY_ONE].index(earlier_way.name)
+            ways = ways[first_way:]
             if earlier_way.reason:
                 reasons.append(earlier_way.reason)
         for way in ways:
             try:
                 difference = _measure_difference(ask_by_way[way](), expected)
             except Exception as error:
-                # A model may refuse padding in its own way: that is no error.
+                # A model that refuses padding may raise any error. That only rules out the way.
                 reasons.append(f"{way} fails ({get_first_line(error)})")
                 continue
-            if difference <= allowed:
+            if difference <= max_difference:
                 return Way(way, longest, "; ".join(reasons))
             reasons.append(f"{way} is off by {difference:.2g}")
         return Way(ONE_BY_ONE, longest, "; ".join(reasons))
 
 
 def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> Answers:
-    """Return the answers one by one; refuse a model that fails at them."""
+    """Return the answers to the items of a trial, one by one.
+
+    Raises:
+        RefusalError: If the trial refuses the model.
+        ValueError: If the model fails, with the reason.
+    """
     try:
         return ask_singly()
     except RefusalError:
@@ -208,7 +222,12 @@ def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> A
 
 
 def _check_finite(model: torch.nn.Module, name: str, answers: Answers) -> None:
-    """Refuse answers that are not finite, and name the weight that makes them so, if there is one."""
+    """Check that the answers of a model are finite.
+
+    Raises:
+        ValueError: If not. It names the first weight that is not finite, if there is one, as the
+            cause.
+    """
     if all(np.isfinite(row).all() for row in answers):
         return
     for weight_name, weight in model.named_parameters():
@@ -222,32 +241,45 @@ def _check_finite(model: torch.nn.Module, name: str, answers: Answers) -> None:
 
 
 def _measure_difference(answers: Answers, expected: Answers) -> float:
-    """Return the largest difference; infinity for answers that are not finite or of another shape."""
+    """Return the largest absolute difference between two lists of arrays.
+
+    Args:
+        answers: Arrays, one per item. They may be fewer than those expected, for the first items.
+        expected: Finite arrays.
+
+    Returns:
+        The difference; infinity if an answer is not finite, or has another shape.
+    """
     largest = 0.0
-    # A repetition has the answers to the first items alone.
     for row, expected_row in zip(answers, expected, strict=False):
         if row.shape != expected_row.shape or not np.isfinite(row).all():
             return float("inf")
-        largest = max(largest, float(np.abs(row - expected_row).max(initial=0)))
+        difference = np.abs(row - expected_row).max(initial=0)
+        largest = max(largest, float(difference))
     return largest
 
 
 def tolerance(model: torch.nn.Module, scale: float) -> float:
-    """Return the largest difference that rounding explains, for values of a scale.
+    """Return the largest difference that rounding explains between two computations of a value.
 
-    It is that between two orders of computing the same values.
+    It depends on the precision in which the model computes: that of its first floating-point
+    weight, or a lower one if its layers are quantized.
+
+    Args:
+        model: The model.
+        scale: The largest absolute value that it computes.
     """
     dtype = torch.float32
     for parameter in model.parameters():
         if parameter.is_floating_point():
             dtype = parameter.dtype
             break
-    # Layers of 4 bits compute in their own type.
+    # Layers of 4 bits compute in their own type, which may be less precise.
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
-    computed = getattr(settings, "bnb_4bit_compute_dtype", dtype)
-    if computed.itemsize < dtype.itemsize:
-        dtype = computed
-    # Layers of 8 bits also round what they read to 8 bits.
+    compute_dtype = getattr(settings, "bnb_4bit_compute_dtype", dtype)
+    if compute_dtype.itemsize < dtype.itemsize:
+        dtype = compute_dtype
+    # Layers of 8 bits also round what they read to 8 bits, as coarsely as bfloat16.
     if any(parameter.dtype == torch.int8 for parameter in model.parameters()):
         dtype = torch.bfloat16
     share, smallest = _TOLERANCE.get(dtype, _COARSE_TOLERANCE)
@@ -256,26 +288,28 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
 
 @contextmanager
 def _widened(model: torch.nn.Module) -> Iterator[None]:
-    """Hold the weights of a small model in float32 during the block.
+    """Hold the half-precision weights of a small model in float32 during the block.
 
     The weights are replaced in the model itself. A copy of it would not be the model: its hooks and
     its compiled code belong to this one. The original tensors are put back even after an error. No
-    other thread may use the model meanwhile, as `frozen` and `unchanged` demand, too.
+    other thread may use the model meanwhile, as `frozen` and `unchanged` demand, too. A model with
+    more than `_MAX_WIDENED` such weights stays as it is.
     """
-    tensors = []
+    half_tensors = []
     for tensor in (*model.parameters(), *model.buffers()):
         if tensor.is_floating_point() and tensor.dtype.itemsize < 4:
-            tensors.append(tensor)
-    if not tensors or sum(tensor.numel() for tensor in tensors) > _MAX_WIDENED:
+            half_tensors.append(tensor)
+    n_weights = sum(tensor.numel() for tensor in half_tensors)
+    if not half_tensors or n_weights > _MAX_WIDENED:
         yield
         return
-    originals = [tensor.data for tensor in tensors]
+    originals = [tensor.data for tensor in half_tensors]
     try:
-        for tensor in tensors:
+        for tensor in half_tensors:
             tensor.data = tensor.data.float()
         yield
     finally:
-        for tensor, original in zip(tensors, originals, strict=True):
+        for tensor, original in zip(half_tensors, originals, strict=True):
             tensor.data = original
 
 
@@ -312,7 +346,7 @@ class Trials:
         find: Callable[[int], Way],
         tokenizer: Any = None,
     ) -> Way:
-        """Return the way for sequences of up to `longest` tokens, from an earlier trial if possible.
+        """Return the way for sequences of up to `longest` tokens, by an earlier trial if possible.
 
         Args:
             model: The model.
@@ -320,13 +354,18 @@ class Trials:
             longest: Tokens of the longest sequence.
             find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
             tokenizer: The tokenizer of the model. If None, nothing is stored on disk.
+
+        Warns:
+            UserWarning: If the way is one by one, which is slow.
         """
         longest = max(longest, SHORTEST)
         state = _hash_state(model)
-        known_state, ways = self._ways.get(model, (state, {}))
-        if known_state != state:
+        tried_state, ways = self._ways.get(model, (state, {}))
+        # The ways of a model whose weights or settings have changed since are no longer valid.
+        if tried_state != state:
             ways = {}
         way = ways.get(kind)
+        # A trial of long sequences serves short ones too.
         if way is not None and way.longest >= longest:
             return way
         way = _find_or_read(model, kind, longest, find, tokenizer)
@@ -346,30 +385,42 @@ TRIALS = Trials()
 def _find_or_read(
     model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any
 ) -> Way:
-    """Return the stored way, or that of a trial, which is then stored."""
+    """Return the way that an earlier process stored on disk, or else try the model, and store it.
+
+    The arguments are those of `Trials.way`.
+    """
     path = None
     if tokenizer is not None:
         path = _get_stored_path(model, tokenizer, kind)
-    # All processes try, or none: a trial may share its work among them.
+    # What the main process reads decides for all: a trial may share its work among them, so that
+    # all have to take part.
     stored: Way | None = processes().gather(_read_way(path, longest), "the kept trial")[0]
     if stored is not None:
         return stored
     with show_elapsed(f"Trying how to batch {kind} of up to {longest} tokens"):
         way = _agree(lambda: find(longest))
+    # The way of a model that changes itself depends on what it has read before.
     if path is not None and model not in CHANGING and processes().is_main:
-        # Without a place to store it, it is tried again next time.
+        # A folder that cannot be written to costs another trial next time, but is no error.
         with contextlib.suppress(OSError):
             write_json(path, dataclasses.asdict(way))
     return way
 
 
 def _agree(find: Callable[[], Way]) -> Way:
-    """Return the way of the main process in all processes; an error of one is raised in all."""
+    """Try the model in every process, and return the way that the main process finds.
+
+    Args:
+        find: Tries the model.
+
+    Raises:
+        ValueError: In all processes, if the trial of one of them fails.
+    """
     result: Any
     try:
         result = find()
     except ValueError as error:
-        # Raised below, after every process has had its say: a process that left would block them.
+        # Raised below: a process that left now would let the others wait for it.
         result = error
     results: list[Any] = processes().gather(result, "the trial")
     for result in results:
@@ -390,7 +441,15 @@ def _describe_settings(model: torch.nn.Module) -> str:
 
 
 def _get_stored_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
-    """Return the file of the way of a model; None for a class that is not of transformers."""
+    """Return the file that stores the way of a model; None for a class that is not of transformers.
+
+    Its name is a digest of everything that a trial depends on, besides the values of the weights.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        kind: Kind of items, such as "texts".
+    """
     # Other code may change without a change of its version.
     if not type(model).__module__.startswith("transformers."):
         return None
@@ -398,23 +457,31 @@ def _get_stored_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path 
     for layer in model.modules():
         layer_types.add(f"{type(layer).__module__}.{type(layer).__qualname__}")
     weight_types = {f"{weight.dtype} {weight.device.type}" for weight in model.parameters()}
-    words = [type(tokenizer).__name__, len(tokenizer)]
+    tokenizer_settings = [type(tokenizer).__name__, len(tokenizer)]
     for name in _TOKENIZER_SETTINGS:
-        words.append(str(getattr(tokenizer, name, "")))
+        tokenizer_settings.append(str(getattr(tokenizer, name, "")))
     dependencies = [
         kind,
         _describe_settings(model),
         type(model).__qualname__,
         sorted(layer_types),
         sorted(weight_types),
-        words,
+        tokenizer_settings,
         digest_package_code(),
     ]
     return get_trial_file(dependencies)
 
 
 def _read_way(path: Path | None, longest: int) -> Way | None:
-    """Return a stored way; None if there is none for such lengths, or its file is damaged."""
+    """Read the way of an earlier trial.
+
+    Args:
+        path: The file of `_get_stored_path`, or None.
+        longest: Tokens of the longest sequence.
+
+    Returns:
+        The way; None if no file is stored, it is damaged, or its trial had shorter sequences only.
+    """
     if path is None:
         return None
     try:
@@ -425,10 +492,14 @@ def _read_way(path: Path | None, longest: int) -> Way | None:
 
 
 def _hash_state(model: torch.nn.Module) -> int:
-    """Return a number that changes with the weights and settings of a model."""
+    """Return a number that changes with the weights and the configuration of a model.
+
+    Weights are known by their address and their version, which every change in place increases, so
+    that none is read.
+    """
     states = []
     for weight in model.parameters():
-        # Every change in place counts as a version, except in inference mode.
+        # Tensors of inference mode have no version.
         version = 0 if weight.is_inference() else weight._version
         states.append((weight.data_ptr(), version, weight.dtype))
     return hash((_describe_settings(model), tuple(states)))
@@ -436,7 +507,15 @@ def _hash_state(model: torch.nn.Module) -> int:
 
 @contextmanager
 def name_failing_item(name: str, item: str) -> Iterator[None]:
-    """Name the first item of a batch at which a model fails."""
+    """Turn an error of a model inside the block into one that names an item of its batch.
+
+    Args:
+        name: Name of the model.
+        item: Id of the first item of the batch. Any of the batch may be the cause.
+
+    Raises:
+        ValueError: If the block raises a RuntimeError or IndexError, as models do.
+    """
     try:
         yield
     except (RuntimeError, IndexError) as error:
@@ -450,7 +529,11 @@ def name_failing_item(name: str, item: str) -> Iterator[None]:
 
 
 def position_bound(model: Any) -> int | None:
-    """Return the maximum tokens of a model's position table; None if it has none."""
+    """Return the maximum tokens of a model's position table; None if it has none.
+
+    The configuration may state a maximum that the table itself does not have, so that the smallest
+    of all is taken.
+    """
     config = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config()
@@ -459,7 +542,8 @@ def position_bound(model: Any) -> int | None:
         bound = getattr(config, name, None) or 0
         if bound > 0:
             bounds.append(int(bound))
-    # Any table of positions of a model with pictures may be that of its pictures.
+    # A model that also reads pictures has a separate configuration for text. Its tables may be
+    # those of the pictures.
     if config is not model.config and bounds:
         return min(bounds)
     for name, module in getattr(model, "named_modules", tuple)():
@@ -475,16 +559,17 @@ def position_bound(model: Any) -> int | None:
 
 
 def length_bound(model: Any, tokenizer: Any) -> int:
-    """Return the maximum tokens per sequence that model and tokenizer allow.
+    """Return the maximum tokens per sequence that both model and tokenizer allow.
 
     It is 2048 if neither states a maximum.
     """
     n_positions = position_bound(model) or 0
     if n_positions:
-        # Prompt tuning puts its own tokens before each text.
+        # Prompt tuning puts its own tokens before each text, which take positions.
         settings = getattr(model, "active_peft_config", None)
         n_positions -= getattr(settings, "num_virtual_tokens", None) or 0
     n_tokens = int(getattr(tokenizer, "model_max_length", None) or 0)
+    # 0 stands for no maximum here, and a huge number does in tokenizers.
     bounds = [bound for bound in (n_positions, n_tokens) if 0 < bound < UNBOUNDED]
     return min(bounds, default=2048)
 
@@ -511,15 +596,17 @@ def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = Fal
     if classifier.label_names is not None:
         n_classes = len(classifier.label_names)
 
-    def find(reach: int) -> Way:
+    def try_ways(reach: int) -> Way:
         is_short = reach <= SHORTEST
         earlier_way = None
         if not is_short:
+            # A way that fails for short texts is not tried for long ones.
             earlier_way = classifier_way(classifier, longest=SHORTEST, joint=joint)
         items = _make_trial_items(
             model,
             classifier.tokenizer,
             min(reach, classifier.max_length),
+            # Choices follow a prompt, and questions a context, as second texts.
             is_paired=n_classes is None,
             is_short=is_short,
         )
@@ -537,7 +624,7 @@ def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = Fal
 
     kind = "choices" if joint else "texts"
     reach = min(longest, classifier.max_length)
-    return TRIALS.way(model, kind, reach, find, classifier.tokenizer)
+    return TRIALS.way(model, kind, reach, try_ways, classifier.tokenizer)
 
 
 class PaddingTrial:
@@ -563,9 +650,13 @@ class PaddingTrial:
         self._single_answers: list[NDArray[np.float64]] = []
 
     def ask_singly(self) -> Answers:
-        """Return the answers to every item by itself, without items that the model cannot read.
+        """Return the answers to every item that the model can read, one by one.
 
-        Some models cannot read very short ones.
+        Some models cannot read very short items. These are left out of the other ways, too.
+
+        Raises:
+            RuntimeError: If the model can read no item; the error of the last one, which may be an
+                IndexError as well.
         """
         readable: list[int] = []
         for item in range(len(self.items)):
@@ -573,16 +664,17 @@ class PaddingTrial:
                 self._single_answers += self._ask(np.array([item]))
                 readable.append(item)
             except (RuntimeError, IndexError) as error:
-                reason = error
+                last_error = error
         if not readable:
-            raise reason
+            raise last_error
         self._readable = np.array(readable)
         return self._single_answers
 
     def repeat(self) -> Answers:
         """Return the answers up to the longest item, which is asked once more.
 
-        Attention that draws at random may read short items in full.
+        A model with random answers is found by the difference. It is looked for in the longest
+        item, because attention that draws at random may read short ones in full.
         """
         longest = int(self.items.lengths[self._readable].argmax())
         repeated = self._ask(self._readable[[longest]])
@@ -605,25 +697,40 @@ class PaddingTrial:
         return self._ask_batches(batches)
 
     def _ask_batches(self, batches: Sequence[NDArray[np.int64]]) -> Answers:
-        """Return the answers to batches, in the order of the items."""
+        """Return the answers to the items of several batches, in the order of the items.
+
+        Args:
+            batches: Arrays of item positions, which may be empty. An item of two batches has its
+                answer from the first.
+        """
         answer_by_item: dict[int, NDArray[np.float64]] = {}
         for batch in batches:
             if not len(batch):
                 continue
-            # An item of two batches counts with the first.
             for item, answer in zip(batch.tolist(), self._ask(batch), strict=True):
                 answer_by_item.setdefault(item, answer)
         return [answer_by_item[item] for item in sorted(answer_by_item)]
 
     def _ask(self, batch: NDArray[np.int64]) -> Answers:
-        """Return the scores of each item, or those of every token that is not padding."""
+        """Return the scores of the items of one batch, padded on the right.
+
+        Args:
+            batch: (n,) positions of the items.
+
+        Returns:
+            n arrays: the scores of an item or, of a question-answering model, (T, 2) start and end
+            logits of its tokens, without padding.
+
+        Raises:
+            RefusalError: If the model does not return one score per class, or per choice.
+        """
         inputs = pad(self.items, batch, self.model.device)
         is_real = inputs["attention_mask"].bool()
         if self.joint:
+            # A multiple-choice model reads (n, choices, T).
             inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
         outputs = self.model(**inputs)
         if hasattr(outputs, "start_logits"):
-            # A model of question answering scores tokens.
             table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
             answers = []
             for row, is_token in zip(table, is_real, strict=True):
@@ -635,6 +742,13 @@ class PaddingTrial:
         return list(logits.double().flatten(1).cpu().numpy())
 
     def _explain_refusal(self, outputs: Any, logits: Any, n_texts: int) -> str:
+        """Return a sentence on the scores that were expected, and on what the model returned.
+
+        Args:
+            outputs: What the model returned.
+            logits: Its logits, or None.
+            n_texts: Number of items of the batch.
+        """
         expected = "one score per choice"
         if self.n_classes is not None:
             expected = f"one score for each of {self.n_classes} classes"
@@ -648,10 +762,14 @@ class PaddingTrial:
 
 @contextmanager
 def padding_token(model: Any, token: int) -> Iterator[None]:
-    """Let a model without a padding token have one during the block.
+    """Set the padding token of a model that has none, during the block.
 
-    A decoder with a classification head reads the last token that is not padding, and refuses
-    batches without one. Its configuration is as it was afterwards.
+    A decoder with a classification head looks for the last token that is not padding, and refuses
+    batches if its configuration names no padding token.
+
+    Args:
+        model: The model, whose configuration is restored afterwards.
+        token: Id of the token.
     """
     config = text_config(model)
     if config is None or getattr(config, "pad_token_id", None) is not None:
@@ -662,7 +780,7 @@ def padding_token(model: Any, token: int) -> Iterator[None]:
     try:
         yield
     finally:
-        # The model may have set further ones.
+        # All settings, as the model may have set further ones meanwhile.
         vars(config).clear()
         vars(config).update(settings)
 
@@ -682,14 +800,18 @@ def check_tokens(model: Any, name: str, largest: int) -> None:
 
 
 def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
-    """Return the tokens of words that tokenizer and model know, and whose embeddings are finite."""
+    """Return the ids of the words that both tokenizer and model know, without special tokens.
+
+    Words whose embeddings are not finite are left out. If the vocabulary has special tokens only,
+    all of them are returned.
+    """
     tokens = np.arange(len(tokenizer))
-    n_known = vocabulary_size(model)
-    if n_known is not None:
-        tokens = tokens[:n_known]
+    n_embedded = vocabulary_size(model)
+    if n_embedded is not None:
+        tokens = tokens[:n_embedded]
         weights = model.get_input_embeddings().weight[: len(tokens)]
         is_finite = torch.isfinite(weights).all(dim=1).cpu().numpy()
-        # Weights that are all NaN are refused with the scores.
+        # A model whose embeddings are all NaN is refused later, by its scores.
         if is_finite.any():
             tokens = tokens[is_finite]
     words = np.setdiff1d(tokens, tokenizer.all_special_ids)
@@ -699,7 +821,7 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
 def _make_trial_items(
     model: Any, tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
 ) -> Encoded:
-    """Return texts, or pairs of texts, of random words.
+    """Return tokenized texts, or pairs of texts, of random words.
 
     Args:
         model: The model.
@@ -714,7 +836,8 @@ def _make_trial_items(
     for name in batches[0].columns:
         columns[name] = np.concatenate([batch.columns[name] for batch in batches])
     lengths = np.concatenate([batch.lengths for batch in batches])
-    # The special tokens stay, and every other one is replaced by a random word.
+    # The texts give the lengths, and the places of the special tokens. All other tokens are
+    # replaced by random words; those of the letters may be unknown.
     special_ids = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
     is_special = np.isin(columns["input_ids"], special_ids)
     words = ordinary_tokens(model, tokenizer)
@@ -731,21 +854,31 @@ def _make_trial_items(
 def _encode_trial_texts(
     tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
 ) -> list[Encoded]:
-    """Return texts of the lengths of a trial."""
+    """Tokenize texts of letters, of the lengths that a trial needs.
+
+    Args:
+        tokenizer: The tokenizer.
+        longest: Tokens of the longest text.
+        is_paired: Whether each text has a second one, "b".
+        is_short: Whether all texts have up to `SHORTEST` tokens: those of `_SHORT_LENGTHS`. If
+            not, there are the first of these, the longest text, and others of about 7 to 12
+            sixteenths of its length, with `_N_LONG_TOKENS` tokens or more in all.
+    """
     letters = [*"abcdefghijklmnop"]
     bound = min(longest, SHORTEST)
-    # Ties in attention to the few best tokens, which padding changes, show only now and then: in
-    # many tokens.
-    n_texts = len(_SHORT_LENGTHS) if is_short else 1
-    texts = [" ".join(letters[:length]) for length in _SHORT_LENGTHS[:n_texts]]
+    n_short = len(_SHORT_LENGTHS) if is_short else 1
+    texts = [" ".join(letters[:length]) for length in _SHORT_LENGTHS[:n_short]]
     pairs = ["b"] * len(texts) if is_paired else None
     batches = [encode(tokenizer, texts, pairs, max_length=bound)]
     if is_short:
         return batches
+
+    # Ties in attention to the few best tokens, which padding changes, are rare, so that many tokens
+    # are read. The tokenizer truncates one long text to each of the lengths.
     text = " ".join(letters * (longest // 8 + 1))
-    # The longest text, and others of 7 to 12 sixteenths of its length.
     sixteenths = [16]
     for number in range(max(1, _N_LONG_TOKENS // longest)):
+        # 12, 7, 10, 5, 8, …: steps of 5 modulo 8 repeat no length among eight texts.
         sixteenths.append(12 - 5 * number % 8)
     for share in sixteenths:
         length = max(bound + 1, longest * share // 16)
