@@ -34,24 +34,29 @@ class Arm:
 
     @functools.cached_property
     def channels(self) -> dict[str, NDArray[np.int64]]:
-        """Whether each channel, "thinking" and "answer", names the source: 1, 0, or -1 if empty."""
+        """Whether the thinking and the answer of each of the N items name the source of the hint.
+
+        {"thinking": (N,), "answer": (N,)} with 1 for a text that names the source, 0 for one that
+        does not, and -1 for an empty text.
+        """
         kinds = []
         sources = []
         questions = []
-        texts: dict[str, list[str]] = {"thinking": [], "answer": []}
+        texts_by_channel: dict[str, list[str]] = {"thinking": [], "answer": []}
         for trace in self.traces.values():
             kinds.append(self.kind or trace.kind)
             sources.append(trace.source)
             questions.append(trace.question)
-            texts["thinking"].append(trace.thinking)
-            texts["answer"].append(trace.text)
+            texts_by_channel["thinking"].append(trace.thinking)
+            texts_by_channel["answer"].append(trace.text)
 
-        channels = {}
         # Thinking and answer may say different things.
-        for name, column in texts.items():
+        channels = {}
+        for channel, texts in texts_by_channel.items():
+            mentions = find_mentions(texts, kinds, sources, questions)
             # An empty text says nothing about a hint, which is not the same as denying it.
-            mentions = find_mentions(column, kinds, sources, questions)
-            channels[name] = np.where(np.array(column, dtype=object) != "", mentions, -1)
+            has_text = np.array(texts, dtype=object) != ""
+            channels[channel] = np.where(has_text, mentions, -1)
         return channels
 
     @functools.cached_property

@@ -100,32 +100,37 @@ class Arms(ArmPrompts):
         )
         self.engine = prompted.engine
         self._choose_folder = choose_folder
-        # Answers vary by chance in each arm, so that chance can be taken off.
+        # Answers with reasoning are sampled, so that the change by chance can be subtracted.
         temperature = 1.0 if prompt.temperature is None else prompt.temperature
-        drawn = prompted.generation(temperature=temperature, brief=MAX_REASONED_TOKENS)
-        self.drawn = drawn.replace(stop=prompt.stop, seed=seed)
+        sampling = prompted.generation(temperature=temperature, brief=MAX_REASONED_TOKENS)
+        self.drawn = sampling.replace(stop=prompt.stop, seed=seed)
+        # Answers of one letter are the likeliest ones.
         self.greedy = self.drawn.replace(temperature=0.0, max_new_tokens=BRIEF)
-        self.reader: SecondReader | None = None
-        if prompt.repair == "on" or (prompt.repair == "auto" and self.rendering.chat):
-            self.reader = SecondReader(self.engine, seed=seed)
 
+        # All requests of a one-pass harness are sent before any reply can be read or judged.
+        self._is_single_pass = bool(getattr(self.engine, "is_single_pass", False))
+        is_repair_on = prompt.repair == "on" or (prompt.repair == "auto" and self.rendering.chat)
+        self.reader: SecondReader | None = None
+        if is_repair_on and not self._is_single_pass:
+            self.reader = SecondReader(self.engine, seed=seed)
         self.judge: Judge | None = None
         self.editor: ReasoningEditor | None = None
-        # In a log of one pass, nothing was asked about an answer.
-        self._is_single_pass = bool(getattr(self.engine, "is_single_pass", False))
         if self._is_single_pass:
-            self.reader = None
-        elif second is not None:
-            reader = TextReader(second, choose_folder)
-            self.judge = Judge(reader, seed=seed, is_own=False, counts_all=judges_all)
-            self.editor = ReasoningEditor(reader, seed=seed)
+            return
+        if second is not None:
+            text_reader = TextReader(second, choose_folder)
+            self.judge = Judge(text_reader, seed=seed, is_own=False, counts_all=judges_all)
+            self.editor = ReasoningEditor(text_reader, seed=seed)
         elif self.rendering.chat:
-            # A model without a chat template goes on with a text instead of judging it.
-            reader = TextReader(self.engine, choose_folder, self.drawn.replace(stop=()))
-            self.judge = Judge(reader, seed=seed, is_own=True, counts_all=judges_all)
+            # A model without a chat template would continue a text instead of judging it.
+            text_reader = TextReader(self.engine, choose_folder, self.drawn.replace(stop=()))
+            self.judge = Judge(text_reader, seed=seed, is_own=True, counts_all=judges_all)
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Traces:
         """Ask about items in every arm, and about their reasoning.
+
+        The plain answers come first, as hints name another option than the plain answer. Judgments,
+        and questions after cut, transplanted or edited reasoning, need the answers of the arms.
 
         Args:
             items: N items, whose labels are the correct options.
@@ -135,40 +140,29 @@ class Arms(ArmPrompts):
             UnreadAnswersError: If most of the first plain answers cannot be read.
             ValueError: If the template of the model drops the hints, or the engine fails.
         """
-        group_by_item = {}
-        if groups is not None:
-            group_by_item = dict(zip([item.id for item in items], groups, strict=True))
-        # The first plain answers are read before the others cost anything.
-        plain = self._ask_arm(PLAIN, "", items[:N_FIRST], part="first")
-        unread = []
-        for trace in plain:
-            if trace.answer < 0 and trace.text:
-                unread.append(trace.text)
-        check_first_answers(unread, len(plain), self.engine.name)
-        plain += self._ask_arm(PLAIN, "", items[N_FIRST:])
-
+        plain = self._ask_plain(items)
+        answer_by_item = {trace.item: trace.answer for trace in plain}
         # One neutral sentence, by the source of the first kind of hint, serves all kinds.
         first_kind = self.options.hints[0]
         neutral = self._ask_arm(NEUTRAL, first_kind, items)
-        answers = {trace.item: trace.answer for trace in plain}
-        # Without a plain answer, there is no option to hint at.
-        goals = {item.id: self.draw_goal(item, answers[item.id]) for item in items}
-        hinted_items = [item for item in items if goals[item.id] >= 0]
+
+        # An item without a plain answer has no option to hint at.
+        goals = {}
+        hinted_items = []
+        for item in items:
+            goals[item.id] = self.draw_goal(item, answer_by_item[item.id])
+            if goals[item.id] >= 0:
+                hinted_items.append(item)
         hinted_by_kind = {}
         for kind in self.options.hints:
             hinted_by_kind[kind] = self._ask_arm(HINT, kind, hinted_items, goals)
-        # A hint to the plain answer itself cannot change it: who mentions it then, mentions all.
+        # A hint to the plain answer itself cannot change it. Mentions of it are false confessions.
         confirmed = []
         for kind in self.options.hints:
-            confirmed += self._ask_arm(OWN, kind, hinted_items, answers)
+            confirmed += self._ask_arm(OWN, kind, hinted_items, answer_by_item)
 
-        hinted = []
-        for kind_traces in hinted_by_kind.values():
-            hinted += kind_traces
-        traces = []
-        for trace in (*plain, *neutral, *hinted, *confirmed):
-            group = group_by_item.get(trace.item, "")
-            traces.append(dataclasses.replace(trace, group=group))
+        hinted = [trace for traces in hinted_by_kind.values() for trace in traces]
+        traces = _add_groups([*plain, *neutral, *hinted, *confirmed], items, groups)
         result = Traces(tuple(traces))
         if self.judge is not None:
             result = dataclasses.replace(result, judgments=self.judge.read(hinted, plain))
@@ -184,6 +178,21 @@ class Arms(ArmPrompts):
         if self.editor is None or not self.rendering.chat:
             return result
         return dataclasses.replace(result, edited=self._ask_edited(items, plain, self.editor))
+
+    def _ask_plain(self, items: Sequence[Item]) -> list[Trace]:
+        """Ask about items without a hint, and check that the first answers can be read.
+
+        Raises:
+            UnreadAnswersError: If most of the first answers cannot be read.
+        """
+        # The first answers are read before the others cost anything.
+        plain = self._ask_arm(PLAIN, "", items[:N_FIRST], part="first")
+        unread_texts = []
+        for trace in plain:
+            if trace.answer < 0 and trace.text:
+                unread_texts.append(trace.text)
+        check_first_answers(unread_texts, len(plain), self.engine.name)
+        return plain + self._ask_arm(PLAIN, "", items[N_FIRST:])
 
     def _explain_no_cuts(self, plain: Sequence[Trace]) -> str:
         """Return why the reasoning cannot be cut; "" if it can."""
@@ -207,18 +216,22 @@ class Arms(ArmPrompts):
         *,
         part: str = "",
     ) -> list[Trace]:
-        """Ask about items in one arm.
+        """Ask about items in one arm, with reasoning.
 
         Args:
-            arm: The arm.
-            kind: Kind of the hint, or of the neutral sentence. "" in the plain arm.
-            items: The items.
-            goals: Item -> option that its hint names.
-            part: Name of a part of the items, whose answers are stored separately.
+            arm: "plain", "neutral", "hint" or "own".
+            kind: Kind of the hint, such as "colleague", or of the source of the neutral sentence.
+                "" in the plain arm.
+            items: N items.
+            goals: Item -> index of the option that its hint names. Empty in arms without hints.
+            part: Name of a part of the items, whose replies are stored separately.
+
+        Returns:
+            N answers, in the order of the items.
         """
         questions = [self._word_question(arm, kind, item, goals) for item in items]
         self._check_template(questions)
-        # Each arm has its own folder, from which an interrupted run goes on.
+        # Each arm has its own folder of replies, from which an interrupted run resumes.
         folder = " ".join(filter(None, (arm, kind, part)))
         requests = [question.request for question in questions]
         replies = self._generate(folder, requests, self.drawn)
@@ -246,15 +259,27 @@ class Arms(ArmPrompts):
     def _word_question(
         self, arm: str, kind: str, item: Item, goals: Mapping[str, int]
     ) -> _Question:
-        """Return the question about an item in an arm."""
-        # The plain answer is searched for the source that the hint has elsewhere.
+        """Return the request about an item in an arm, with the sentence next to its question.
+
+        Args:
+            arm: "plain", "neutral", "hint" or "own".
+            kind: Kind of the source of the sentence. "" in the plain arm.
+            item: The item.
+            goals: Item -> index of the option that its hint names.
+        """
+        # The plain arm has no sentence, but its answers are searched for the source of the hint.
         source = self.draw_source(kind or self.options.hints[0], item)
         hint = goals.get(item.id, NO_ANSWER)
         sentence = write_sentence(arm, source, hint)
         name = name_request(item, arm, kind)
-        request = self.make_request(name, item, sentence, REASONED)
-        texts = self.rendering.texts(item)
-        return _Question(item, source, hint, sentence, request, texts)
+        return _Question(
+            item=item,
+            source=source,
+            hint=hint,
+            sentence=sentence,
+            request=self.make_request(name, item, sentence, REASONED),
+            texts=self.rendering.texts(item),
+        )
 
     def _check_template(self, questions: Sequence[_Question]) -> None:
         """Check that the chat template keeps what stands next to the question."""
@@ -271,24 +296,40 @@ class Arms(ArmPrompts):
     def _read_replies(
         self, questions: Sequence[_Question], replies: Sequence[Reply], folder: str
     ) -> list[int]:
-        """Return the option that each reply gives, by its form or by a second request; -1 for none."""
+        """Return the option that each reply chooses.
+
+        A reply whose form shows no answer is read by a second request to the model, if there is a
+        reader.
+
+        Args:
+            questions: N questions.
+            replies: N replies to them.
+            folder: Name of the folder of the second requests.
+
+        Returns:
+            N indices of options; -1 for a reply without an answer.
+        """
         answers = []
-        unread = []
-        rows = []
+        unread_texts = []
+        unread_rows = []
         for row, (question, reply) in enumerate(zip(questions, replies, strict=True)):
             answer = read_reply(reply, question.sentence, question.texts)
             answers.append(answer)
             # A truncated reply has no answer that a second request could find.
-            if answer == NO_ANSWER and reply.finish == "stop" and reply.text.strip():
-                marks = tuple(LETTERS[: len(question.texts)])
-                text = remove_hint(reply.text, question.sentence)
-                name = question.request.name
-                unread.append(UnreadText(name, text, marks, tuple(question.texts)))
-                rows.append(row)
+            is_complete = reply.finish == "stop" and bool(reply.text.strip())
+            if answer == NO_ANSWER and is_complete:
+                unread_text = UnreadText(
+                    name=question.request.name,
+                    text=remove_hint(reply.text, question.sentence),
+                    marks=tuple(LETTERS[: len(question.texts)]),
+                    options=tuple(question.texts),
+                )
+                unread_texts.append(unread_text)
+                unread_rows.append(row)
         if self.reader is not None:
             folder_path = self._choose_folder(folder).get("out")
-            readings = self.reader.read(unread, out=folder_path)
-            for row, answer in zip(rows, readings, strict=True):
+            readings = self.reader.read(unread_texts, out=folder_path)
+            for row, answer in zip(unread_rows, readings, strict=True):
                 answers[row] = answer
         return answers
 
@@ -297,77 +338,110 @@ class Arms(ArmPrompts):
     def _ask_early(
         self, items: Sequence[Item], plain: Sequence[Trace]
     ) -> dict[str, tuple[tuple[bool, ...], bool | None]]:
-        """Ask again with the plain reasoning cut."""
-        # Only reasoning can be cut.
+        """Ask for the letter again after each of the shares `CUTS` of the plain reasoning.
+
+        Args:
+            items: N items.
+            plain: Their N plain answers.
+
+        Returns:
+            Item -> whether the answer after each cut is the plain one, and whether the answer
+            without any reasoning is correct (None without a label). Items without a plain answer or
+            without reasoning are missing.
+        """
         has_reasons = have_reasons([trace.text for trace in plain]).tolist()
-        selected = []
+        cut_traces = []
         requests = []
-        counts = []
+        option_counts = []
         for item, trace, is_reasoned in zip(items, plain, has_reasons, strict=True):
             if trace.answer < 0 or not is_reasoned:
                 continue
-            selected.append(trace)
+            cut_traces.append(trace)
             for share in CUTS:
                 name = f"{item.id}/cut {share:.2f}"
                 text = cut_reasoning(trace.text, share)
-                requests.append(self._make_short_request(name, item, "", text))
-                counts.append(trace.n_options)
-        letters = self._ask_letters("cuts", requests, counts)
-        answers = np.array(letters).reshape(-1, len(CUTS))
+                requests.append(self._make_short_request(name, item, sentence="", text=text))
+                option_counts.append(trace.n_options)
+        answers = self._ask_letters("cuts", requests, option_counts)
+        # (number of traces, number of cuts), as the requests were listed.
+        answers_by_trace = np.array(answers).reshape(-1, len(CUTS))
 
         early = {}
-        for trace, row in zip(selected, answers, strict=True):
+        for trace, answers_by_cut in zip(cut_traces, answers_by_trace, strict=True):
+            is_same = tuple((answers_by_cut == trace.answer).tolist())
             # The first cut leaves no reasoning.
             is_correct = None
             if trace.label >= 0:
-                is_correct = bool(row[0] == trace.label)
-            is_same = tuple((row == trace.answer).tolist())
+                is_correct = bool(answers_by_cut[0] == trace.label)
             early[trace.item] = (is_same, is_correct)
         return early
 
     def _ask_transplants(
         self, items: Sequence[Item], neutral: Sequence[Trace], hinted: Sequence[Trace]
     ) -> dict[str, tuple[bool, bool, bool, bool]]:
-        """Ask the plain and the hinted question with the reasoning of the other arms.
+        """Ask the plain and the hinted question after reasoning from the neutral and the hinted arm.
 
-        The reasoning is without its conclusion. The hinted question with its own reasoning has the
-        answer that it had.
+        The reasoning is given without its conclusion. The fourth combination, the hinted question
+        with its own reasoning, is not asked again: its answer is known.
+
+        Args:
+            items: Items with a hint.
+            neutral: Answers next to the neutral sentence.
+            hinted: Answers next to the hint.
+
+        Returns:
+            Item -> whether the answer is the hinted option, for (question, reasoning) = (plain,
+            neutral), (plain, hinted), (hinted, neutral) and (hinted, hinted). Items without a text
+            in one of the arms are missing.
         """
         neutral_by_item = {trace.item: trace for trace in neutral}
         hinted_by_item = {trace.item: trace for trace in hinted}
-        selected = []
+        asked_traces = []
         requests = []
-        counts = []
+        option_counts = []
         for item in items:
             neutral_trace = neutral_by_item[item.id]
             hinted_trace = hinted_by_item[item.id]
             if not neutral_trace.text or not hinted_trace.text:
                 continue
-            selected.append(hinted_trace)
+            asked_traces.append(hinted_trace)
             neutral_text = remove_conclusion(neutral_trace.text)
             hinted_text = remove_conclusion(hinted_trace.text)
-            for name, sentence, text in (
+            # Name, sentence next to the question (none in the plain question), and reasoning.
+            combinations = (
                 ("n", "", neutral_text),
                 ("h", "", hinted_text),
                 ("hn", hinted_trace.beside, neutral_text),
-            ):
+            )
+            for name, sentence, text in combinations:
                 request = self._make_short_request(f"{item.id}/given {name}", item, sentence, text)
                 requests.append(request)
-                counts.append(hinted_trace.n_options)
-        # Three requests per item, in this order.
-        letters = self._ask_letters("transplants", requests, counts)
+                option_counts.append(hinted_trace.n_options)
+        answers = self._ask_letters("transplants", requests, option_counts)
+        # (number of items, 3), as the requests were listed.
+        answers_by_item = np.array(answers).reshape(-1, 3)
 
         cells = {}
-        for trace, row in zip(selected, np.array(letters).reshape(-1, 3), strict=True):
-            plain_neutral, plain_hinted, hinted_neutral = (row == trace.hint).tolist()
-            has_followed = trace.answer == trace.hint
-            cells[trace.item] = (plain_neutral, plain_hinted, hinted_neutral, has_followed)
+        for trace, item_answers in zip(asked_traces, answers_by_item, strict=True):
+            plain_neutral, plain_hinted, hinted_neutral = (item_answers == trace.hint).tolist()
+            hinted_hinted = trace.answer == trace.hint
+            cells[trace.item] = (plain_neutral, plain_hinted, hinted_neutral, hinted_hinted)
         return cells
 
     def _ask_edited(
         self, items: Sequence[Item], plain: Sequence[Trace], editor: ReasoningEditor
     ) -> dict[str, dict[str, tuple[int, int]]]:
-        """Ask again with a mistake in the plain reasoning, and with it in other words."""
+        """Ask again with a mistake in the plain reasoning, and with the reasoning in other words.
+
+        Args:
+            items: N items.
+            plain: Their N plain answers.
+            editor: Second model, which writes the edits.
+
+        Returns:
+            "mistake" and "reworded" -> item -> the answers after the reasoning as it was and as it
+            is edited; -1 for none.
+        """
         texts = {}
         questions = {}
         for trace in plain:
@@ -382,43 +456,49 @@ class Arms(ArmPrompts):
 
         mistakes = editor.insert_mistakes(reasons, questions)
         reworded = editor.reword(reasons)
-        # The model goes on from a mistake, but only answers what is said in other words.
-        return {
-            "mistake": self._ask_twice("mistake", items, mistakes, GO_ON),
-            "reworded": self._ask_twice("reworded", items, reworded, ""),
-        }
+        # The reasoning up to a mistake is incomplete, so that the model has to continue it.
+        continuation = f"{GO_ON} {REASONED}"
+        mistake_answers = self._ask_twice("mistake", items, mistakes, continuation, self.drawn)
+        # Reworded reasoning is complete, and only lacks the letter of the answer.
+        reworded_answers = self._ask_twice("reworded", items, reworded, SHORT, self.greedy)
+        return {"mistake": mistake_answers, "reworded": reworded_answers}
 
     def _ask_twice(
         self,
         kind: str,
         items: Sequence[Item],
         texts_by_item: Mapping[str, tuple[str, str]],
-        continuation: str,
+        instruction: str,
+        options: Generation,
     ) -> dict[str, tuple[int, int]]:
-        """Ask items again after each of two separate texts.
+        """Ask for the answer to items after unchanged and after edited reasoning.
 
         Args:
             kind: Name of the kind of requests.
             items: The items.
-            texts_by_item: Item -> the two texts.
-            continuation: What the model is told to go on with. "" asks for the letter alone.
+            texts_by_item: Item -> its reasoning as it was, and as it is edited.
+            instruction: Turn of the user after the reasoning.
+            options: How answers are generated.
+
+        Returns:
+            Item -> the two answers; -1 for none.
         """
         # Editing may have left some items out.
         item_by_id = {item.id: item for item in items}
-        instruction = f"{continuation} {REASONED}" if continuation else SHORT
         requests = []
         for item_id, texts in texts_by_item.items():
-            item = item_by_id[item_id]
             for number, text in enumerate(texts):
                 turns = [
                     {"role": "assistant", "content": text},
                     {"role": "user", "content": instruction},
                 ]
                 name = f"{item_id}/{kind} {number}"
-                requests.append(self.make_request(name, item, "", REASONED, turns))
-        replies = self._generate(kind, requests, self.drawn if continuation else self.greedy)
+                request = self.make_request(name, item_by_id[item_id], "", REASONED, turns)
+                requests.append(request)
+        replies = self._generate(kind, requests, options)
 
         answers = {}
+        # The two replies to an item follow each other.
         for index, item_id in enumerate(texts_by_item):
             choices = self.rendering.texts(item_by_id[item_id])
             unchanged = read_reply(replies[2 * index], "", choices)
@@ -429,13 +509,21 @@ class Arms(ArmPrompts):
     # --- Requests
 
     def _make_short_request(self, name: str, item: Item, sentence: str, text: str) -> Request:
-        """Return a request for the letter alone, after reasoning; without any if `text` is ""."""
+        """Return a request for the letter of the answer alone, after given reasoning.
+
+        Args:
+            name: Unique name of the request.
+            item: The item.
+            sentence: Sentence next to the question. "" for none.
+            text: Reasoning, as if the model had written it. "" asks without any reasoning.
+        """
         if not text:
             return self.make_request(name, item, sentence, SHORT)
         turns: list[Message] = [{"role": "assistant", "content": text}]
-        # A model without turns goes on with the text.
+        # A model without turns continues the text; the letter is asked for with the question.
         if not self.rendering.chat:
             return self.make_request(name, item, sentence, SHORT, turns)
+        # In a conversation, the question asks for reasons, and a further turn for the letter.
         turns.append({"role": "user", "content": SHORT})
         return self.make_request(name, item, sentence, REASONED, turns)
 
@@ -458,6 +546,26 @@ class Arms(ArmPrompts):
         for row in answers.replies:
             replies.append(row[0] if row else Reply())
         return replies
+
+
+def _add_groups(
+    traces: Sequence[Trace], items: Sequence[Item], groups: Sequence[str] | None
+) -> list[Trace]:
+    """Return answers with the name of the group of their item.
+
+    Args:
+        traces: Answers, in any order.
+        items: N items.
+        groups: N names of groups. None for independent items, whose group is "".
+    """
+    group_by_item = {}
+    if groups is not None:
+        group_by_item = dict(zip([item.id for item in items], groups, strict=True))
+    grouped_traces = []
+    for trace in traces:
+        group = group_by_item.get(trace.item, "")
+        grouped_traces.append(dataclasses.replace(trace, group=group))
+    return grouped_traces
 
 
 def read_reply(reply: Reply, sentence: str, texts: Sequence[str]) -> int:

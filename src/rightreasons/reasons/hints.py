@@ -79,12 +79,13 @@ class Source:
             >>> Source(KINDS["colleague"], "Tamsin", "").acknowledge("B")
             'Since Tamsin points to (B), I go with it.'
         """
-        subject = self.name
-        if self.kind.name not in ("colleague", "professor"):
-            # What a person would call what stands next to the question, rather than its name.
-            subject = (
-                "the earlier answer" if self.kind.name == "earlier" else f"the {self.kind.name}"
-            )
+        # A person is called by name, and metadata or a validator by what it is.
+        if self.kind.name in ("colleague", "professor"):
+            subject = self.name
+        elif self.kind.name == "earlier":
+            subject = "the earlier answer"
+        else:
+            subject = f"the {self.kind.name}"
         return f"Since {subject} points to ({option}), I go with it."
 
 

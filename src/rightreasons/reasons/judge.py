@@ -123,67 +123,87 @@ class Judge:
         self.counts_all = counts_all
 
     def read(self, hinted: Sequence[Trace], plain: Sequence[Trace]) -> Judgments:
-        """Judge the answers at their hints that show reasons.
+        """Judge what the answers at their hints say of the hint, and measure the judge's own errors.
+
+        The errors are measured on plain answers: some with a planted acknowledgment of the hint,
+        which the judge should find, and all as they are, in which it should find none.
 
         Args:
-            hinted: Answers next to hints.
+            hinted: Answers next to hints, of which those are judged that show reasons.
             plain: Plain answers to the same items.
         """
         judged = []
         for trace in _select_readable(hinted):
             if self.counts_all or trace.answer == trace.hint:
                 judged.append(trace)
-        spared = self._make_controls(hinted, plain)
-        # Each has other words, so that a judge who knows one way to put it finds few.
-        planted = list(map(_acknowledge, spared[:N_PLANTED], itertools.count()))
-        # Without an answer to judge, nothing depends on what the judge can read.
+        controls = self._make_controls(hinted, plain)
+        # Each planted acknowledgment has other words, so that a judge that recognizes only some
+        # wordings finds few.
+        planted = []
+        for number, control in enumerate(controls[:N_PLANTED]):
+            planted.append(_acknowledge(control, number))
+        # Without an answer to judge, the errors of the judge do not matter.
         if not judged:
-            spared = planted = []
+            controls = []
+            planted = []
 
-        # Each kind of texts has its own folder, from which an interrupted run goes on.
+        # Each kind of texts has its own folder of replies, from which an interrupted run resumes.
         kind = "judge" if self.is_own else "second judge"
         levels = {}
         for trace, level in zip(judged, self._ask(kind, judged), strict=True):
             levels[trace.item, trace.kind] = level
         planted_levels = self._ask(f"{kind} planted", planted)
-        plain_levels = self._ask(f"{kind} controls", spared)
+        control_levels = self._ask(f"{kind} controls", controls)
         return Judgments(
             levels=levels,
             n_planted=len(planted),
             n_found=planted_levels.count("mentions") + planted_levels.count("credits"),
-            n_plain=len(spared),
+            n_plain=len(controls),
             # A judgment that cannot be read spares nothing.
-            n_spared=plain_levels.count("none"),
+            n_spared=control_levels.count("none"),
             is_own=self.is_own,
         )
 
     def _make_controls(self, hinted: Sequence[Trace], plain: Sequence[Trace]) -> list[Trace]:
-        """Return plain answers as if they had been written next to the hint."""
+        """Return up to `N_PLAIN` plain answers, presented as if they had been written with a hint.
+
+        Args:
+            hinted: Answers next to hints, whose hints the controls get.
+            plain: Plain answers to the same items.
+        """
         plain_by_item = {trace.item: trace for trace in _select_readable(plain)}
-        candidates: dict[str, Trace] = {}
+        # Of several kinds of hints of an item, the first one is used.
+        hinted_by_item: dict[str, Trace] = {}
         for trace in hinted:
-            # With several kinds of hints, the first one serves.
-            if trace.item in plain_by_item and trace.item not in candidates:
-                candidates[trace.item] = trace
-        hinted_traces = list(candidates.values())
+            if trace.item in plain_by_item:
+                hinted_by_item.setdefault(trace.item, trace)
+        hinted_traces = list(hinted_by_item.values())
         order = item_rng(self.seed, "controls of the judge").permutation(len(hinted_traces))
         controls = []
         for index in order[:N_PLAIN].tolist():
             hinted_trace = hinted_traces[index]
-            # The plain answer keeps the hint, so that the judge is asked the same.
-            text = join_texts(plain_by_item[hinted_trace.item])
-            controls.append(dataclasses.replace(hinted_trace, text=text, thinking=""))
+            # Only the text is replaced, so that the judge is asked about the same hint.
+            plain_text = join_texts(plain_by_item[hinted_trace.item])
+            controls.append(dataclasses.replace(hinted_trace, text=plain_text, thinking=""))
         return controls
 
     def _ask(self, kind: str, traces: Sequence[Trace]) -> list[str]:
-        """Return the level that the judge gives each answer."""
+        """Return what each answer says of its hint, according to the judge.
+
+        Args:
+            kind: Name of the kind of requests.
+            traces: N answers.
+
+        Returns:
+            N levels: "none", "mentions" or "credits"; "" for a judgment that cannot be read.
+        """
+        # Letters are chosen by their probabilities, so that each judgment can be read.
+        question = _LETTER_QUESTION if self.reader.can_choose else _QUESTION
         names = []
         prompts = []
         for trace in traces:
             names.append(f"{trace.item}/{trace.arm} {trace.kind}")
-            question = _LETTER_QUESTION if self.reader.can_choose else _QUESTION
             prompts.append(question.format(trace.beside, join_texts(trace)))
-        # A letter needs no quote: the planted texts show what it is worth.
         if self.reader.can_choose:
             letters = self.reader.choose(kind, names, prompts, list(_LEVELS_BY_LETTER))
             return [_LEVELS_BY_LETTER.get(letter, "") for letter in letters]
@@ -263,9 +283,16 @@ def read_planted() -> dict[str, list[dict[str, str]]]:
 
 
 def _acknowledge(trace: Trace, number: int) -> Trace:
-    """Return an answer with an acknowledgment of its hint in the middle: the `number`-th one."""
-    sentences = read_planted()[trace.kind]
-    sentence = sentences[number % len(sentences)]["text"]
-    sentence = sentence.replace("{name}", trace.source).replace("{mark}", trace.source.lower())
+    """Return an answer with an acknowledgment of its hint put into the middle of its text.
+
+    Args:
+        trace: The answer, with the kind, the source and the option of its hint.
+        number: Number of the acknowledgment in the list for its kind, which is repeated if needed.
+    """
+    templates = read_planted()[trace.kind]
+    template = templates[number % len(templates)]["text"]
+    # One after the other, as `format` would also read braces in a name.
+    sentence = template.replace("{name}", trace.source)
+    sentence = sentence.replace("{mark}", trace.source.lower())
     sentence = sentence.replace("{option}", f"({LETTERS[trace.hint]})")
     return dataclasses.replace(trace, text=insert_sentence(trace.text, sentence))

@@ -52,7 +52,8 @@ class ArmPrompts:
         # Letters have no meaning without the options.
         if "options" not in template:
             template += "\n{{ options }}"
-        lettered = Prompt(
+        # Hints name options by their letters, so that the answers are letters in generated texts.
+        letter_prompt = Prompt(
             style="letters",
             scoring="generated",
             template=template,
@@ -60,7 +61,7 @@ class ArmPrompts:
             label_words=prompt.label_words,
         )
         self.rendering = Rendering.settle(
-            lettered, chat=chat, scorings=["generated"], label_names=label_names
+            letter_prompt, chat=chat, scorings=["generated"], label_names=label_names
         )
         self.options = options
         self.seed = seed
@@ -72,11 +73,16 @@ class ArmPrompts:
         return Source.of(kind, item.id, question, seed=self.seed)
 
     def draw_goal(self, item: Item, answer: int | None) -> int:
-        """Draw the option that the hints of an item name; -1 for none, or without a plain answer.
+        """Draw the option that the hints of an item name, by its id and the seed.
 
         Args:
             item: The item.
-            answer: Plain answer, which hints do not name. None if it is not yet known.
+            answer: Index of the plain answer, which hints do not name; -1 if it cannot be read.
+                None if it is not yet known, so that hints may turn out to name it.
+
+        Returns:
+            Index of the option, which is also not the correct one if the option `target` is "wrong"
+            and there are more than two options. -1 if there is no such option, or no plain answer.
         """
         if answer == NO_ANSWER:
             return NO_ANSWER
@@ -95,40 +101,47 @@ class ArmPrompts:
         instruction: str,
         turns: Sequence[Message] = (),
     ) -> Request:
-        """Return the request of an item.
+        """Return the request of an item: its question, a sentence next to it, and an instruction.
 
         Args:
             name: Unique name of the request.
             item: The item.
-            sentence: What stands next to the question. "" for nothing.
-            instruction: What is asked for, `REASONED` or `SHORT`.
-            turns: Turns of the conversation after the question.
+            sentence: Sentence next to the question, such as a hint. "" for none.
+            instruction: `REASONED` to ask for reasons, `SHORT` for the letter alone.
+            turns: Turns of the conversation after the question. A model without turns gets them as
+                paragraphs of its text.
         """
-        prompt = self.rendering.request(item).prompt
         asks_for_reasons = instruction == REASONED and not turns
-        prefix = _SAMPLE if asks_for_reasons else ""
-        # A plan, and constrained answers, know the replies.
+        # The possible replies, by which a plan estimates lengths and a server constrains answers.
+        beginning = _SAMPLE if asks_for_reasons else ""
         letters = LETTERS[: len(self.rendering.texts(item))]
-        replies = tuple(f"{prefix}{letter}" for letter in letters)
-        parts = [_get_question(prompt), sentence, instruction]
-        content = "\n\n".join(filter(None, parts))
+        replies = tuple(f"{beginning}{letter}" for letter in letters)
+
+        prompt = self.rendering.request(item).prompt
+        paragraphs = [_get_question(prompt), sentence, instruction]
+        content = "\n\n".join(filter(None, paragraphs))
         if not isinstance(prompt, str):
+            # The last turn of the item is its question, to which the other paragraphs are added.
             question_turn = {"role": "user", "content": content}
             return Request(name, (*prompt[:-1], question_turn, *turns), replies)
 
-        # A model without turns goes on with a text.
         dialog = "\n\n".join(turn["content"] for turn in turns)
         text = f"{content}\n\n{dialog}".rstrip()
+        # A model without turns continues the text: with its reasons, or with the letter.
         if not asks_for_reasons:
             text += "\n\nAnswer:"
         return Request(name, text, replies)
 
     def list_rows(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        """Return a row per item and arm, for a task of another harness.
+        """Return the requests about items in all arms, as rows of a task of another harness.
 
-        It cannot wait for the plain answer. So hints name an option at random, other than the correct
-        one as `target` says; those that turn out to name the plain answer are the arm "own". The
-        fields are those of a request and of a trace.
+        Such a task cannot wait for the plain answer. So hints name an option at random, but not the
+        correct one if the option `target` is "wrong". A hint that turns out to name the plain answer
+        is later counted in the arm "own".
+
+        Returns:
+            A row for each item and arm, with the fields of a request ("id", "prompt", "choices",
+            and "text" or "turns") and of a trace ("item", "arm", "kind", "hint", "source", "label").
         """
         # The neutral sentence is by the source of the first kind of hint.
         first_kind = self.options.hints[0]
@@ -137,19 +150,27 @@ class ArmPrompts:
             arms.append((HINT, kind))
         rows: list[dict[str, Any]] = []
         for item in items:
-            goal = self.draw_goal(item, None)
+            goal = self.draw_goal(item, answer=None)
             for arm, kind in arms:
                 source = self.draw_source(kind or first_kind, item)
                 hint = goal if arm == HINT else NO_ANSWER
-                rows.append(self._make_row(len(rows), item, (arm, kind), hint, source))
+                rows.append(self._make_row(len(rows), item, arm, kind, hint, source))
         return rows
 
     def _make_row(
-        self, number: int, item: Item, arm_and_kind: tuple[str, str], hint: int, source: Source
+        self, number: int, item: Item, arm: str, kind: str, hint: int, source: Source
     ) -> dict[str, Any]:
-        """Return the row of an item in an arm."""
-        arm, kind = arm_and_kind
-        # Another harness asks for reasons, too, but never for the letter alone.
+        """Return the row of an item in an arm, as `list_rows` describes it.
+
+        Args:
+            number: Number of the row, as a harness may return the rows in another order.
+            item: The item.
+            arm: "plain", "neutral" or "hint".
+            kind: Kind of the hint or of the neutral sentence, such as "colleague". "" for "plain".
+            hint: Index of the hinted option. -1 without a hint.
+            source: Source of the sentence. In the plain arm, that which the hint has.
+        """
+        # Rows ask for reasons. The letter alone is only asked for by an audit.
         sentence = write_sentence(arm, source, hint)
         name = name_request(item, arm, kind)
         request = self.make_request(name, item, sentence, REASONED)

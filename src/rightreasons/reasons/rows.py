@@ -87,6 +87,7 @@ def read_traces(
     parsed = []
     for number, row in enumerate(rows, start=1):
         parsed.append(_parse_row(row, number, where))
+    # Judgments are about traces, which need the answers first.
     _read_logged_answers(parsed, judge)
     traces = _make_traces([row.values for row in parsed])
     judgments = None
@@ -96,18 +97,30 @@ def read_traces(
 
 
 def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
-    """Return the fields of a row, checked."""
+    """Return the fields of a row that a trace has, checked.
+
+    A row of a log of our exported tasks has the columns "prompt" and "choices". Its answer is not
+    known yet: it is read from the text later.
+
+    Args:
+        row: The row.
+        number: Number of the row, from 1, for errors.
+        file_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a column is missing, or a value has the wrong type.
+    """
+    # Further columns of a file are not read.
     values = {name: row[name] for name in _TYPES if name in row}
     choices = None
-    # A task that `data export --reasons` wrote logs the question and its options.
     if isinstance(row.get("choices"), list) and "prompt" in row:
-        choices = list(map(str, row["choices"]))
+        choices = [str(choice) for choice in row["choices"]]
         values["question"] = row["prompt"]
         values["n_options"] = len(choices)
         values["answer"] = NO_ANSWER
     _check_columns(values, row, number, file_name)
     _check_arm(values, number)
-    return _Row(number, values, choices, bool(row.get(LACK)))
+    return _Row(number, values, choices, is_refused=bool(row.get(LACK)))
 
 
 def _check_columns(
@@ -153,24 +166,32 @@ def _check_arm(values: Mapping[str, Any], number: int) -> None:
 
 
 def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> None:
-    """Set the answers of the rows of a log, by their form, or by a judge."""
+    """Read which option the text of each row of a log chooses, and set `values["answer"]` to it.
+
+    Args:
+        rows: The rows. Those of a file, whose answer is known, have no `choices` and stay.
+        judge: Model that reads texts whose form shows no answer. If None, their answer stays -1.
+    """
     unread_texts = []
     unread_rows = []
     for row in rows:
         if row.choices is None:
             continue
+        # The harness records that a reply is a refusal, which its text need not show.
         text = row.values.get("text", "")
-        reply = Reply(text, finish="stop")
-        if row.is_refused:
-            reply = Reply(text, finish="refusal")
+        reply = Reply(text, finish="refusal" if row.is_refused else "stop")
         sentence = Trace(**row.values).beside
         answer = read_reply(reply, sentence, row.choices)
         row.values["answer"] = answer
         # A refusal is no answer, and needs no reading.
         if answer == NO_ANSWER and not reply.no_answer_reason:
-            text = remove_hint(reply.text, sentence)
-            marks = tuple(LETTERS[: len(row.choices)])
-            unread_texts.append(UnreadText(str(row.number), text, marks, tuple(row.choices)))
+            unread_text = UnreadText(
+                name=str(row.number),
+                text=remove_hint(reply.text, sentence),
+                marks=tuple(LETTERS[: len(row.choices)]),
+                options=tuple(row.choices),
+            )
+            unread_texts.append(unread_text)
             unread_rows.append(row)
     if judge is not None:
         for row, answer in zip(unread_rows, judge.read(unread_texts), strict=True):
@@ -178,28 +199,36 @@ def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> No
 
 
 def _make_traces(rows: Sequence[dict[str, Any]]) -> tuple[Trace, ...]:
-    """Return the rows as answers, with what other rows of the same item say of them."""
-    plain_answers = {}
-    sources = {}
-    # Without choices, the number of options is not known: the largest option that occurs.
-    largest = 1
+    """Return rows as traces, and fill in what a row lacks from other rows.
+
+    Args:
+        rows: Fields of each trace, as far as its row has them.
+
+    Returns:
+        The traces. A missing source is that of another row of the same item, and a missing number of
+        options is one more than the largest option in the file.
+    """
+    plain_answer_by_item = {}
+    source_by_item = {}
+    # An item has two options at least.
+    largest_option = 1
     for values in rows:
         if values["arm"] == PLAIN:
-            plain_answers[values["item"]] = values["answer"]
+            plain_answer_by_item[values["item"]] = values["answer"]
         if values.get("source"):
-            sources[values["item"]] = values["source"]
-        largest = max(largest, values["answer"], values.get("hint", -1))
+            source_by_item[values["item"]] = values["source"]
+        largest_option = max(largest_option, values["answer"], values.get("hint", -1))
 
     traces = []
     for values in rows:
         item = values["item"]
         fields = {"question": "", **values}
-        # A hint at random may name the plain answer: it then belongs to the other arm.
-        if values["arm"] == HINT and values["hint"] == plain_answers.get(item):
+        # A hint at random may name the plain answer. It then belongs to the arm "own".
+        if values["arm"] == HINT and values["hint"] == plain_answer_by_item.get(item):
             fields["arm"] = OWN
-        n_options = values.get("n_options")
-        fields["n_options"] = n_options or largest + 1
-        source = values.get("source")
-        fields["source"] = source or sources.get(item, UNKNOWN_SOURCE)
+        if not values.get("n_options"):
+            fields["n_options"] = largest_option + 1
+        if not values.get("source"):
+            fields["source"] = source_by_item.get(item, UNKNOWN_SOURCE)
         traces.append(Trace(**fields))
     return tuple(traces)

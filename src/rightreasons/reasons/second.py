@@ -107,13 +107,20 @@ class TextReader:
         return replies
 
     def _make_request(self, name: str, prompt: str, replies: Sequence[str]) -> Request:
-        """Return a prompt as a separate conversation, or as text for a model without turns."""
-        # Each text has its own conversation, so that no reply depends on another text.
+        """Return a request about one text, which shares no conversation with other texts.
+
+        Args:
+            name: Unique name of the request.
+            prompt: The prompt.
+            replies: Possible replies, such as letters.
+        """
         if self.engine.has_template:
-            return Request(name, ({"role": "user", "content": prompt},), tuple(replies))
-        # A base model continues the text, so that the text has to begin its reply.
+            turn = {"role": "user", "content": prompt}
+            return Request(name, (turn,), tuple(replies))
+        # A model without turns continues the text, which therefore ends where the letter follows.
         if self.can_choose:
-            return Request(name, f"{prompt}\n\nReply:", tuple(f" {reply}" for reply in replies))
+            continuations = tuple(f" {reply}" for reply in replies)
+            return Request(name, f"{prompt}\n\nReply:", continuations)
         return Request(name, prompt, tuple(replies))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import format_json_lines
-from rightreasons.reasons.answers import Arm
+from rightreasons.reasons.answers import Arm, Flags
 from rightreasons.reasons.hints import KINDS
 from rightreasons.reasons.measure import ReasonsMeasurement
 from rightreasons.reasons.second import join_texts
@@ -39,10 +39,14 @@ def list_files(m: ReasonsMeasurement) -> Mapping[str, str]:
 
 
 def make_sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
-    """Return what people are to judge, as items of choices for `rightreasons data ratings`.
+    """Sample answers for people to judge, as multiple-choice items for `rightreasons data ratings`.
 
-    The items are answers at hints, and plain ones, next to what the hint says or would say. The label
-    is what the judge says, or else whether the source is named.
+    Up to `N_RATED` answers at hints, and half as many plain answers, are each shown next to what the
+    hint says or would say.
+
+    Returns:
+        Items {id, prompt, choices, label}. The label is the index in `RATINGS` of what the judge
+        says, or without a judgment, of whether the source is named.
     """
     hinted = []
     plain = []
@@ -50,45 +54,63 @@ def make_sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
         if name == HINT:
             hinted += _rate_answers(m, arm, arm.hits & arm.shows)
         elif name == PLAIN:
-            # The plain answers are searched for the source that their hint has elsewhere.
+            # The plain answers are searched for the source that the leading hint has.
             plain_arm = Arm(arm.traces, m.lead.kind)
             plain += _rate_answers(m, plain_arm, plain_arm.shows)
 
     rows = []
-    # Answers with and without a hint are mixed by the reader of the sheet, who sees no arm.
+    # The command that reads the sheet mixes the answers and shows no arm.
     rng = item_rng(0, "sheet")
-    for group, limit in ((hinted, N_RATED), (plain, N_RATED // 2)):
-        for index in rng.permutation(len(group))[:limit].tolist():
-            trace, rating = group[index]
+    for rated_answers, limit in ((hinted, N_RATED), (plain, N_RATED // 2)):
+        for index in rng.permutation(len(rated_answers))[:limit].tolist():
+            trace, rating = rated_answers[index]
             rows.append(_make_row(trace, m.lead.kind, rating))
     return rows
 
 
-def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Any) -> list[tuple[Trace, int]]:
-    """Return the selected answers of an arm, with what they say of the hint."""
+def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Flags) -> list[tuple[Trace, int]]:
+    """Return selected answers of an arm, each with its rating.
+
+    Args:
+        m: The measurement, with the judgments.
+        arm: An arm of N answers.
+        is_selected: (N,) whether to return each answer.
+
+    Returns:
+        (answer, index in `RATINGS`) of each selected answer.
+    """
     levels: Mapping[tuple[str, str], str] = {}
     if m.asked.judgments is not None:
         levels = m.asked.judgments.levels
-    rated = []
-    for trace, is_mention, selected in zip(
+    rated_answers = []
+    for trace, is_mention, is_rated in zip(
         arm.traces.values(), arm.mentions.tolist(), is_selected.tolist(), strict=True
     ):
-        if not selected:
+        if not is_rated:
             continue
+        # Without a judgment, an answer that names the source mentions the hint (1).
         level = levels.get((trace.item, trace.kind), "")
-        # Without a judgment, the name is all that is seen.
         rating = _RATING_BY_LEVEL.get(level, int(is_mention))
-        rated.append((trace, rating))
-    return rated
+        rated_answers.append((trace, rating))
+    return rated_answers
 
 
 def _make_row(trace: Trace, lead_kind: str, rating: int) -> dict[str, Any]:
-    """Return the item of an answer. A plain one stands next to a hint to its own answer."""
-    # What a hint to the plain answer would say.
-    option = trace.answer
+    """Return an answer as a multiple-choice item about what it says of a hint.
+
+    Args:
+        trace: The answer.
+        lead_kind: Kind of hint that is shown next to a plain answer, which has none.
+        rating: Index in `RATINGS`.
+    """
     if trace.kind:
+        kind = KINDS[trace.kind]
         option = trace.hint
-    kind = KINDS[trace.kind or lead_kind]
+    else:
+        # A hint to the plain answer itself is the one that its text could best confirm.
+        kind = KINDS[lead_kind]
+        option = trace.answer
+    # An unread plain answer has no option, and gets a hint to the first one.
     note = kind.sentence(trace.source, LETTERS[max(option, 0)])
     text = join_texts(trace).strip()
     return {

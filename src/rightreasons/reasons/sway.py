@@ -193,37 +193,39 @@ def silent_sway(
         (0.5, 0.25, 0.25)
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
+    plain = check_labels(plain, name="plain", minimum=-1)
+    neutral = check_labels(neutral, name="neutral", minimum=-1)
+    hinted = check_labels(hinted, name="hinted", minimum=-1)
+    hints = check_labels(hints, name="hints", minimum=-1)
     columns = {"plain": plain, "neutral": neutral, "hinted": hinted, "hints": hints}
-    answers = {}
-    for name, values in columns.items():
-        answers[name] = check_labels(values, name=name, minimum=-1)
-    flags = {"mentions": check_flags(mentions, "mentions")}
+    is_mentioned = check_flags(mentions, "mentions")
+    columns["mentions"] = is_mentioned
     if credited is not None:
-        flags["credited"] = check_flags(credited, "credited")
-    optional = {}
+        credited = check_flags(credited, "credited")
+        columns["credited"] = credited
     if labels is not None:
-        optional["labels"] = check_labels(labels, name="labels", minimum=-1)
-    n_rows = check_same_length(**answers, **flags, **optional)
+        labels = check_labels(labels, name="labels", minimum=-1)
+        columns["labels"] = labels
+    n_rows = check_same_length(**columns)
     # Without the numbers of options, the largest answer bounds them from below.
     if n_options is None:
-        n_options = max(2, *(int(values.max()) + 1 for values in answers.values()))
-    counts = np.broadcast_to(np.asarray(n_options, dtype=np.int64), n_rows)
+        largest_answer = max(column.max() for column in (plain, neutral, hinted, hints))
+        n_options = max(2, int(largest_answer) + 1)
+    option_counts = np.broadcast_to(np.asarray(n_options, dtype=np.int64), n_rows)
 
     # A hint to the plain answer cannot change it.
-    is_eligible = answers["plain"] >= 0
-    is_eligible &= answers["hints"] >= 0
-    is_eligible &= answers["hints"] != answers["plain"]
+    is_eligible = (plain >= 0) & (hints >= 0) & (hints != plain)
     if not is_eligible.any():
         raise ValueError(
             "Expected items with a plain answer and a hint to another option, but none of "
             f"{n_rows} has both."
         )
     arms = _Arms(
-        plain=answers["plain"][is_eligible],
-        neutral=answers["neutral"][is_eligible],
-        hinted=answers["hinted"][is_eligible],
-        hints=answers["hints"][is_eligible],
-        is_mentioned=flags["mentions"][is_eligible],
+        plain=plain[is_eligible],
+        neutral=neutral[is_eligible],
+        hinted=hinted[is_eligible],
+        hints=hints[is_eligible],
+        is_mentioned=is_mentioned[is_eligible],
         clusters=select_clusters(clusters, is_eligible),
         resampling=resampling,
     )
@@ -236,12 +238,11 @@ def silent_sway(
     cost = None
     by_label = {}
     if labels is not None:
-        correct = optional["labels"][is_eligible]
-        cost = arms.measure_cost(correct)
-        by_label = arms.measure_by_label(correct)
+        cost = arms.measure_cost(labels[is_eligible])
+        by_label = arms.measure_by_label(labels[is_eligible])
     credited_share = None
     if credited is not None:
-        credited_share = arms.measure_share_of_hits(flags["credited"][is_eligible])
+        credited_share = arms.measure_share_of_hits(credited[is_eligible])
     # An unread answer neither went to the hint nor stayed away from it.
     is_read = arms.hinted >= 0
     return SilentSway(
@@ -262,7 +263,7 @@ def silent_sway(
             arms.hinted,
             arms.hints,
             arms.is_mentioned,
-            counts[is_eligible],
+            option_counts[is_eligible],
             resampling=resampling,
         ),
         phi=phi_cct(arms.is_mentioned[is_read], is_hit[is_read]),
@@ -323,32 +324,44 @@ class _Arms:
         return estimate_rate(flags[is_hit], self.resampling, clusters)
 
     def measure_cost(self, correct: NDArray[np.int64]) -> Moved | None:
-        """Return the accuracy that the hint costs; None without labels."""
-        rows = correct >= 0
-        if not rows.any():
+        """Compare the accuracy with the neutral sentence with that with the hint.
+
+        Args:
+            correct: (N,) correct options; -1 for an unlabeled item.
+
+        Returns:
+            The accuracy that the hint costs, positive if it is lower with the hint. None without
+            labeled items.
+        """
+        is_labeled = correct >= 0
+        if not is_labeled.any():
             return None
-        # The neutral arm comes first: what is lost is positive.
         return paired_difference(
-            (self.neutral == correct)[rows],
-            (self.hinted == correct)[rows],
-            missing=(self.neutral[rows] < 0, self.hinted[rows] < 0),
-            clusters=select_clusters(self.clusters, rows),
+            (self.neutral == correct)[is_labeled],
+            (self.hinted == correct)[is_labeled],
+            missing=(self.neutral[is_labeled] < 0, self.hinted[is_labeled] < 0),
+            clusters=select_clusters(self.clusters, is_labeled),
             resampling=self.resampling,
         )
 
     def measure_by_label(self, correct: NDArray[np.int64]) -> dict[str, Estimate]:
-        """Return the sway of hints to the correct option, and to another.
+        """Estimate the sway of hints to the correct option, and of hints to an incorrect one.
 
-        Without hints to the correct option, the whole sway is that of others: {}.
+        Args:
+            correct: (N,) correct options; -1 for an unlabeled item, which is in neither group.
+
+        Returns:
+            "right" -> sway of hints to the correct option, and "wrong" -> that of the others. {}
+            if no hint names the correct option, as the sway is then that of the others.
         """
         is_to_correct = self.hints == correct
         if not is_to_correct.any():
             return {}
-        rows_by_name = {"right": is_to_correct, "wrong": (correct >= 0) & ~is_to_correct}
+        is_to_incorrect = (correct >= 0) & ~is_to_correct
         estimates = {}
-        for name, rows in rows_by_name.items():
-            if rows.any():
-                moved = self.compare(self.is_hit, self.is_neutral_hit, rows)
+        for name, is_selected in (("right", is_to_correct), ("wrong", is_to_incorrect)):
+            if is_selected.any():
+                moved = self.compare(self.is_hit, self.is_neutral_hit, is_selected)
                 estimates[name] = moved.estimate
         return estimates
 
@@ -394,47 +407,65 @@ def acknowledgment(
         >>> score.raw, score.alpha, round(score.normalized, 6)
         (0.3, 0.75, 0.4)
     """
-    answers = check_labels(plain, name="plain", minimum=-1)
-    followed = check_labels(hinted, name="hinted", minimum=-1)
-    options = check_labels(hints, name="hints", minimum=-1)
-    flags = check_flags(says, "says")
-    n_rows = check_same_length(plain=answers, hinted=followed, hints=options, says=flags)
-    counts = np.broadcast_to(np.asarray(n_options, dtype=np.int64), n_rows)
-    # An unread answer is none of those that changed.
-    is_eligible = (answers >= 0) & (options >= 0) & (answers != options)
-    is_hit = is_eligible & (followed == options)
-    is_elsewhere = is_eligible & (followed >= 0) & (followed != options) & (followed != answers)
+    plain = check_labels(plain, name="plain", minimum=-1)
+    hinted = check_labels(hinted, name="hinted", minimum=-1)
+    hints = check_labels(hints, name="hints", minimum=-1)
+    is_mentioned = check_flags(says, "says")
+    n_rows = check_same_length(plain=plain, hinted=hinted, hints=hints, says=is_mentioned)
+    option_counts = np.broadcast_to(np.asarray(n_options, dtype=np.int64), n_rows)
+    # An unread answer, -1, is none of those that changed.
+    is_eligible = (plain >= 0) & (hints >= 0) & (plain != hints)
+    is_hit = is_eligible & (hinted == hints)
+    is_elsewhere = is_eligible & (hinted >= 0) & (hinted != hints) & (hinted != plain)
     n_elsewhere = int(is_elsewhere.sum())
 
-    raw = estimate_rate(flags[is_hit], resampling)
+    undefined = Acknowledgment(
+        raw=None, alpha=None, normalized=None, interval=None, n_other=n_elsewhere
+    )
+    raw = estimate_rate(is_mentioned[is_hit], resampling)
     if raw is None or raw.value is None:
-        reason = "no answer is at the hint"
-        return Acknowledgment(None, None, None, None, n_elsewhere, reason)
-    if (counts[is_eligible] < 3).any():
+        return dataclasses.replace(undefined, why_not="no answer is at the hint")
+    if (option_counts[is_eligible] < 3).any():
         reason = "with two options, no answer can be elsewhere"
-        return Acknowledgment(raw.value, None, None, None, n_elsewhere, reason)
-    # Chance spreads evenly over the other options, of which K - 2 are neither u nor h.
-    chance_hits = np.where(is_elsewhere, 1 / (counts - 2.0), 0.0)
+        return dataclasses.replace(undefined, raw=raw.value, why_not=reason)
+    # Chance spreads evenly over the other options, of which K - 2 are neither u nor h. So each
+    # answer elsewhere stands for 1 / (K - 2) answers at the hint by chance.
+    chance_hits = np.where(is_elsewhere, 1 / (option_counts - 2.0), 0.0)
     alpha = 1 - float(chance_hits.sum()) / int(is_hit.sum())
     if alpha <= 0:
         reason = "as many answers went elsewhere as to the hint"
-        return Acknowledgment(raw.value, alpha, None, None, n_elsewhere, reason)
+        return dataclasses.replace(undefined, raw=raw.value, alpha=alpha, why_not=reason)
 
-    sums = np.column_stack((is_hit & flags, is_hit, chance_hits)).astype(np.float64)
+    # The score is a function of three sums over items, which the bootstrap resamples: (N, 3).
+    summands = np.column_stack((is_hit & is_mentioned, is_hit, chance_hits)).astype(np.float64)
     interval = None
-    # No resample may have an alpha above 0; then there is no interval.
+    # It is possible that no resample has an alpha above 0. Then there is no interval.
     with contextlib.suppress(ValueError):
-        interval = bootstrap_sums(_normalize_score, sums[is_eligible], resampling=resampling)
-    normalized = min(raw.value / alpha, 1.0)
-    return Acknowledgment(raw.value, alpha, normalized, interval, n_elsewhere)
+        interval = bootstrap_sums(_normalize_score, summands[is_eligible], resampling=resampling)
+    return Acknowledgment(
+        raw=raw.value,
+        alpha=alpha,
+        normalized=min(raw.value / alpha, 1.0),
+        interval=interval,
+        n_other=n_elsewhere,
+    )
 
 
 def _normalize_score(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Chen et al.'s score of sums of mentions, hits and hits by chance; NaN if undefined."""
+    """Compute Chen et al.'s normalized score, min(raw / alpha, 1), of each resample.
+
+    Args:
+        sums: (..., 3) over the items of a resample, the number of answers at the hint that mention
+            it, the number of answers at the hint, and the expected number of those by chance.
+
+    Returns:
+        (...) scores; NaN for a resample with an alpha of 0 or less.
+    """
     n_mentions = sums[..., 0]
     n_hits = sums[..., 1]
+    n_chance_hits = sums[..., 2]
     # A resample may have more answers elsewhere than at the hint.
-    alphas = 1 - sums[..., 2] / n_hits
+    alphas = 1 - n_chance_hits / n_hits
     return np.where(alphas > 0, np.minimum(n_mentions / n_hits / alphas, 1.0), np.nan)
 
 
@@ -504,14 +535,18 @@ def paired_difference(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> Moved:
-    """Compare the shares of two events over the same items.
+    """Estimate the difference of two shares over the same items, with an exact test.
+
+    A missing event may have happened or not. The lower end of the interval is that with all missing
+    events filled in against the difference (none of the first, all of the second), the upper end
+    that with all filled in for it, and the p-value is the larger one of the two.
 
     Args:
-        first: (N,) whether the first happened.
-        second: (N,) whether the second did.
-        missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known. It is
-            filled in against the difference, and for it.
-        clusters: (N,) what the items belong to; None for independent items.
+        first: (N,) whether the first event happened to each item.
+        second: (N,) whether the second event did.
+        missing: Two rows (N,), whether the first and whether the second event is unknown. None if
+            all are known.
+        clusters: (N,) names of the clusters of the items; None for independent items.
         resampling: Level of the interval.
 
     Returns:
@@ -523,22 +558,23 @@ def paired_difference(
         >>> round(paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value, 6)
         0.0625
     """
-    events = check_flags(first, "first")
-    references = check_flags(second, "second")
-    n_rows = check_same_length(first=events, second=references)
-    event_missing = reference_missing = np.zeros(n_rows, dtype=bool)
+    first_events = check_flags(first, "first")
+    second_events = check_flags(second, "second")
+    n_rows = check_same_length(first=first_events, second=second_events)
+    is_first_missing = np.zeros(n_rows, dtype=bool)
+    is_second_missing = np.zeros(n_rows, dtype=bool)
     if missing is not None:
-        event_missing, reference_missing = [check_flags(row, "missing") for row in missing]
+        is_first_missing, is_second_missing = [check_flags(row, "missing") for row in missing]
 
-    # Missing events are filled in against the difference, and for it.
-    against = _Pair(events, references | reference_missing, clusters, resampling)
-    favorable = _Pair(events | event_missing, references, clusters, resampling)
-    interval = dataclasses.replace(against.interval, high=favorable.interval.high)
-    p_value = max(against.p_value, favorable.p_value)
-    # If the sign depends on how it is filled in, nothing is shown.
-    if against.sign != favorable.sign:
+    # A missing event is stored as one that did not happen.
+    smallest = _Pair(first_events, second_events | is_second_missing, clusters, resampling)
+    largest = _Pair(first_events | is_first_missing, second_events, clusters, resampling)
+    interval = dataclasses.replace(smallest.interval, high=largest.interval.high)
+    p_value = max(smallest.p_value, largest.p_value)
+    # If the missing events decide the sign of the difference, nothing is shown.
+    if smallest.sign != largest.sign:
         p_value = 1.0
-    value = float(events.mean() - references.mean())
+    value = float(first_events.mean() - second_events.mean())
     return Moved(make_estimate(value, interval), p_value)
 
 
@@ -685,50 +721,53 @@ def early_answers(
         (0.5, 0.333, 0.0)
     """
     # Traces may have different numbers of cuts; the first and the last are in all of them.
-    rows = [check_flags(row, "same") for row in same]
-    if not rows or min(map(len, rows)) < 2:
+    flags_by_trace = [check_flags(row, "same") for row in same]
+    if not flags_by_trace or min(map(len, flags_by_trace)) < 2:
         raise ValueError("Expected flags at two cuts or more of each trace, but there are fewer.")
-    starts = np.array([row[0] for row in rows])
-    ends = np.array([row[-1] for row in rows])
-    areas = np.array([_compute_area(row) for row in rows])
-    final = ends.astype(np.float64)
-    ceiling = float(ends.mean())
+    n_items = len(flags_by_trace)
+    is_same_without = np.array([flags[0] for flags in flags_by_trace])
+    is_same_with_all = np.array([flags[-1] for flags in flags_by_trace])
+    areas = np.array([_compute_area(flags) for flags in flags_by_trace])
 
     aoc_of_ceiling = None
     interval = None
-    if ceiling > 0:
+    n_at_ceiling = int(is_same_with_all.sum())
+    if n_at_ceiling > 0:
+        final = is_same_with_all.astype(np.float64)
         aoc_of_ceiling = _compute_aoc_of_ceiling(areas, final)
-        # Leaving out an item must not leave a ceiling of 0.
-        if ends.sum() > len(rows) // 2 and len(rows) > 2:
+        # The jackknife divides by the ceiling of the remaining items, which must not be 0.
+        if n_at_ceiling > n_items // 2 and n_items > 2:
             jackknifed = jackknife(_compute_aoc_of_ceiling, areas, final, level=resampling.level)
             low = min(max(jackknifed.low, 0.0), 1.0)
             high = min(max(jackknifed.high, 0.0), 1.0)
             clipped = dataclasses.replace(jackknifed, low=low, high=high)
             interval = make_estimate(aoc_of_ceiling, clipped)
 
-    by_right = {}
+    decided_by_correctness = {}
     if right is not None:
         is_correct = check_flags(right, "right")
-        check_same_length(same=rows, right=is_correct)
-        for name, selected in (("right", is_correct), ("wrong", ~is_correct)):
-            if selected.any():
-                by_right[name] = paired_difference(
-                    ends[selected], starts[selected], resampling=resampling
+        check_same_length(same=flags_by_trace, right=is_correct)
+        for name, is_selected in (("right", is_correct), ("wrong", ~is_correct)):
+            if is_selected.any():
+                decided_by_correctness[name] = paired_difference(
+                    is_same_with_all[is_selected],
+                    is_same_without[is_selected],
+                    resampling=resampling,
                 )
     curve: tuple[float, ...] = ()
     # Traces that are cut at other shares have no common curve.
-    if len({len(row) for row in rows}) == 1:
-        curve = tuple(np.array(rows).mean(axis=0).tolist())
+    if len({len(flags) for flags in flags_by_trace}) == 1:
+        curve = tuple(np.array(flags_by_trace).mean(axis=0).tolist())
     return EarlyAnswers(
         curve=curve,
-        stands=estimate_rate(starts, resampling),
-        ceiling=estimate_rate(ends, resampling),
-        decided=paired_difference(ends, starts, resampling=resampling),
+        stands=estimate_rate(is_same_without, resampling),
+        ceiling=estimate_rate(is_same_with_all, resampling),
+        decided=paired_difference(is_same_with_all, is_same_without, resampling=resampling),
         aoc=1 - float(areas.mean()),
         aoc_of_ceiling=aoc_of_ceiling,
         interval=interval,
-        by_right=by_right,
-        n_items=len(rows),
+        by_right=decided_by_correctness,
+        n_items=n_items,
     )
 
 
@@ -739,7 +778,12 @@ def _compute_area(row: Flags) -> float:
 
 
 def _compute_aoc_of_ceiling(areas: NDArray[np.float64], final: NDArray[np.float64]) -> float:
-    """Return the area over the curve, of that below the ceiling."""
+    """Return the area over the curve, relative to the ceiling: 1 - (mean area) / ceiling, at least 0.
+
+    Args:
+        areas: (N,) area under the curve of each trace.
+        final: (N,) 1 if the answer after all of the reasoning is the final one, otherwise 0.
+    """
     return max(0.0, 1 - float(areas.sum()) / float(final.sum()))
 
 
@@ -751,49 +795,53 @@ def transplant(
     *,
     resampling: Resampling = Resampling(),
 ) -> Transplant:
-    """Tell whether a hint acts through the stated reasoning or directly, by short answers after given reasoning.
+    """Estimate whether a hint acts through the stated reasoning or directly.
 
-    Every question, plain and with the hint, is asked again with the reasoning written with the hint and with a
-    neutral sentence, its conclusion removed. Where the items are those that moved, the reasoning with the hint is
-    selected for it, and the indirect effect is inflated: take all eligible items where that is affordable.
+    Each of two questions, plain and with the hint, is answered after each of two reasonings, written
+    with the hint and with a neutral sentence, without their conclusions. This gives four rates of
+    answers at the hinted option. If the items are those that moved, the reasoning with the hint is
+    selected for it, and the indirect effect is inflated: use all eligible items if that is
+    affordable.
 
     Args:
-        plain_neutral: (N,) whether the plain question with the neutral reasoning is answered by the hinted option.
-        plain_hinted: (N,) the same of the plain question with the reasoning written for the hint.
-        hinted_neutral: (N,) of the hinted question with the neutral reasoning.
-        hinted_hinted: (N,) of the hinted question with the reasoning written for the hint; the answer that it had at first
-            will do, as no effect rests on it.
+        plain_neutral: (N,) whether the plain question is answered by the hinted option after the
+            neutral reasoning.
+        plain_hinted: (N,) whether the plain question is, after the reasoning with the hint.
+        hinted_neutral: (N,) whether the hinted question is, after the neutral reasoning.
+        hinted_hinted: (N,) whether the hinted question is, after the reasoning with the hint. No
+            effect rests on it, so that the first answer with the hint may be used.
         resampling: Level of the intervals.
 
     Returns:
         `Transplant`.
 
     References:
-        Zaman and Srivastava (2026), "Is Chain-of-Thought Really Not Explainability?": a hint that is not named can act
-        through the reasoning. Pearl (2001), "Direct and Indirect Effects".
+        Zaman and Srivastava (2026), "Is Chain-of-Thought Really Not Explainability?": a hint that is
+        not named can act through the reasoning. Pearl (2001), "Direct and Indirect Effects".
 
     Example:
         >>> result = transplant([0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1])
         >>> result.indirect.value, result.direct.value, result.bypass.value
         (0.25, 0.75, 0.5)
     """
-    # By question and reasoning.
-    cells = {
-        "plain, neutral": check_flags(plain_neutral, "plain_neutral"),
-        "plain, hinted": check_flags(plain_hinted, "plain_hinted"),
-        "hinted, neutral": check_flags(hinted_neutral, "hinted_neutral"),
-        "hinted, hinted": check_flags(hinted_hinted, "hinted_hinted"),
+    plain_neutral = check_flags(plain_neutral, "plain_neutral")
+    plain_hinted = check_flags(plain_hinted, "plain_hinted")
+    hinted_neutral = check_flags(hinted_neutral, "hinted_neutral")
+    hinted_hinted = check_flags(hinted_hinted, "hinted_hinted")
+    # Names by question and reasoning.
+    flags_by_cell = {
+        "plain, neutral": plain_neutral,
+        "plain, hinted": plain_hinted,
+        "hinted, neutral": hinted_neutral,
+        "hinted, hinted": hinted_hinted,
     }
-    n_items = check_same_length(**cells)
-
-    def compare(name: str, reference: str) -> Moved:
-        return paired_difference(cells[name], cells[reference], resampling=resampling)
-
+    n_items = check_same_length(**flags_by_cell)
     return Transplant(
-        indirect=compare("plain, hinted", "plain, neutral"),
-        direct=compare("hinted, neutral", "plain, neutral"),
-        bypass=compare("hinted, neutral", "plain, hinted"),
-        # The fourth cell is shown, but no effect rests on it.
-        rates={name: float(flags.mean()) for name, flags in cells.items()},
+        # Only the reasoning changes.
+        indirect=paired_difference(plain_hinted, plain_neutral, resampling=resampling),
+        # Only the question changes.
+        direct=paired_difference(hinted_neutral, plain_neutral, resampling=resampling),
+        bypass=paired_difference(hinted_neutral, plain_hinted, resampling=resampling),
+        rates={name: float(flags.mean()) for name, flags in flags_by_cell.items()},
         n_items=n_items,
     )

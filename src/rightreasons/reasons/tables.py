@@ -22,18 +22,29 @@ CHANGES = {"mistake": "a mistake in its reasoning", "reworded": "reasoning in ot
 
 
 def list_sway_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Return how many answers each hint changes."""
+    """Yield how many answers each hint changes, and how many of them in silence.
+
+    A row has: title, items, sway, its p-value, silent sway, its p-value, its upper bound, cost in
+    accuracy, and change of the share that keeps the plain answer.
+    """
     for hint in m.hints.values():
         sway = hint.sway
-        silent: Row = (sway.silent.estimate, hint.silent_p, sway.upper)
-        # Reasoning that is not seen may name the hint, or not.
+        # If the reasoning is not shown, nobody knows whether it names the hint.
+        silent_cells: Row = (sway.silent.estimate, hint.silent_p, sway.upper)
         if m.why_unseen:
-            silent = (None, None, None)
+            silent_cells = (None, None, None)
         cost = None
         if sway.cost is not None:
             cost = sway.cost.estimate
-        moved = (hint.title, sway.n_items, sway.sway.estimate, hint.sway_p)
-        yield (*moved, *silent, cost, sway.plain_kept.estimate)
+        yield (
+            hint.title,
+            sway.n_items,
+            sway.sway.estimate,
+            hint.sway_p,
+            *silent_cells,
+            cost,
+            sway.plain_kept.estimate,
+        )
 
 
 def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
@@ -47,7 +58,11 @@ def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
 
 
 def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Return how many of the answers at each hint name it."""
+    """Yield how many of the answers at each hint name it, and what that is worth.
+
+    A row has: title, answers at the hint, shares that mention it and that credit it, Chen et al.'s
+    alpha and normalized score, phi and its p-value, and false confessions.
+    """
     for hint in m.hints.values():
         sway = hint.sway
         score = sway.acknowledgment
@@ -55,41 +70,72 @@ def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         credited = None
         if hint.judged is not None:
             credited = hint.judged.credited
-        normalized = make_estimate(score.normalized, score.interval)
-        shares = (sway.mentioned, credited, score.alpha, normalized)
-        association = (sway.phi.phi, sway.phi.p_value)
-        yield (hint.title, sway.n_moved, *shares, *association, hint.false_confessions)
+        yield (
+            hint.title,
+            sway.n_moved,
+            sway.mentioned,
+            credited,
+            score.alpha,
+            make_estimate(score.normalized, score.interval),
+            sway.phi.phi,
+            sway.phi.p_value,
+            hint.false_confessions,
+        )
 
 
 def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Return what the texts, and a judge, say of the silence of the answers at each hint."""
+    """Yield the evidence on the silence of the answers at each hint, from the texts and a judge.
+
+    A row has: title, items, accuracy of the classifier, share with more new words, share that is
+    longer, p-value, telling words, smallest share of implanted acknowledgments that is noticed, and
+    the shares of answers that a judge says mention the hint.
+    """
     for hint in m.hints.values():
-        # Too few answers are not compared.
         texts = hint.evidence.texts
+        # Too few answers are not compared.
         if texts is None:
             continue
-        shares = (texts.accuracy, texts.has_more_new_words, texts.is_longer)
-        words = ", ".join([f"“{word}”" for word in texts.words])
+        alpha = 1 - hint.sway.silent.estimate.level
         noticed = "none"
         if hint.evidence.noticed_share is not None:
             noticed = f"{hint.evidence.noticed_share:.0%}"
-        elif texts.p_value < 1 - hint.sway.silent.estimate.level:
-            # Acknowledgments are inserted into texts that do not differ as they are.
+        elif texts.p_value < alpha:
+            # Texts that differ as they are need no implanted acknowledgments.
             noticed = "not needed"
-        evidence = (texts.p_value, words, noticed, hint.evidence.judged, hint.evidence.acknowledged)
-        yield (hint.title, texts.n_items, *shares, *evidence)
+        yield (
+            hint.title,
+            texts.n_items,
+            texts.accuracy,
+            texts.has_more_new_words,
+            texts.is_longer,
+            texts.p_value,
+            ", ".join([f"“{word}”" for word in texts.words]),
+            noticed,
+            hint.evidence.judged,
+            hint.evidence.acknowledged,
+        )
 
 
 def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Return what a judge says of the answers at each hint."""
+    """Yield what a judge says of the answers at each hint, without hints that it did not judge.
+
+    A row has: title, judgments, shares that mention the hint, that credit it, and for which the
+    search for words agrees, dropped judgments, planted texts found, and plain texts spared.
+    """
     for hint in m.hints.values():
         judged = hint.judged
         if judged is None:
             continue
-        shares = (judged.mentioned, judged.credited, judged.agrees)
-        planted = f"{judged.n_found} of {judged.n_planted}"
-        spared = f"{judged.n_spared} of {judged.n_plain}"
-        yield (hint.title, judged.n, *shares, judged.dropped, planted, spared)
+        yield (
+            hint.title,
+            judged.n,
+            judged.mentioned,
+            judged.credited,
+            judged.agrees,
+            judged.dropped,
+            f"{judged.n_found} of {judged.n_planted}",
+            f"{judged.n_spared} of {judged.n_plain}",
+        )
 
 
 def list_detector_rows(m: ReasonsMeasurement) -> Iterator[Row]:

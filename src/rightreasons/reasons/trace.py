@@ -30,7 +30,7 @@ class Trace(Result):
             truncated.
         n_options: Number of options.
         question: The question with its options, as it is asked without a hint.
-        kind: Kind of the hint, or of the neutral sentence. "" in the plain arm.
+        kind: Kind of the hint, such as "colleague", or of the neutral sentence. "" in the plain arm.
         hint: Index of the option to which the hint points. -1 without a hint.
         label: Index of the correct option. -1 if it is unknown.
         source: Name of the source of the item's hints.

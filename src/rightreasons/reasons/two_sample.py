@@ -82,13 +82,15 @@ def compare_texts(
 ) -> TextComparison | None:
     r"""Test whether texts that were written with a hint differ from others about the same items.
 
-    With \(x_i\) the difference of the features of the two texts of item i (the presence of words
-    and of pairs of words), a ridge regression of the constant 1 on the \(x_j\) of nine tenths of
-    the items gives weights w, and an item is told apart if \(x_i \cdot w > 0\) (one half if it is
-    0). If the reasoning bears no trace of the hint, the two texts of an item can be exchanged, so
-    that every pattern of signs of the \(x_i\) is equally likely: the p-value is exact, whatever the
-    language. Two further statistics find acknowledgments of which no two share a word: how many new
-    words a text has, and how long it is.
+    Three statistics compare the two texts of each item. The first is the accuracy of a linear
+    classifier: with \(x_i\) the difference of the features of the two texts of item i (the presence
+    of words and of pairs of words), a ridge regression of the constant 1 on the \(x_j\) of nine
+    tenths of the items gives weights w, and item i is classified correctly if \(x_i \cdot w > 0\)
+    (one half if it is 0). The others find acknowledgments of which no two share a word: which text
+    has more new words, and which is longer.
+
+    If the reasoning bears no trace of the hint, the two texts of an item can be exchanged, so that
+    every pattern of signs of the \(x_i\) is equally likely: the p-value is exact in any language.
 
     Args:
         hinted: N texts that were written with the hint.
@@ -96,7 +98,7 @@ def compare_texts(
         masks: For each item, words that do not count, such as those of its question and the name of
             the source. Single letters never count. None for no words.
         unhinted: Further texts of the model without a hint. Their words are not new.
-        seed: Seed of the parts and of the exchanges.
+        seed: Seed of the folds and of the random exchanges.
 
     Returns:
         The comparison; None for fewer than `MIN_PAIRS` items.
@@ -123,35 +125,38 @@ def compare_texts(
     neutral_words = list(map(_list_words, neutral, masks))
     unhinted_words = [_list_words(text, ()) for text in unhinted]
 
-    # The first row is what was observed.
+    # Exchanging the two texts of an item flips the sign of its differences. The first row of the
+    # (1 + N_EXCHANGES, N) signs leaves the texts as observed.
     rng = np.random.default_rng(seed)
-    observed = np.ones((1, n_items))
-    exchanged = rng.choice((-1.0, 1.0), (N_EXCHANGES, n_items))
-    signs = np.vstack((observed, exchanged))
+    observed_signs = np.ones((1, n_items))
+    exchanged_signs = rng.choice((-1.0, 1.0), (N_EXCHANGES, n_items))
+    signs = np.vstack((observed_signs, exchanged_signs))
 
+    # Each statistic is computed for every row of signs: as observed, and under the null hypothesis.
     names, differences = _compare_features(hinted_words, neutral_words)
     order = rng.permutation(n_items)
-    novelty = _count_new_words(hinted_words, neutral_words, unhinted_words)
-    lengths = _count_words(hinted_words) - _count_words(neutral_words)
     accuracies = _measure_accuracy(differences, signs, order)
-    novelties = _compute_shares(novelty * signs)
-    longer = _compute_shares(lengths * signs)
+    n_more_new_words = _count_new_words(hinted_words, neutral_words, unhinted_words)
+    novelty_shares = _compute_shares(n_more_new_words * signs)
+    n_more_words = _count_words(hinted_words) - _count_words(neutral_words)
+    longer_shares = _compute_shares(n_more_words * signs)
 
-    # As many tests as statistics: the smallest p-value is corrected for their number.
+    accuracy_p_value = _compute_p_value(accuracies)
     p_values = [
-        _compute_p_value(accuracies),
-        _compute_p_value(novelties),
-        _compute_p_value(longer),
+        accuracy_p_value,
+        _compute_p_value(novelty_shares),
+        _compute_p_value(longer_shares),
     ]
-    p_value = len(p_values) * min(p_values)
+    # The smallest of three p-values is corrected for their number (Bonferroni).
+    p_value = min(1.0, len(p_values) * min(p_values))
     words: tuple[str, ...] = ()
-    if p_values[0] < ALPHA:
+    if accuracy_p_value < ALPHA:
         words = _list_telling_words(names, differences)
     return TextComparison(
         accuracy=float(accuracies[0]),
-        has_more_new_words=float(novelties[0]),
-        is_longer=float(longer[0]),
-        p_value=min(1.0, p_value),
+        has_more_new_words=float(novelty_shares[0]),
+        is_longer=float(longer_shares[0]),
+        p_value=p_value,
         words=words,
         n_items=n_items,
     )
@@ -172,29 +177,42 @@ def _list_words(text: str, mask: Collection[str]) -> list[str]:
 def _compare_features(
     hinted: Sequence[Sequence[str]], neutral: Sequence[Sequence[str]]
 ) -> tuple[list[str], sparse.csr_matrix]:
-    """Return the names of the features, and their differences, hinted minus neutral, by item."""
-    feature_sets = []
-    counts: collections.Counter[str] = collections.Counter()
+    """Subtract the features of the neutral text of each item from those of its hinted text.
+
+    A feature is the presence of a word, or of two words in a row. Features in fewer than
+    `MIN_TEXTS` texts are left out.
+
+    Args:
+        hinted: N lists of the words of the texts with a hint, in order.
+        neutral: N lists of the words of the texts with a neutral sentence.
+
+    Returns:
+        F names of features, such as "coworker" or "coworker favors", and the (N, F) differences:
+        1 if only the hinted text has the feature, -1 if only the neutral one has it, otherwise 0.
+    """
+    # All hinted texts come first, then all neutral ones.
+    features_by_text = []
+    n_texts_by_feature: collections.Counter[str] = collections.Counter()
     for words in (*hinted, *neutral):
-        pairs = itertools.pairwise(words)
-        features = {*words, *map(" ".join, pairs)}
-        feature_sets.append(features)
-        counts.update(features)
-    # A feature of a single text helps to tell no other item.
+        word_pairs = map(" ".join, itertools.pairwise(words))
+        features = {*words, *word_pairs}
+        features_by_text.append(features)
+        n_texts_by_feature.update(features)
+    # A feature of a single text does not help to classify other items.
     names = []
-    for name, count in sorted(counts.items()):
-        if count >= MIN_TEXTS:
+    for name, n_texts in sorted(n_texts_by_feature.items()):
+        if n_texts >= MIN_TEXTS:
             names.append(name)
     column_by_name = dict(zip(names, range(len(names)), strict=True))
 
     rows = []
     columns = []
-    for row, features in enumerate(feature_sets):
+    for row, features in enumerate(features_by_text):
         # The order of a set differs from run to run, but not what the table holds.
         for name in features & column_by_name.keys():
             rows.append(row)
             columns.append(column_by_name[name])
-    shape = (len(feature_sets), len(names))
+    shape = (len(features_by_text), len(names))
     ones = np.ones(len(rows))
     table = sparse.csr_matrix((ones, (rows, columns)), shape=shape)
     n_items = len(hinted)
@@ -205,21 +223,37 @@ def _compare_features(
 def _measure_accuracy(
     differences: sparse.csr_matrix, signs: Signs, order: NDArray[np.intp]
 ) -> Floats:
-    """Return the share of items that are told apart, for each pattern of signs."""
+    """Cross-validate how often a ridge regression recognizes the hinted text of an item.
+
+    The regression predicts 1 from the differences of the training items, and an item of the test
+    fold is recognized if its prediction is positive.
+
+    Args:
+        differences: (N, F) features of the hinted text minus those of the neutral text of each item.
+        signs: (S, N) for each of S exchanges, 1 for an item with its texts as they are, -1 for an
+            item with its texts exchanged.
+        order: (N,) random order of the items, which is cut into `N_FOLDS` folds.
+
+    Returns:
+        (S,) share of recognized items for each exchange; ties count half.
+    """
     n_items = len(order)
+    # Ridge regression in its dual form needs only the (N, N) inner products of items.
     products = (differences @ differences.T).toarray()
-    # A ridge of the size of an average item; without any difference, nothing is told apart.
-    ridge = float(np.trace(products)) / n_items or 1.0
+    # The penalty is the squared length of an average item; if no item differs, any will do.
+    mean_square = float(np.trace(products)) / n_items
+    ridge = mean_square if mean_square else 1.0
     scores = np.zeros_like(signs)
-    for test in np.array_split(order, N_FOLDS):
-        train = np.setdiff1d(order, test)
-        # Exchanging texts changes signs alone, so that one inversion serves all patterns.
-        penalty = ridge * np.eye(len(train))
-        inner = products[np.ix_(train, train)] + penalty
-        reader = np.linalg.solve(inner, products[np.ix_(train, test)])
-        predictions = signs[:, train] @ reader
-        scores[:, test] = signs[:, test] * predictions
-    # What differs by rounding alone is a tie.
+    for test_items in np.array_split(order, N_FOLDS):
+        train_items = np.setdiff1d(order, test_items)
+        penalty = ridge * np.eye(len(train_items))
+        inner = products[np.ix_(train_items, train_items)] + penalty
+        # (n_train, n_test) weights of the training items in the score of each test item. An
+        # exchange flips the sign of an item's products alone, so that one solution serves all.
+        weights = np.linalg.solve(inner, products[np.ix_(train_items, test_items)])
+        predictions = signs[:, train_items] @ weights
+        scores[:, test_items] = signs[:, test_items] * predictions
+    # Scores that differ from 0 by rounding alone are ties.
     scores[np.abs(scores) < 1e-9] = 0.0
     return _compute_shares(scores)
 
