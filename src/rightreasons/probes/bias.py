@@ -239,14 +239,26 @@ def _measure_items(rows: Ragged) -> _ItemFigures:
 def _measure_pseudo_correct(
     rows: Ragged, picks: NDArray[np.int64], labels: NDArray[np.int64], units: Codes
 ) -> PseudoCorrect | None:
-    """Compare how often the pseudo-correct choice is picked with chance; None without labels."""
+    """Test whether the choice that was correct before the perturbation is preferred to others.
+
+    Args:
+        rows: N rows of confidences of the choices.
+        picks: (N,) position of the choice with the largest confidence.
+        labels: (N,) position of the pseudo-correct choice; -1 for an item without one.
+        units: (N,) cluster numbers; None for independent items.
+
+    Returns:
+        The rate of picks and the excess of confidence, compared with chance. None if no item has a
+        pseudo-correct choice.
+    """
     has_label = labels >= 0
     if not has_label.any():
         return None
     is_hit = (picks == labels)[has_label]
     chances = 1.0 / rows.lengths[has_label]
-    positions = rows.starts[has_label] + labels[has_label]
-    excess = rows.values[positions] - chances
+    # Index of the pseudo-correct choice of each item in the flat array of all choices.
+    label_index = rows.starts[has_label] + labels[has_label]
+    excess = rows.values[label_index] - chances
     # With one chance for all items, the exact distribution of hits is binomial.
     test = "binomial" if (chances == chances[0]).all() else "poisson_binomial"
     if units is not None:

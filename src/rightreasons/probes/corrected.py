@@ -113,18 +113,28 @@ class CorrectedScorer:
 def correct_scores(
     answers: Scores, no_question_answers: Scores | None, correction: PriorCorrection
 ) -> Scores:
-    """Return corrected scores of the items that have all scores that the correction needs."""
+    """Return corrected scores of the items that have all scores that the correction needs.
+
+    Args:
+        answers: Scores of the choices with the question.
+        no_question_answers: Scores of the same choices without the question. None if the correction
+            does not need them.
+        correction: A fitted correction.
+
+    Returns:
+        Corrected logits. Items without one of the two scores are among the failures.
+    """
     failures = dict(answers.failures)
     no_question_rows = None
     if no_question_answers is not None:
-        row_by_id = {name: row for row, name in enumerate(no_question_answers.ids)}
-        # An item may fail in one of the two requests alone.
-        rows = [row for row, name in enumerate(answers.ids) if name in row_by_id]
+        # An item that fails in both requests keeps the reason of the first.
         failures = {**no_question_answers.failures, **failures}
+        row_by_id = {item_id: row for row, item_id in enumerate(no_question_answers.ids)}
+        rows = [row for row, item_id in enumerate(answers.ids) if item_id in row_by_id]
         answers = answers.take(np.array(rows, dtype=np.intp))
-        order = np.array([row_by_id[name] for name in answers.ids], dtype=np.intp)
+        # The scores without the question get the order of those with it.
+        order = np.array([row_by_id[item_id] for item_id in answers.ids], dtype=np.intp)
         no_question_rows = _get_rows(no_question_answers.take(order))
-    # Probabilities are left to the reader of the scores, who takes the softmax of logits.
     corrected = correction.correct_rows(_get_rows(answers), no_question_rows)
     return Scores(
         ids=answers.ids,

@@ -125,21 +125,32 @@ class PriorCorrection(Result):
         return table
 
     def correct_rows(self, rows: Ragged, no_question: Ragged | None) -> Ragged:
-        """Return the corrected logits of checked rows."""
+        """Return the corrected logits of N items, (z - strength * z_0) / temperature.
+
+        Args:
+            rows: N rows of logits z of the choices.
+            no_question: N rows of logits z_0 of the same choices without the question. None if the
+                correction has a prior over positions, or removes nothing.
+        """
         corrected = rows.values
-        # A prior over positions is the same for all items; the other one was asked for.
         if self.prior is not None:
+            # The prior over positions is the same for all items.
             corrected = corrected - self.strength * self._repeat_prior(rows)
         elif no_question is not None and self.strength > 0:
             corrected = corrected - self.strength * make_finite(no_question).values
         return Ragged(corrected / self.temperature, rows.offsets)
 
     def _repeat_prior(self, rows: Ragged) -> Floats:
-        """Return the logarithm of the prior of each value of rows that all have its positions."""
+        """Return the logarithm of the prior of the position of each choice, for all items in a row.
+
+        Raises:
+            ValueError: If an item has another number of choices than the prior has positions.
+        """
         log_prior = np.log(np.array(self.prior))
-        if (rows.lengths != len(log_prior)).any():
+        n_positions = len(log_prior)
+        if (rows.lengths != n_positions).any():
             raise ValueError(
-                f"Expected items with {len(log_prior)} choices, as those that this was fitted on, but "
+                f"Expected items with {n_positions} choices, as those that this was fitted on, but "
                 f"got {', '.join(map(str, np.unique(rows.lengths)))}."
             )
         return np.tile(log_prior, len(rows))

@@ -173,14 +173,24 @@ def _estimate_share(flags: NDArray[np.bool_], resampling: Resampling) -> Estimat
 def _tune_weight(
     verdicts: Floats, is_labeled: NDArray[np.bool_], known_labels: NDArray[np.bool_]
 ) -> float:
-    """Return the weight of the judge that makes the prediction-powered variance smallest."""
+    r"""Return the weight of the judge that minimizes the variance of the prediction-powered accuracy.
+
+    \[ \lambda = \mathrm{cov}_n(y, f) / ((1 + n / N) \, \mathrm{var}(f)), \text{ limited to } [0, 1] \]
+
+    Args:
+        verdicts: (M,) 1 if the judge calls an answer correct, otherwise 0.
+        is_labeled: (M,) whether each answer has a human label.
+        known_labels: (n,) human labels of the labeled answers.
+    """
     variance = float(np.var(verdicts, ddof=1))
     # A judge that calls all answers the same says nothing.
     if variance == 0:
         return 0.0
-    covariance = float(np.cov(known_labels.astype(float), verdicts[is_labeled], bias=True)[0, 1])
-    ratio = is_labeled.sum() / (~is_labeled).sum()
-    return float(np.clip(covariance / ((1 + ratio) * variance), 0.0, 1.0))
+    known_verdicts = verdicts[is_labeled]
+    covariance = float(np.cov(known_labels.astype(float), known_verdicts, bias=True)[0, 1])
+    n_labeled = is_labeled.sum()
+    n_unlabeled = (~is_labeled).sum()
+    return float(np.clip(covariance / ((1 + n_labeled / n_unlabeled) * variance), 0.0, 1.0))
 
 
 def _estimate_prediction_powered(
@@ -190,25 +200,41 @@ def _estimate_prediction_powered(
     weight: float,
     resampling: Resampling,
 ) -> Estimate:
-    """Return the prediction-powered accuracy with an interval of the sum of two means."""
-    # The judge is asked about the further answers alone, and corrected by the labeled ones.
-    imputed = _estimate_share(further_verdicts == 1, resampling)
+    """Return the prediction-powered accuracy with an interval of the sum of two means.
+
+    Args:
+        further_verdicts: (N,) verdicts of the judge on the unlabeled answers, 1 or 0.
+        known_verdicts: (n,) verdicts on the labeled answers.
+        known_labels: (n,) human labels of these answers.
+        weight: Weight of the judge, from `_tune_weight`.
+        resampling: Its level is that of the interval.
+    """
+    # The first mean is the judge's accuracy, and the second one its correction by the labels.
+    judged = _estimate_share(further_verdicts == 1, resampling)
     differences = known_labels - weight * known_verdicts
-    rectifier = float(differences.mean())
-    interval = bounded_mean_interval(
+    correction = float(differences.mean())
+    correction_interval = bounded_mean_interval(
         differences, low=-weight, high=1.0, confidence_level=resampling.level
     )
-    share = imputed.value or 0.0
-    value = weight * share + rectifier
-    # The distances of the two intervals from their means add up in squares.
-    low_gap = np.hypot(weight * (share - (imputed.low or 0.0)), rectifier - interval.low)
-    high_gap = np.hypot(weight * ((imputed.high or 0.0) - share), interval.high - rectifier)
-    low = max(0.0, value - float(low_gap))
-    high = min(1.0, value + float(high_gap))
-    return make_estimate(
-        float(np.clip(value, 0.0, 1.0)),
-        Interval(low, high, resampling.level, "PPI++, by the intervals of its two means"),
+    # Without an interval, a share is 0 or 1, and the answers leave no doubt about it.
+    judged_share = judged.value or 0.0
+    judged_low = judged.low or 0.0
+    judged_high = judged.high or 0.0
+    value = weight * judged_share + correction
+    # Zou and Donner: the distances of the ends of two intervals from their means add up in squares.
+    low_distance = np.hypot(
+        weight * (judged_share - judged_low), correction - correction_interval.low
     )
+    high_distance = np.hypot(
+        weight * (judged_high - judged_share), correction_interval.high - correction
+    )
+    interval = Interval(
+        low=max(0.0, value - float(low_distance)),
+        high=min(1.0, value + float(high_distance)),
+        confidence_level=resampling.level,
+        method="PPI++, by the intervals of its two means",
+    )
+    return make_estimate(float(np.clip(value, 0.0, 1.0)), interval)
 
 
 def _estimate_rogan_gladen(

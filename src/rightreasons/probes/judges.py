@@ -143,27 +143,31 @@ def judge_bias(
         "reference": reference,
     }
     pairs = _JudgedPairs.parse(arguments, items, resampling)
-    ahead = pairs.columns["first_wins"]
-    behind = pairs.columns["swapped"]
-    is_consistent = np.where(pairs.is_in_both_orders, (ahead == behind).astype(np.float64), np.nan)
-    gain = 2 * pairs.wins - 1
-    excess = pairs.wins - pairs.columns["reference"]
-    null = "The judge and the reference decide for the {} equally often."
+    wins_as_first = pairs.columns["first_wins"]
+    wins_as_second = pairs.columns["swapped"]
+    is_equal = (wins_as_first == wins_as_second).astype(np.float64)
+    consistency = np.where(pairs.is_in_both_orders, is_equal, np.nan)
+    # Wins minus losses of the first candidate, and its wins minus those by the reference.
+    net_wins = 2 * pairs.wins - 1
+    excess_wins = pairs.wins - pairs.columns["reference"]
     return JudgeBias(
-        consistency=pairs.average(is_consistent, low=0.0),
+        consistency=pairs.average(consistency, low=0.0),
         position=_measure_position(pairs),
         length=pairs.average(
-            pairs.count_by_side("longer", gain), null="The longer wins as often as the shorter."
+            pairs.count_by_side("longer", net_wins),
+            null="The longer wins as often as the shorter.",
         ),
         length_beyond=pairs.average(
-            pairs.count_by_side("longer", excess), null=null.format("longer")
+            pairs.count_by_side("longer", excess_wins),
+            null="The judge and the reference decide for the longer equally often.",
         ),
         # Its own candidate may be better, so that there is no null to test.
-        own=pairs.average(pairs.count_by_side("own", gain)),
+        own=pairs.average(pairs.count_by_side("own", net_wins)),
         own_beyond=pairs.average(
-            pairs.count_by_side("own", excess), null=null.format("judge's own candidate")
+            pairs.count_by_side("own", excess_wins),
+            null="The judge and the reference decide for the judge's own candidate equally often.",
         ),
-        n_pairs=len(ahead),
+        n_pairs=len(wins_as_first),
     )
 
 
@@ -189,43 +193,66 @@ class _JudgedPairs:
     def parse(
         cls, arguments: Mapping[str, Any], items: Any, resampling: Resampling
     ) -> _JudgedPairs:
-        """Check the arguments of `judge_bias`."""
+        """Check the arguments of `judge_bias`.
+
+        Args:
+            arguments: "first_wins", "swapped", "longer", "own" and "reference" -> (N,) values; None
+                for an argument that is not given, except the first.
+            items: (N,) names of the items. None if each pair is an item.
+            resampling: Level of the intervals, number of random signs, and seed.
+
+        Raises:
+            ValueError: If a value or a length is wrong, or no pair is judged.
+        """
         first_wins = _check_shares(arguments["first_wins"], "first_wins")
         columns = {}
         for name, values in arguments.items():
-            # An argument that is not given is unknown for every pair.
-            columns[name] = np.full(len(first_wins), np.nan)
-            if values is not None:
+            if values is None:
+                # It is unknown for every pair.
+                columns[name] = np.full(len(first_wins), np.nan)
+            else:
                 columns[name] = _check_shares(values, name)
         n_pairs = check_same_length(**columns)
-        names = np.arange(n_pairs)
+        item_names = np.arange(n_pairs)
         if items is not None:
-            names = to_numpy(items, "items")
-        check_same_length(first_wins=first_wins, items=names)
+            item_names = to_numpy(items, "items")
+        check_same_length(first_wins=first_wins, items=item_names)
+        _, item_numbers = np.unique(item_names.astype(np.str_), return_inverse=True)
 
-        ahead = columns["first_wins"]
-        behind = columns["swapped"]
-        is_ahead = np.isfinite(ahead)
-        is_behind = np.isfinite(behind)
-        if not (is_ahead | is_behind).any():
+        # Both columns are about the same candidate, which is shown first or second.
+        wins_as_first = columns["first_wins"]
+        wins_as_second = columns["swapped"]
+        is_judged_as_first = np.isfinite(wins_as_first)
+        is_judged_as_second = np.isfinite(wins_as_second)
+        if not (is_judged_as_first | is_judged_as_second).any():
             raise ValueError("Expected at least one pair with a judgment, but there is none.")
         # The mean of both orders cancels a preference for a place.
-        is_in_both_orders = is_ahead & is_behind
-        only_verdict = np.where(is_ahead, ahead, behind)
+        is_in_both_orders = is_judged_as_first & is_judged_as_second
+        mean_wins = (wins_as_first + wins_as_second) / 2
+        single_wins = np.where(is_judged_as_first, wins_as_first, wins_as_second)
         return cls(
             columns=columns,
-            item=np.unique(names.astype(np.str_), return_inverse=True)[1],
+            item=item_numbers,
             is_in_both_orders=is_in_both_orders,
-            wins=np.where(is_in_both_orders, (ahead + behind) / 2, only_verdict),
+            wins=np.where(is_in_both_orders, mean_wins, single_wins),
             resampling=resampling,
         )
 
     def count_by_side(self, side: str, values: Floats) -> Floats:
-        """Return values counted for the longer or the own candidate; NaN if neither is."""
-        # Pairs of equal sides, 1/2, say nothing about a preference between them.
+        """Return values about the first candidates as values about the longer or own candidates.
+
+        Args:
+            side: "longer" or "own".
+            values: (N,) values about the first candidate of each pair, which change their sign if
+                the second one is the longer or own candidate.
+
+        Returns:
+            (N,) values; NaN for a pair in which neither candidate is longer or the judge's own.
+        """
         sides = self.columns[side]
         is_known = np.isin(sides, (0, 1))
-        return np.where(is_known, values * (2 * sides - 1), np.nan)
+        signs = 2 * sides - 1
+        return np.where(is_known, values * signs, np.nan)
 
     def average(self, values: Floats, *, low: float = -1.0, null: str = "") -> Preference | None:
         """Return the mean over items of the values of pairs; None if no pair has one.
@@ -258,19 +285,22 @@ class _JudgedPairs:
 
 
 def _measure_position(pairs: _JudgedPairs) -> Preference | None:
-    """Return how much more often candidates win in the first place."""
-    ahead = pairs.columns["first_wins"]
-    behind = pairs.columns["swapped"]
+    """Return how much more often a candidate wins in the first place than in the second.
+
+    It is measured on pairs that were judged in both orders. Without any, it is how much more often
+    the candidate in the first place wins, which is a preference only if the order was random.
+    """
+    wins_as_first = pairs.columns["first_wins"]
+    wins_as_second = pairs.columns["swapped"]
     in_both_orders = pairs.average(
-        ahead - behind, null="A candidate wins equally often in the first and in the second place."
+        wins_as_first - wins_as_second,
+        null="A candidate wins equally often in the first and in the second place.",
     )
     if in_both_orders is not None:
         return in_both_orders
-    # Of pairs in one order, the candidate that is shown first may be the better one.
-    gain_of_first_place = np.where(np.isfinite(ahead), 2 * ahead - 1, 1 - 2 * behind)
-    return pairs.average(
-        gain_of_first_place, null="The order was random, and both places win equally often."
-    )
+    # Wins minus losses of the first place; `swapped` has the wins of the second place.
+    net_wins = np.where(np.isfinite(wins_as_first), 2 * wins_as_first - 1, 1 - 2 * wins_as_second)
+    return pairs.average(net_wins, null="The order was random, and both places win equally often.")
 
 
 def _check_shares(values: Any, name: str) -> Floats:

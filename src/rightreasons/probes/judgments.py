@@ -83,20 +83,24 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         ([1.0], [0.5])
     """
     columns, options, source_name = read_columns(source, options)
-    cells = _select_columns(columns, options, source_name)
-    authors = list(zip(map(str, cells["first"]), map(str, cells["second"]), strict=True))
+    columns_by_content = _select_columns(columns, options, source_name)
+    first_authors = map(str, columns_by_content["first"])
+    second_authors = map(str, columns_by_content["second"])
+    authors = list(zip(first_authors, second_authors, strict=True))
     check_all(
         authors, lambda pair: pair[0] != pair[1], f"two candidates in each row of {source_name}"
     )
 
     rows = []
     number_by_pair: dict[tuple[str, ...], int] = {}
-    for index, pair in enumerate(authors):
-        row = {name: values[index] for name, values in cells.items()}
-        parsed = _parse_row(row, pair, index, source_name)
+    for index, (first_author, second_author) in enumerate(authors):
+        cells = {name: column[index] for name, column in columns_by_content.items()}
+        row = _parse_row(cells, (first_author, second_author), index, source_name)
         # A pair is the same two candidates for one item, in either order.
-        key = (parsed["item"], *sorted(pair))
-        rows.append({"pair": number_by_pair.setdefault(key, len(number_by_pair)), **parsed})
+        pair_key = (row["item"], *sorted((first_author, second_author)))
+        row["pair"] = number_by_pair.setdefault(pair_key, len(number_by_pair))
+        rows.append(row)
+    # A verdict that is None becomes NaN.
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTED, float))
     judges = {}
     for judge in table["judge"].unique():
@@ -105,33 +109,61 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
 
 
 def _select_columns(columns: Any, options: JudgmentOptions, source_name: str) -> dict[str, Any]:
-    """Return the columns of a table of judgments by what they hold."""
+    """Find the columns of a table of judgments, by the options or by their usual names.
+
+    Args:
+        columns: Name -> column of the table.
+        options: Names of columns, such as `verdict_column`; None to look for a usual name.
+        source_name: Name of the table, for errors.
+
+    Returns:
+        Content, such as "verdict" or "first_text" -> its column. Optional columns may be missing.
+
+    Raises:
+        ValueError: If a named or required column is missing; all of them are in one message.
+    """
     finders = []
-    for content, names in USUAL.items():
+    for content, usual_names in USUAL.items():
         option = f"{content}_column"
+        # Each search is deferred, so that the errors of all of them can be collected.
         finder = functools.partial(
             find_column,
             columns,
             getattr(options, option),
-            names,
+            usual_names,
             option,
             source_name,
             REQUIRED.get(content, ""),
         )
         finders.append(finder)
-    # All missing columns are named at once.
-    cells = {}
-    for content, name in zip(USUAL, collect_results(*finders), strict=True):
-        if name is not None:
-            cells[content] = columns[name]
-    return cells
+    column_names = collect_results(*finders)
+    columns_by_content = {}
+    for content, column_name in zip(USUAL, column_names, strict=True):
+        if column_name is not None:
+            columns_by_content[content] = columns[column_name]
+    return columns_by_content
 
 
 def _parse_row(
     row: Mapping[str, Any], pair: tuple[str, str], index: int, source_name: str
 ) -> dict[str, Any]:
-    """Return a judgment, whose `COUNTED` columns count for the alphabetically first candidate."""
+    """Return a judgment whose verdict is about the alphabetically first candidate.
+
+    So the judgments of one pair in both orders are about the same candidate.
+
+    Args:
+        row: Content, such as "verdict" or "first_text" -> the cell of the row.
+        pair: Authors of the candidate shown first and of the one shown second.
+        index: Index of the row, which names its item if the table has no column of items.
+        source_name: Name of the table, for errors.
+
+    Returns:
+        "judge", "item", "authors" (the pair), "is_ordered" (whether the candidate shown first is
+        the alphabetically first one), and the values for the latter: "wins", "reference" and
+        "longer", each 1, 0 or 0.5, or None if unknown.
+    """
     location = f"row {index} of {source_name}"
+    # These values are about the candidate that was shown first.
     values = {
         "wins": _parse_verdict(row["verdict"], pair, location),
         "reference": None,
@@ -139,7 +171,6 @@ def _parse_row(
     }
     if "reference" in row:
         values["reference"] = _parse_verdict(row["reference"], pair, location)
-    # So far the values count for the candidate that was shown first.
     first_author, second_author = pair
     is_ordered = first_author < second_author
     if not is_ordered:
@@ -148,7 +179,6 @@ def _parse_row(
                 values[name] = 1 - value
     return {
         "judge": str(row.get("judge", "judge")),
-        # Without a column of items, each row is one.
         "item": str(row.get("item", index)),
         "authors": pair,
         "is_ordered": is_ordered,
@@ -157,54 +187,76 @@ def _parse_row(
 
 
 def _join_pairs(judge: str, table: pd.DataFrame) -> dict[str, Any]:
-    """Join the judgments of each pair by a judge, and those of the other judges as its reference.
+    """Join the judgments of each pair in both orders, and add the reference of the pair.
 
-    The table counts for the alphabetically first candidate, the pairs for the one that the judge saw
-    first in its first judgment.
+    Args:
+        judge: Name of a judge.
+        table: A row per judgment of any judge: "pair" (its number), and what `_parse_row` returns.
+            Its values are about the alphabetically first candidate.
+
+    Returns:
+        Arguments of `judge_bias` for the N pairs of this judge: "items", "first_wins", "swapped",
+        "longer", "own" and "reference". Their first candidate is the one that this judge saw first
+        in its first judgment of the pair.
     """
     is_of_judge = table["judge"] == judge
     is_ordered = table["is_ordered"]
-    pairs = table[is_of_judge].drop_duplicates("pair")
+    # The other judges are the reference, unless the table has one.
     reference = table["wins"].where(~is_of_judge)
-    # A stated reference takes the place of the other judges.
     if table["reference"].notna().any():
         reference = table["reference"]
+    # `where` puts NaN in the place of the other rows, which the mean of a pair leaves out.
     values = {
-        "ordered": table["wins"].where(is_of_judge & is_ordered),
-        "reversed": table["wins"].where(is_of_judge & ~is_ordered),
+        "ordered_wins": table["wins"].where(is_of_judge & is_ordered),
+        "reversed_wins": table["wins"].where(is_of_judge & ~is_ordered),
         "longer": table["longer"],
         "reference": reference,
     }
-    means = pd.DataFrame(values).groupby(table["pair"]).mean().loc[pairs["pair"]]
+    first_judgments = table[is_of_judge].drop_duplicates("pair")
+    means = pd.DataFrame(values).groupby(table["pair"]).mean().loc[first_judgments["pair"]]
 
-    is_turned = ~pairs["is_ordered"].to_numpy()
-    counts = {}
+    # So far the values are about the alphabetically first candidate. If the judge saw the other one
+    # first, a win of one is a loss of the other.
+    is_reversed = ~first_judgments["is_ordered"].to_numpy()
+    columns = {}
     for name in values:
         column = means[name].to_numpy()
-        counts[name] = np.where(is_turned, 1 - column, column)
+        columns[name] = np.where(is_reversed, 1 - column, column)
     # 1 if the first candidate is the judge's own, 0 if the second is, and otherwise 1/2.
     own_sides = []
-    for first_author, second_author in pairs["authors"]:
+    for first_author, second_author in first_judgments["authors"]:
         own_sides.append(0.5 * (1 + (first_author == judge) - (second_author == judge)))
     return {
-        "items": list(pairs["item"]),
-        "first_wins": np.where(is_turned, counts["reversed"], counts["ordered"]),
-        "swapped": np.where(is_turned, counts["ordered"], counts["reversed"]),
-        "longer": counts["longer"],
+        "items": list(first_judgments["item"]),
+        "first_wins": np.where(is_reversed, columns["reversed_wins"], columns["ordered_wins"]),
+        "swapped": np.where(is_reversed, columns["ordered_wins"], columns["reversed_wins"]),
+        "longer": columns["longer"],
         "own": np.array(own_sides),
-        "reference": counts["reference"],
+        "reference": columns["reference"],
     }
 
 
 def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | None:
-    """Return 1 if the first candidate wins, 0 if the second does, 0.5 for a tie, None for none."""
+    """Return the share of the win that a verdict gives to the candidate that was shown first.
+
+    Args:
+        value: Verdict, such as "A", "model_b", "[[C]]", "tie (both fail)", or the name of a candidate.
+        pair: Names of the candidate shown first and of the one shown second.
+        location: Description of the row, for errors.
+
+    Returns:
+        1 if the first candidate wins, 0 if the second does, 0.5 for a tie. None for no verdict.
+
+    Raises:
+        ValueError: If the verdict is unknown or ambiguous.
+    """
     text = ""
     if value is not None:
         text = str(value).strip()
     # Judges comment on a verdict in brackets.
     word = text.lower().split(" (")[0]
     if text in pair:
-        # A candidate may be called "a", and be shown in the second place.
+        # A candidate called "a" may be shown second, where the verdict "a" has two meanings.
         opposite_words = FIRST if text == pair[1] else SECOND
         if word in opposite_words:
             raise ValueError(
@@ -212,10 +264,14 @@ def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | 
                 "and the candidate in the other: rename the candidates."
             )
         return float(text == pair[0])
-    shares = ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5), (NO_VERDICT, None))
-    for words, share in shares:
-        if word in words:
-            return share
+    if word in FIRST:
+        return 1.0
+    if word in SECOND:
+        return 0.0
+    if word in TIE:
+        return 0.5
+    if word in NO_VERDICT:
+        return None
     raise ValueError(
         "Expected first, second or tie, A, B or C, or the name of a candidate as the verdict, but "
         f"{location} has {text[:40]!r}."

@@ -105,13 +105,20 @@ class ProbeTables:
         return None
 
     def _number_units(self, groups: Sequence[Any]) -> NDArray[np.intp] | None:
-        """Return the numbers of named clusters; None if each item is a separate cluster."""
+        """Return (N,) the number of the cluster of each item; None if all items are independent.
+
+        Args:
+            groups: N names of groups; None or "" for an item without one, which is a cluster.
+        """
         names = []
         for group, item_id in zip(groups, self.column(ORIGINAL, "id"), strict=True):
-            # An item without a group is a separate cluster, under a name that no group has.
+            # The prefix keeps an id from being equal to the name of a group.
             names.append(f"group {group}" if group else f"item {item_id}")
         codes = number_clusters(names, len(self))
-        if codes is None or codes.max() + 1 == len(self):
+        if codes is None:
+            return None
+        n_clusters = codes.max() + 1
+        if n_clusters == len(self):
             return None
         return codes
 
@@ -175,11 +182,14 @@ class ProbeTables:
         return prompts, choices, names
 
     def scored_by(self, score: Score) -> ProbeTables:
-        """Have the choices of all tables scored by one call.
+        """Return the tables with scores of the choices of all of them, from one call of a scorer.
+
+        Figures compare the same items, so that an item that cannot be scored in one table is left
+        out of all, with the reason.
 
         Args:
-            score: (prompts, choices, ids) -> logits. If it returns `Scores` with `failures`, an item
-                that fails in one table is left out of all, with the reason.
+            score: (prompts, choices, ids) -> logits of all requests, or `Scores`, which may lack
+                some and have the reasons in `failures`.
 
         Raises:
             ValueError: If no item has scores in all tables.
@@ -188,10 +198,11 @@ class ProbeTables:
         answers = score(prompts, choices, names)
         if not isinstance(answers, Scores):
             return self._add_logits(answers)
-        # An item that fails in one table is missing in all: figures compare the same items.
         reason_by_id: dict[str, str] = {}
         for name, reason in answers.failures.items():
-            reason_by_id.setdefault(name.rpartition("/")[0], reason)
+            # The name of a request is the id of its item and the table: "7/no_question".
+            item_id, _, _ = name.rpartition("/")
+            reason_by_id.setdefault(item_id, reason)
         if not reason_by_id:
             return self._add_logits(answers.logits)
         return self._select_scored(answers, names, reason_by_id)
@@ -199,32 +210,47 @@ class ProbeTables:
     def _select_scored(
         self, answers: Scores, names: Sequence[str], reason_by_id: Mapping[str, str]
     ) -> ProbeTables:
-        """Return the tables with the items that have scores in all of them."""
+        """Return the tables of the items without failures, with their scores.
+
+        Args:
+            answers: Scores of the requests, without those that failed.
+            names: Names of all requests, table by table, each with the N items in order.
+            reason_by_id: Id of each item that failed in some table -> the reason.
+
+        Raises:
+            ValueError: If each item failed.
+        """
         item_ids = self.column(ORIGINAL, "id")
         rows = [row for row, item_id in enumerate(item_ids) if item_id not in reason_by_id]
         if not rows:
+            # One reason stands for all.
             raise ValueError(next(iter(reason_by_id.values())))
-        # The answers are in the order of the requests, without those that failed.
-        position_by_name = {name: position for position, name in enumerate(answers.ids)}
-        positions = []
-        for n_table in range(len(self.tables)):
-            first_name = n_table * len(self)
+        answer_row_by_name = {name: row for row, name in enumerate(answers.ids)}
+        answer_rows = []
+        for table_number in range(len(self.tables)):
+            # The names of the requests of this table.
+            start = table_number * len(self)
+            table_names = names[start : start + len(self)]
             for row in rows:
-                positions.append(position_by_name[names[first_name + row]])
-        scored = answers.take(np.array(positions, dtype=np.intp))
+                answer_rows.append(answer_row_by_name[table_names[row]])
+        scored = answers.take(np.array(answer_rows, dtype=np.intp))
         tables = {name: table.select(rows) for name, table in self.tables.items()}
         left_out = tuple(reason_by_id.items())
         selected = dataclasses.replace(self, tables=tables, left_out=left_out)
         return selected._add_logits(scored.logits)
 
     def _add_logits(self, answers: Any) -> ProbeTables:
-        """Return the tables with the scores of all of them, one table after another."""
-        # One flat array holds all tables; each gets the rows of its items.
+        """Return the tables with scores.
+
+        Args:
+            answers: Rows of logits, table by table, each with the N items in order.
+        """
         rows = as_ragged(answers, "scores")
-        size = len(self)
+        n_items = len(self)
         logits = {}
-        for n_table, name in enumerate(self.tables):
-            logits[name] = rows.take(np.arange(size) + size * n_table)
+        for table_number, name in enumerate(self.tables):
+            start = table_number * n_items
+            logits[name] = rows.take(np.arange(start, start + n_items))
         return dataclasses.replace(self, logits=logits)
 
     @functools.cached_property
@@ -332,22 +358,27 @@ def probe_tables(
     # Options are refused before any table is made.
     for k in ks:
         check_count(k, "ks")
-    labeled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
+    labeled_rows = [row for row, label in enumerate(items["label"][:]) if label >= 0]
+    labeled = items.select(labeled_rows)
     if len(labeled) == 0:
         raise ValueError("Expected items with a label to probe, but there are none.")
     # A probe may borrow from unlabeled items, too.
     if not isinstance(pool, Pool):
         pool = Pool(items if pool is None else pool)
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
-    tables = {}
+    perturbed = {}
     for name in probes:
-        tables[name] = perturb(labeled, name, **options)
+        perturbed[name] = perturb(labeled, name, **options)
     for k in ks:
-        tables[name_extra_choices(k)] = perturb(labeled, "extra_choices", k=k, **options)
-    # All tables need the same items: a probe leaves out those that have too few choices to borrow.
-    sources = set.intersection(*(set(table["source_id"][:]) for table in tables.values()))
-    tables = {name: _select_items(table, "source_id", sources) for name, table in tables.items()}
-    original = _select_items(labeled, "id", sources)
+        perturbed[name_extra_choices(k)] = perturb(labeled, "extra_choices", k=k, **options)
+    # A probe leaves out items with too few choices to borrow. All tables need the same items, so
+    # that the items are those of every probe.
+    ids_by_probe = [set(table["source_id"][:]) for table in perturbed.values()]
+    common_ids = set.intersection(*ids_by_probe)
+    tables = {}
+    for name, table in perturbed.items():
+        tables[name] = _select_items(table, "source_id", common_ids)
+    original = _select_items(labeled, "id", common_ids)
     if len(original) == 0:
         raise ValueError(
             "Expected items whose choices differ, and choices of other prompts to borrow, but each "
@@ -437,20 +468,20 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
     biases = {}
     intervals = {}
     for name in WITHOUT_ANSWER:
-        # Without the correct choice itself, no item has a pseudo-correct one.
-        old_labels = scores.labels(name, "pseudo_label")
-        has_label = old_labels >= 0
+        # The probe that replaces the correct choice leaves no pseudo-correct one: all are -1.
+        pseudo_labels = scores.labels(name, "pseudo_label")
+        has_label = pseudo_labels >= 0
         biases[name] = prior_bias(
             scores.logits[name],
-            old_labels if has_label.any() else None,
+            pseudo_labels if has_label.any() else None,
             scores="logits",
             clusters=units,
             resampling=resampling,
         )
         if has_label.any():
-            hits = (picks[name] == old_labels)[has_label]
+            is_hit = (picks[name] == pseudo_labels)[has_label]
             clusters = select_clusters(units, has_label)
-            intervals[name] = make_rate_interval(hits, resampling, clusters)
+            intervals[name] = make_rate_interval(is_hit, resampling, clusters)
     # A prior bias alone says little: a confident model has a large variance on every item.
     original = prior_bias(
         scores.logits[ORIGINAL], labels, scores="logits", clusters=units, resampling=resampling
@@ -492,10 +523,16 @@ def _measure_positions(
 def ask_in_orders(
     items: Mapping[str, Sequence[Any]], score: Score
 ) -> tuple[Places, list[str], Any]:
-    """Have items scored under each order of their choices, one order after another.
+    """Have N items scored under each of R orders of their choices, by one call of a scorer.
+
+    Args:
+        items: Columns "id", "prompt" and "choices" of N items with n choices each.
+        score: (prompts, choices, ids) -> logits or `Scores` of the R * N requests, one order after
+            another, each with the items in order.
 
     Returns:
-        The orders, the names of the items under each, and the answers of the scorer.
+        (R, n) orders, entry (r, j) being the choice at position j in order r; the R * N names of the
+        requests; and what the scorer returns.
 
     Raises:
         ValueError: If the number of choices differs between items, or there are fewer than two items.
@@ -509,69 +546,80 @@ def ask_in_orders(
             "Expected at least two items with one number of choices to turn, but got "
             f"{len(choices)} with {', '.join(map(str, sizes))}."
         )
-    # Ids are unique in a request, so that each order has its own names.
+    # Each item in all orders.
     arms_by_item = []
-    for item_id, prompt, row in zip(ids, prompts, choices, strict=True):
-        item = {"id": item_id, "prompt": prompt, "choices": row}
+    for item_id, prompt, item_choices in zip(ids, prompts, choices, strict=True):
+        item = {"id": item_id, "prompt": prompt, "choices": item_choices}
         arms_by_item.append(list(list_orders(item, with_original=True)))
-    turned = []
-    names = []
-    # One order after another, as the positions of the answers are read.
-    for arms in zip(*arms_by_item, strict=True):
-        for arm in arms:
-            turned.append(list(arm.choices))
-            names.append(arm.id)
     orders = list_choice_orders(sizes[0])
-    return orders, names, score(list(prompts) * len(orders), turned, names)
+    # The requests are listed by order instead of by item.
+    ordered_choices = []
+    names = []
+    for order_number in range(len(orders)):
+        for arms in arms_by_item:
+            arm = arms[order_number]
+            ordered_choices.append(list(arm.choices))
+            # An arm has a name for each order, as names of requests must be unique.
+            names.append(arm.id)
+    return orders, names, score(list(prompts) * len(orders), ordered_choices, names)
 
 
 def steady_picks(
     places: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (N,) which items have an answer under every order, and which of these keep it.
+    """Return which items are answered under every order, and which of these keep their answer.
 
     Args:
-        places: From `list_choice_orders`.
+        places: (R, n) orders from `list_choice_orders`: entry (r, j) is the choice at position j in
+            order r.
         positions: (R, N) picked position of each item under each order; -1 for no answer.
+
+    Returns:
+        (N,) whether each item has an answer under every order, and (number of these items,) whether
+        the same choice is picked under every order.
     """
-    # A position under an order is a choice, which stays the same whatever its position is.
-    contents = np.take_along_axis(places, positions, axis=1)
+    # (R, N) picked choice, whatever its position is. That of -1 is the last one, and not read.
+    picked_choices = np.take_along_axis(places, positions, axis=1)
     is_answered = np.asarray((positions >= 0).all(axis=0))
-    is_steady = np.asarray((contents == contents[0]).all(axis=0))
+    is_steady = np.asarray((picked_choices == picked_choices[0]).all(axis=0))
     return is_answered, is_steady[is_answered]
 
 
 def pick_choices(
     tables: ProbeTables, names: Sequence[str], score: Score
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the picked choices of the items in some tables, -1 for no answer.
+    """Have the items of some tables scored by one call, and return the picked choices.
 
     Args:
-        tables: The items.
-        names: Names of the tables.
-        score: A scorer that returns `Scores`, whose failures are items without an answer.
+        tables: Tables of N items.
+        names: Names of the tables that are asked, such as "original" and "no_question".
+        score: (prompts, choices, ids) -> `Scores`, whose failures are items without an answer.
+
+    Returns:
+        Name of the table -> (N,) position of the picked choice of each item, -1 for no answer.
     """
-    # An item without an answer to a request has the pick -1, and stays.
     selected = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
     prompts, choices, ids = selected.requests()
-    answers = score(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
-    return dict(zip(names, answers, strict=True))
+    # The requests are listed table by table, each with the items in order.
+    picks_by_table = score(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
+    return dict(zip(names, picks_by_table, strict=True))
 
 
 def pick_in_orders(
     tables: ProbeTables, score: Score
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
-    """Ask for the items under each order of their choices.
+    """Have items scored under each order of their choices, and return which keep their answer.
 
     Args:
-        tables: The items.
-        score: As for `pick_choices`.
+        tables: Tables of N items, of which the original one is asked.
+        score: (prompts, choices, ids) -> `Scores`, whose failures are items without an answer.
 
     Returns:
-        Which of the items with an answer under each order keep it, and the clusters of these items.
+        Whether each of the items with an answer under every order keeps it, and the cluster numbers
+        of these items (None for independent items).
     """
-    # Answers come one order after another, each with the items in their order.
     orders, ids, scores = ask_in_orders(tables.tables[ORIGINAL], score)
+    # The requests are listed order by order, each with the items in order: (R, N).
     positions = scores.answers(ids).reshape(-1, len(tables))
     is_answered, is_steady = steady_picks(orders, positions)
     return is_steady, select_clusters(tables.units, is_answered)
@@ -643,13 +691,15 @@ def measure_option_order(
     orders, _, answers = ask_in_orders(items, score)
     n_orders, n_choices = orders.shape
     n_items = len(items["id"][:])
-    observed = _read_observed(answers, n_orders, n_items, n_choices)
-    estimation = observed[: min(math.ceil(n_items / 4), n_items - 1)]
-    n_estimation = len(estimation)
+    probabilities = _compute_position_probabilities(answers, n_orders, n_items, n_choices)
+    # The first quarter of the items, rounded up, but never all of them.
+    n_estimation = min(math.ceil(n_items / 4), n_items - 1)
+    estimation = probabilities[:n_estimation]
 
     units = number_clusters(clusters, n_items)
-    # Every item is scored under every order, so that each one is steady or not.
-    steady = steady_picks(orders, observed.argmax(axis=2).T)[1]
+    # The picked positions, (R, N). Every item is scored under every order.
+    positions = probabilities.argmax(axis=2).T
+    _, steady = steady_picks(orders, positions)
     intervals = pride_prior_intervals(
         estimation,
         clusters=select_clusters(units, np.arange(n_estimation)),
@@ -669,15 +719,26 @@ def measure_option_order(
     )
 
 
-def _read_observed(
+def _compute_position_probabilities(
     answers: Any, n_orders: int, n_items: int, n_choices: int
 ) -> NDArray[np.float64]:
-    """Return the (N, R, n) probabilities of the positions of each item under each order."""
+    """Return (N, R, n) the probability of each position, by item and order, from a scorer's logits.
+
+    Args:
+        answers: Logits of R * N requests, order by order, each with the items in order; or `Scores`.
+        n_orders: R.
+        n_items: N.
+        n_choices: n.
+
+    Raises:
+        ValueError: If an item could not be scored, with the first reason.
+    """
     logits = answers
     if isinstance(answers, Scores):
-        # An item was scored in another order, so that a failure is not its own.
-        for reason in answers.failures.values():
-            raise ValueError(reason)
+        # With a missing request, the others could not be told apart by their order.
+        if answers.failures:
+            raise ValueError(next(iter(answers.failures.values())))
         logits = answers.logits
+    # The softmax is taken over the choices of each request.
     values = check_ragged(logits, scores="logits", name="scores").values
     return values.reshape(n_orders, n_items, n_choices).transpose(1, 0, 2)

@@ -96,22 +96,26 @@ def position_bias(
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)
     units = number_clusters(clusters, len(gold))
-    # Items of a cluster count as if they always agreed.
-    independent = 1.0
+    # If the items of a cluster always agreed, N items in clusters of m_g would be worth
+    # N^2 / sum of m_g^2 independent ones.
+    effective_share = 1.0
     if units is not None:
-        independent = len(gold) / float((np.bincount(units) ** 2).sum())
+        effective_share = len(gold) / float((np.bincount(units) ** 2).sum())
+    # (n_positions,) number of items, and of correct picks, by the position of the correct choice.
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
     # A position that never holds the correct choice has no recall.
     has_recall = counts > 0
-    known_recalls = hits[has_recall] / counts[has_recall]
+    known_hits = hits[has_recall]
+    known_counts = counts[has_recall]
+    known_recalls = known_hits / known_counts
     recalls: list[float | None] = [None] * n_positions
     for position, recall in zip(np.flatnonzero(has_recall), known_recalls, strict=True):
         recalls[position] = float(recall)
     rstd = float(np.std(known_recalls))
     return PositionBias(
         rstd=rstd,
-        interval=_spread_interval(rstd, hits[has_recall], counts[has_recall], independent, level),
+        interval=_make_rstd_interval(rstd, known_hits, known_counts, effective_share, level),
         recalls=recalls,
         counts=counts.tolist(),
         picked=np.bincount(picked, minlength=n_positions).tolist(),
@@ -267,16 +271,26 @@ def choices_only(
     picked = check_labels(predictions, name="predictions")
     gold = check_labels(references)
     n_items = check_same_length(predictions=picked, references=gold)
-    hits, units = picked == gold, number_clusters(clusters, n_items)
-    accuracy, majority = float(hits.mean()), float(np.bincount(gold).max() / n_items)
-    # The test of independent items is exact.
+    units = number_clusters(clusters, n_items)
+    is_correct = picked == gold
+    accuracy = float(is_correct.mean())
+    majority = float(np.bincount(gold).max() / n_items)
     if units is None:
-        p_value = float(
-            scipy.stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue
-        )
+        # The test of independent items is exact.
+        n_correct = int(is_correct.sum())
+        test = scipy.stats.binomtest(n_correct, n_items, majority, alternative="greater")
+        p_value = float(test.pvalue)
     else:
-        p_value = t_p_value(average_units(hits - majority, units), "greater") or 1.0
-    return ChoicesOnly(accuracy, majority, accuracy - majority, p_value, n_items)
+        # Without a variance between clusters, there is no test.
+        unit_excess = average_units(is_correct - majority, units)
+        p_value = t_p_value(unit_excess, "greater") or 1.0
+    return ChoicesOnly(
+        accuracy=accuracy,
+        majority=majority,
+        excess=accuracy - majority,
+        p_value=p_value,
+        n_items=n_items,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -302,36 +316,60 @@ def _prior_of_items(observed: object) -> NDArray[np.float64]:
     return softmax(np.log(table + _EPSILON).mean(axis=1))
 
 
-def _spread_interval(
+def _make_rstd_interval(
     rstd: float,
     hits: NDArray[np.int64],
     counts: NDArray[np.int64],
-    independent: float,
+    effective_share: float,
     level: float,
 ) -> Interval | None:
-    """Return the interval of the standard deviation of recalls, hits / counts; see `position_bias`."""
+    """Return the interval of RStd, the standard deviation of the recalls of n positions.
+
+    n RStd² is about g times a noncentral chi-square variable with h degrees of freedom, whose
+    noncentrality is 0 without a preference (see `position_bias`). The interval holds the true
+    deviations under which the observed one is not in a tail of (1 - level) / 2.
+
+    Args:
+        rstd: Observed standard deviation.
+        hits: (n,) number of items with the correct choice at each position that are answered
+            correctly.
+        counts: (n,) number of items with the correct choice at each position, at least 1.
+        effective_share: Share of the items that would be worth as much if they were independent.
+        level: Confidence level.
+
+    Returns:
+        The interval; None for fewer than two positions.
+    """
     n_positions = len(counts)
     if n_positions < 2:
         return None
-    smoothed = (independent * hits + 1) / (independent * counts + 2)
-    variances = smoothed * (1 - smoothed) / (independent * counts)
-    # The squared deviations from the mean add up to a quadratic form of the recalls; with C = I - 1/n, its mean is the
-    # trace of C V and its variance twice that of (C V)².
-    mean = float(variances.sum()) * (1 - 1 / n_positions)
-    square = (
+    # One more hit and one more miss keep the variance of a recall of 0 or 1 above 0.
+    smoothed_recalls = (effective_share * hits + 1) / (effective_share * counts + 2)
+    variances = smoothed_recalls * (1 - smoothed_recalls) / (effective_share * counts)
+    # Without a preference, n RStd² is a quadratic form of independent recalls with the matrix
+    # C = I - 1/n. Its mean is the trace of C V, with V the diagonal matrix of the variances, and its
+    # variance is twice the trace of (C V)².
+    trace = float(variances.sum()) * (1 - 1 / n_positions)
+    squared_trace = (
         float((variances**2).sum()) * (1 - 2 / n_positions)
         + float(variances.sum()) ** 2 / n_positions**2
     )
-    scale, degrees = square / mean, mean**2 / square
-    observed = n_positions * rstd**2 / scale
+    # Satterthwaite: g and h give a chi-square variable the same mean g h and variance 2 g² h.
+    scale = squared_trace / trace
+    n_degrees = trace**2 / squared_trace
+    chi_square = n_positions * rstd**2 / scale
 
-    def end(value: float, share: float) -> float:
-        # Without any spread, the observed one is not surprising.
-        if special.gammainc(degrees / 2, value / 2) <= share:
+    def find_deviation(value: float, probability: float) -> float:
+        """Return the true deviation under which a smaller chi-square has a probability."""
+        # Even without a preference, a value as large as this is not surprising.
+        if special.gammainc(n_degrees / 2, value / 2) <= probability:
             return 0.0
-        return float(np.sqrt(special.chndtrinc(value, degrees, share) * scale / n_positions))
+        noncentrality = special.chndtrinc(value, n_degrees, probability)
+        return float(np.sqrt(noncentrality * scale / n_positions))
 
-    low, high = end(observed, (1 + level) / 2), end(max(observed, degrees), (1 - level) / 2)
+    low = find_deviation(chi_square, (1 + level) / 2)
+    # For the upper end, RStd counts as no smaller than its mean without a preference.
+    high = find_deviation(max(chi_square, n_degrees), (1 - level) / 2)
     return Interval(
         min(low, rstd),
         min(0.5, max(high, rstd)),

@@ -154,17 +154,20 @@ def choice_paralysis(
     )
     # Tests and intervals are over clusters; means are over items.
     units = number_clusters(clusters, len(items.original))
+    # (N,) confidence in the correct choice: before, after, and after among the own choices.
     confidence = items.original.at(items.labels)
     perturbed = items.perturbed.at(items.perturbed_labels)
     own_rows = Ragged(items.perturbed.values[items.own_positions], items.original.offsets)
     restricted = _restrict_confidence(perturbed, own_rows)
-    # The flat position of the best of the item's own choices, as a position in its row.
-    best_position = items.own_positions[items.original.starts + own_rows.argmax()]
-    restricted_picks = best_position - items.perturbed.starts
+    # The own choice with the largest confidence, first as an index into the flat array of all
+    # perturbed rows, then as a position in its row.
+    best_index = items.own_positions[items.original.starts + own_rows.argmax()]
+    restricted_picks = best_index - items.perturbed.starts
 
     # The two drops differ by the share that added choices take.
     drop = confidence - perturbed
     restricted_drop = confidence - restricted
+    # The drop c k / (n + k) that k choices of average score would cause by dilution alone.
     null = confidence * items.n_added / items.perturbed.lengths
     return ChoiceParalysis(
         choice_paralysis=float(drop.mean()),
@@ -255,14 +258,29 @@ class _Items:
 def _assume_positions(
     original: Ragged, labels: NDArray[np.int64], perturbed_labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the position of every own choice in its perturbed row, as `extra_choices` writes it."""
-    index = np.arange(len(original.values)) - np.repeat(original.starts, original.lengths)
+    """Return the position of every own choice in its perturbed row, as `extra_choices` writes it.
+
+    The correct choice is at its perturbed label, and the other own choices keep their order at the
+    first further positions. With the label 1 of 3 choices and the perturbed label 0, the own choices
+    0, 1, 2 are at 1, 0, 2.
+
+    Args:
+        original: N rows of confidences before choices were added.
+        labels: (N,) position of the correct choice in each original row.
+        perturbed_labels: (N,) position of the correct choice in each perturbed row.
+
+    Returns:
+        (number of own choices of all items,) positions, in the flat layout of `original`.
+    """
+    # Position of every choice in its original row, and the two labels of its item.
+    position = np.arange(len(original.values)) - np.repeat(original.starts, original.lengths)
     label = np.repeat(labels, original.lengths)
     perturbed_label = np.repeat(perturbed_labels, original.lengths)
-    # The j-th other choice is at the j-th position that is not the correct choice's.
-    rank = index - (index > label)
+    # The rank among the incorrect own choices skips the correct choice of the original row, and the
+    # new position skips that of the perturbed row.
+    rank = position - (position > label)
     other_position = rank + (rank >= perturbed_label)
-    return np.where(index == label, perturbed_label, other_position)
+    return np.where(position == label, perturbed_label, other_position)
 
 
 def _check_positions(
@@ -272,16 +290,31 @@ def _check_positions(
     labels: NDArray[np.int64],
     perturbed_labels: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Check the position of every own choice in its perturbed row, and return them in a flat array."""
+    """Check the argument `original_positions` of `choice_paralysis`.
+
+    Args:
+        positions: N rows with the position of each own choice in the perturbed row.
+        original: N rows of confidences before choices were added.
+        perturbed: N rows of confidences after.
+        labels: (N,) position of the correct choice in each original row.
+        perturbed_labels: (N,) position of the correct choice in each perturbed row.
+
+    Returns:
+        The positions as a flat array.
+
+    Raises:
+        ValueError: If a row does not have one distinct position of the perturbed row for each own
+            choice, or the perturbed label for the correct one.
+    """
     rows = as_ragged(positions, "original_positions")
     check_same_length(predictions=original, original_positions=rows)
     for number, row in enumerate(rows):
         n_choices = int(perturbed.lengths[number])
+        n_own_choices = original.lengths[number]
         values = row.tolist()
-        # Each own choice has its own position, and the correct one that of its label.
-        n_distinct = len(set(values) & set(range(n_choices)))
-        fits = len(values) == original.lengths[number] == n_distinct
-        if not fits or values[labels[number]] != perturbed_labels[number]:
+        valid_positions = set(values) & set(range(n_choices))
+        has_all = len(values) == n_own_choices and len(valid_positions) == n_own_choices
+        if not has_all or values[labels[number]] != perturbed_labels[number]:
             raise ValueError(
                 "Expected `original_positions` to say where each own choice is in the perturbed row, "
                 "each once and the right one as `perturbed_references` has it, but row "

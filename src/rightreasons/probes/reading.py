@@ -139,7 +139,8 @@ def measure_reading(
     sizes = sizes[is_answered]
     units = select_clusters(codes, is_answered)
 
-    # A stratum is a number of choices with a position of the correct one.
+    # Items of one stratum have as many choices, and the correct one in the same position. Both
+    # numbers are joined to one, which is unique as a size is below sizes.max() + 1.
     strata = labels * (sizes.max() + 1) + sizes
     by_chance, kappa = _measure_agreement(
         with_question, without_question, strata, units, resampling
@@ -147,20 +148,24 @@ def measure_reading(
     is_correct = with_question == labels
     is_correct_without = without_question == labels
     loss = is_correct.astype(np.float64) - is_correct_without
-    undefined = Estimate(None)
+    accuracy_loss = estimate_mean(loss, resampling, bounds=(-1.0, 1.0), clusters=units)
     return Reading(
-        kept=estimate_rate(with_question == without_question, resampling, units) or undefined,
+        kept=_estimate_share(with_question == without_question, resampling, units),
         by_chance=by_chance,
         beyond_chance=kappa,
-        accuracy=estimate_rate(is_correct, resampling, units) or undefined,
-        accuracy_without=estimate_rate(is_correct_without, resampling, units) or undefined,
+        accuracy=_estimate_share(is_correct, resampling, units),
+        accuracy_without=_estimate_share(is_correct_without, resampling, units),
         guessing=float((1 / sizes).mean()),
-        accuracy_loss=estimate_mean(loss, resampling, bounds=(-1.0, 1.0), clusters=units)
-        or undefined,
+        accuracy_loss=accuracy_loss or Estimate(None),
         n_items=len(with_question),
         n_units=count_units(units, len(with_question)),
         n_unanswered=int((without_question < 0).sum()),
     )
+
+
+def _estimate_share(flags: NDArray[np.bool_], resampling: Resampling, units: Any) -> Estimate:
+    """Return the share of (N,) flags with its interval over clusters; undefined without flags."""
+    return estimate_rate(flags, resampling, units) or Estimate(None)
 
 
 def _measure_agreement(
@@ -170,7 +175,20 @@ def _measure_agreement(
     units: Any,
     resampling: Resampling,
 ) -> tuple[float, Estimate]:
-    """Return the agreement by chance, and κ with its interval, or without one if it is undefined."""
+    """Measure how far the agreement of two answers to each item is beyond that of chance.
+
+    Args:
+        with_question: (N,) selected choices.
+        without_question: (N,) selected choices without the question; -1 for none.
+        strata: (N,) stratum of each item. Chance is the agreement of answers to different items of
+            one stratum.
+        units: (N,) cluster numbers. None for independent items.
+        resampling: Level of the interval.
+
+    Returns:
+        The agreement by chance, and Cohen's κ = (agreement - chance) / (1 - chance) with its
+        interval. If κ is undefined, 1 and an estimate without a value, whose method is the reason.
+    """
     items = _compare_with_others(with_question, without_question, strata, units)
     n_items = len(items.stays)
     if n_items == 0:
@@ -182,23 +200,23 @@ def _measure_agreement(
         return 1.0, Estimate(None, method="All answers stay by chance.")
     kappa = (float(items.stays.mean()) - chance) / (1 - chance)
 
-    # The variance between clusters, with the correction for a few of them.
+    # The error of (1 - chance) κ is that of a sum of influences, which clusters share. The factor
+    # C / (C - 1) corrects the variance between C clusters for the estimated mean.
     n_units = len(np.unique(items.unit))
-    influence = _compute_influence(items, kappa)
-    squares = float((np.bincount(items.unit, influence) ** 2).sum())
     n_degrees = max(n_units - 1, 1)
-    variance = n_units / n_degrees * squares
+    unit_influence = np.bincount(items.unit, _compute_influence(items, kappa))
+    variance = n_units / n_degrees * float((unit_influence**2).sum())
     # Without a changed answer the influences are all 0, but the next item may change.
     variance += (CHANGED_PSEUDO_ITEMS * n_items / n_units) ** 2
-    deviation = np.sqrt(variance) / (n_items * (1 - chance))
+    standard_error = np.sqrt(variance) / (n_items * (1 - chance))
     quantile = special.stdtrit(n_degrees, 0.5 + resampling.level / 2)
-    half_width = float(quantile * deviation)
-    # The missing answers may all have stayed.
-    missing = float((without_question < 0).mean()) / (1 - chance)
+    half_width = float(quantile * standard_error)
+    # A missing answer counts as changed, but may have stayed: this raises the upper end.
+    missing_share = float((without_question < 0).mean())
     return chance, Estimate(
         value=kappa,
         low=max(-1.0, kappa - half_width),
-        high=min(1.0, kappa + half_width + missing),
+        high=min(1.0, kappa + half_width + missing_share / (1 - chance)),
         level=resampling.level,
         method="Student's t of the linearized kappa",
     )
@@ -230,21 +248,33 @@ def _compare_with_others(
     strata: NDArray[np.int64],
     units: Any,
 ) -> _ComparedItems:
-    """Compare the two answers of each item, and each of them with those of other items."""
+    """Compare the two answers to each item, and each of them with the answers to other items.
+
+    Args:
+        with_question: (N,) selected choices.
+        without_question: (N,) selected choices without the question; -1 for none.
+        strata: (N,) stratum of each item. Only items of one stratum are compared.
+        units: (N,) cluster numbers. Items of one cluster are not compared. None for independent
+            items.
+
+    Returns:
+        The comparisons of the items that have others to compare with.
+    """
     if units is None:
         units = np.arange(len(with_question))
     distinct_strata, stratum = np.unique(strata, return_inverse=True)
     _, unit = np.unique(units, return_inverse=True)
-    # Items of one cluster and one stratum, which are not compared with one another.
+    # A group is the items of one cluster within one stratum.
     _, group = np.unique(units * len(distinct_strata) + stratum, return_inverse=True)
 
-    # A missing answer is a separate choice, 0, so that it never agrees with another.
+    # Choices are shifted by 1, so that a missing answer becomes 0. It equals no selected choice, and
+    # `with_question` has none, so that it never agrees with another.
     choice_with = with_question + 1
     choice_without = without_question + 1
     chance_with = _share_among_others(choice_with, choice_without, stratum, group)
     chance_without = _share_among_others(choice_without, choice_with, stratum, group)
     stays = (with_question == without_question).astype(np.float64)
-    # An item that is alone in its stratum has no chance to compare with.
+    # An item without others in its stratum has no chance agreement.
     has_others = np.isfinite(chance_with)
     return _ComparedItems(
         stays=stays[has_others],
@@ -256,18 +286,23 @@ def _compare_with_others(
 
 
 def _compute_influence(items: _ComparedItems, kappa: float) -> Floats:
-    """Return (N,) how much each item changes κ, to first order.
+    """Compute the influence of each item on κ, multiplied by N (1 - chance).
 
-    An item changes the mean agreement by its own answer, and the chance of its stratum by both of
-    its answers.
+    With the agreement k and the chance c, κ = (k - c) / (1 - c). To first order, item i changes it
+    by ((k_i - k) - (1 - κ) (c_i - c)) / (N (1 - c)). It changes the chance twice: its answer with
+    the question is compared with the others, and they with its answer without the question.
+
+    Returns:
+        (N,) influences, whose sum is about 0.
     """
-    # A stratum without compared items has no mean, which nothing reads.
+    # The maximum avoids 0 / 0 for a stratum whose items have no others; nothing reads its mean.
     n_by_stratum = np.maximum(np.bincount(items.stratum), 1)
     mean_by_stratum = np.bincount(items.stratum, items.chance_with) / n_by_stratum
     stratum_chance = mean_by_stratum[items.stratum]
     chance = float(items.chance_with.mean())
-    chance_error = items.chance_with + items.chance_without - stratum_chance - chance
-    return np.asarray(items.stays - items.stays.mean() - (1 - kappa) * chance_error)
+    chance_deviation = items.chance_with + items.chance_without - stratum_chance - chance
+    agreement_deviation = items.stays - items.stays.mean()
+    return np.asarray(agreement_deviation - (1 - kappa) * chance_deviation)
 
 
 def _share_among_others(
@@ -276,32 +311,46 @@ def _share_among_others(
     stratum: NDArray[np.int64],
     group: NDArray[np.int64],
 ) -> Floats:
-    """Return how many other items of its stratum have the answer of an item.
+    """Return the share of other items of its stratum whose second answer equals an item's answer.
 
     Args:
-        answers: (N,) answers to compare.
-        other_answers: (N,) answers of the other items, such as those without the question.
-        stratum: (N,) stratum of each item.
-        group: (N,) items of one stratum and one cluster, which are left out.
+        answers: (N,) answer to each item, such as that with the question.
+        other_answers: (N,) second answer to each item, such as that without the question.
+        stratum: (N,) stratum number of each item.
+        group: (N,) group number of each item. The items of its group, which is a part of its
+            stratum, do not count as others.
 
     Returns:
         (N,) shares; NaN for an item without others.
     """
-    n_answers = int(max(answers.max(), other_answers.max())) + 1
-    n_hits, n_items = _count_equal_answers(answers, other_answers, stratum, n_answers)
-    own_hits, own_items = _count_equal_answers(answers, other_answers, group, n_answers)
-    n_others = np.where(n_items > own_items, n_items - own_items, np.nan)
-    return np.asarray((n_hits - own_hits) / n_others, dtype=np.float64)
+    n_choices = int(max(answers.max(), other_answers.max())) + 1
+    n_equal, n_items = _count_equal_answers(answers, other_answers, stratum, n_choices)
+    n_own_equal, n_own_items = _count_equal_answers(answers, other_answers, group, n_choices)
+    # A division by NaN instead of 0 marks items without others without a warning.
+    n_others = np.where(n_items > n_own_items, n_items - n_own_items, np.nan)
+    return np.asarray((n_equal - n_own_equal) / n_others, dtype=np.float64)
 
 
 def _count_equal_answers(
     answers: NDArray[np.int64],
     other_answers: NDArray[np.int64],
-    part: NDArray[np.int64],
-    n_answers: int,
+    group: NDArray[np.int64],
+    n_choices: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count, for each item, the items of its part with its answer, and all items of its part."""
-    # One count per part and answer, in a flat table.
-    n_cells = (int(part.max()) + 1) * n_answers
-    table = np.bincount(part * n_answers + other_answers, minlength=n_cells)
-    return table[part * n_answers + answers], np.bincount(part)[part]
+    """Count, for each item, the items of its group whose second answer equals its answer.
+
+    Args:
+        answers: (N,) answer to each item, from 0.
+        other_answers: (N,) second answer to each item, from 0.
+        group: (N,) group number of each item, from 0.
+        n_choices: Number of possible answers.
+
+    Returns:
+        (N,) number of these items, and (N,) number of all items of the group.
+    """
+    # The (groups, choices) table of second answers is flat: entry group * n_choices + answer.
+    n_entries = (int(group.max()) + 1) * n_choices
+    table = np.bincount(group * n_choices + other_answers, minlength=n_entries)
+    n_equal = table[group * n_choices + answers]
+    n_items = np.bincount(group)[group]
+    return n_equal, n_items
