@@ -80,8 +80,13 @@ def decisions(
         question above guessing), "lost" (accuracy lost without it), "paralysis" (confidence lost to
         added choices) and "order" (share of answers that change with the order).
     """
-    # "lost" only distinguishes two ways to know the answer, and is no test of its own.
-    n_tests = len(WITHOUT_QUESTION) + 1 + joint + (steady is not None)
+    # The tests that can make the verdict worse share its error. "lost" is not among them: it only
+    # distinguishes two reasons for which a model may know the answer.
+    n_tests = len(WITHOUT_QUESTION) + 1
+    if joint:
+        n_tests += 1
+    if steady is not None:
+        n_tests += 1
     strict = resampling.correct_for_tests(n_tests)
     decided: dict[str, Decision] = {}
     for name, reading in tables.reading(picked, strict).items():
@@ -181,13 +186,16 @@ class ProbesMeasurement:
 
     @property
     def probe(self) -> str:
-        """Probe of the first screen: the one under which most answers significantly stay."""
-        # Without any answer, the first probe says so.
+        """Probe of the first screen: the one under which most answers significantly stay the same."""
+        # Without any answer, the first probe is shown with the reason.
         if not self.reading:
             return WITHOUT_QUESTION[0]
-        # From the worst level to the best.
-        order = ("large", "some", "unknown", "small")
-        return min(self.reading, key=lambda name: order.index(self.decided[f"kept_{name}"].level))
+        # The decision of a probe has one of these levels, the worst first.
+        for level in ("large", "some", "unknown", "small"):
+            for name in self.reading:
+                if self.decided[f"kept_{name}"].level == level:
+                    return name
+        raise ValueError(f"Expected decisions with known levels, but got {self.decided}.")
 
     @property
     def read(self) -> Reading | None:
@@ -195,8 +203,13 @@ class ProbesMeasurement:
         return self.reading.get(self.probe)
 
     def says(self, test: str, *levels: str) -> bool:
-        """Return whether a test, of any probe, has one of some levels."""
-        # A test such as "kept" is made for each probe that removes the question.
+        """Return whether the decision of a test has one of some levels.
+
+        Args:
+            test: Beginning of the names of its decisions: "kept" is tested under each probe that
+                removes the question, and any of them counts.
+            *levels: "small", "some", "large" or "unknown".
+        """
         decisions = [self.decided[name] for name in self.decided if name.startswith(test)]
         return any(decision.level in levels for decision in decisions)
 
@@ -205,9 +218,11 @@ class ProbesMeasurement:
         """Whether it knows answers without the question, and not significantly more with it."""
         decision = self.decided.get("kept_no_question")
         # A model whose answers change without the question reads it, however much it knows.
-        is_using_question = decision is not None and decision.level == "small"
-        knows_answers = self.says("unasked", "large") and self.says("lost", "small")
-        return knows_answers and not is_using_question
+        if decision is not None and decision.level == "small":
+            return False
+        is_above_guessing = self.says("unasked", "large")
+        loses_little = self.says("lost", "small")
+        return is_above_guessing and loses_little
 
     @property
     def consistency(self) -> Estimate | None:
@@ -238,21 +253,25 @@ class ProbesMeasurement:
 
     @property
     def open_questions(self) -> dict[str, Decision | None]:
-        """Name of each open test -> its decision; None for a test that was not made."""
-        undecided: dict[str, Decision | None] = {}
+        """Name of each test that is open -> its decision; None for a test that was not made.
+
+        A test is settled if its figure is significantly small, or for the accuracy that is lost
+        without the question, significantly large.
+        """
+        open_tests: dict[str, Decision | None] = {}
         for name in WITHOUT_QUESTION:
             if name not in self.reading:
-                undecided[f"kept_{name}"] = None
+                open_tests[f"kept_{name}"] = None
         # A scorer of single choices gives the same scores in every order, and nothing is open.
         can_depend_on_order = self.joint or self.scored is None
         if can_depend_on_order and "order" not in self.decided:
-            undecided["order"] = None
+            open_tests["order"] = None
         for name, decision in self.decided.items():
             # Only a model that is significantly better with the question uses it.
             settled_level = "large" if name == "lost" else "small"
             if decision.level != settled_level:
-                undecided[name] = decision
-        return undecided
+                open_tests[name] = decision
+        return open_tests
 
     @property
     def open_kinds(self) -> list[str]:
@@ -262,11 +281,21 @@ class ProbesMeasurement:
 
     @property
     def missing_arms(self) -> list[str]:
-        """Descriptions of the arms that a log lacks, as what follows "the items"."""
+        """Descriptions of the changed versions of items that a log lacks, to follow "the items".
+
+        For example ["with another question", "in other orders of the choices"]; [] for a model that
+        can be asked.
+        """
         if self.context.logged_arms is None:
             return []
-        names = {"no_question": "without their question", "wrong_question": "with another question"}
-        missing = [words for name, words in names.items() if name not in self.tables.tables]
+        descriptions = {
+            "no_question": "without their question",
+            "wrong_question": "with another question",
+        }
+        missing = []
+        for name, description in descriptions.items():
+            if name not in self.tables.tables:
+                missing.append(description)
         if self.steady is None and self.context.joint:
             missing.append("in other orders of the choices")
         return missing
@@ -292,16 +321,22 @@ class ProbesMeasurement:
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
-    """Ask the model of an audit about the probed items, or its log about the arms that it has."""
+    """Ask the model of an audit about changed versions of its items, or read them from its log.
+
+    Args:
+        context: The audit of a model of multiple choice.
+        options: Numbers of choices that are added.
+    """
     if context.logged_arms is not None:
         return _measure_log(context, context.logged_arms)
     items = context.primary.data
-    # Which texts are borrowed does not depend on which items have an answer that can be read.
+    # Texts are borrowed from all items, also those that were excluded because the model could not
+    # answer them. So what is borrowed does not depend on the model.
     pool = (context.primary.before_exclusion or context.primary).data
-    spare = spare_choices(pool["choices"][:])
-    # With too few choices to borrow, one is added: some item lends it.
+    n_spare = spare_choices(pool["choices"][:])
     requested_ks = tuple(dict.fromkeys(options.ks))
-    ks = tuple(k for k in requested_ks if k <= spare) or (1,)
+    # With too few choices to borrow for any of them, one is added: some item lends it.
+    ks = tuple(k for k in requested_ks if k <= n_spare) or (1,)
     tables = probe_tables(
         items,
         ks=ks,
@@ -328,15 +363,20 @@ def _measure_log(context: AuditContext, arms: LoggedArms) -> ProbesMeasurement:
 
 
 def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeasurement:
-    """Ask a model that writes its answers: picks show whether it uses the question."""
-    depends = str(tables.ks)
-    # Picks have no variance and no drop of confidences, so that the other probes show nothing.
+    """Ask a model that generates its answers about items without their question, and in all orders.
+
+    Args:
+        context: The audit.
+        tables: Items under every probe.
+    """
+    ks = str(tables.ks)
+    # Generated answers have no confidence, which the other probes are about.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
     tables = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
-    picked = pick_choices(tables, names, _make_score(context, "probes", depends))
+    picked = pick_choices(tables, names, _make_score(context, "probes", ks))
     steady: Hits | None = None
     if _can_ask_orders(context, tables):
-        steady = pick_in_orders(tables, _make_score(context, "orders", depends))
+        steady = pick_in_orders(tables, _make_score(context, "orders", ks))
     return ProbesMeasurement(
         context=context,
         tables=tables,
@@ -350,10 +390,15 @@ def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeas
 def _measure_scored(
     context: AuditContext, tables: ProbeTables, left_out: tuple[int, ...]
 ) -> ProbesMeasurement:
-    """Ask a model that scores choices."""
-    tables = tables.scored_by(
-        _reuse_scores(context, _make_score(context, "probes", str(tables.ks)))
-    )
+    """Ask a model that scores choices about items under every probe, and in all orders.
+
+    Args:
+        context: The audit.
+        tables: Items under every probe.
+        left_out: Requested numbers of added choices for which the data has too few.
+    """
+    score_probes = _make_score(context, "probes", str(tables.ks))
+    tables = tables.scored_by(_reuse_scores(context, score_probes))
     picked = {}
     for name, rows in (tables.logits or {}).items():
         picked[name] = rows.argmax()
@@ -370,7 +415,7 @@ def _measure_scored(
             clusters=tables.units,
             resampling=context.resampling,
         )
-        steady = np.array(orders.steady), tables.units
+        steady = (np.array(orders.steady), tables.units)
     decided = decisions(tables, picked, steady=steady, joint=joint, resampling=context.resampling)
     return ProbesMeasurement(
         context=context,
@@ -396,28 +441,33 @@ def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
 
 
 def _reuse_scores(context: AuditContext, score: Score) -> Score:
-    """Return a function that asks only about what the audit has not scored yet."""
-    # Logs have answers to all arms, and the answers of a server are kept by request.
-    is_kept = context.logged_arms is not None or context.server is not None
-    if is_kept or not context.has_scores(context.primary):
+    """Return a scorer that takes the scores that the audit already has, and asks for the others.
+
+    Args:
+        context: The audit, whose primary split may be scored.
+        score: The scorer that is asked.
+    """
+    # Logs have all answers, and those of a server are stored by request: neither is asked twice.
+    is_stored = context.logged_arms is not None or context.server is not None
+    if is_stored or not context.has_scores(context.primary):
         return score
     return reuse_scores(context.scores(), context.primary, score)
 
 
 def _make_score(context: AuditContext, part: str, *depends: str) -> Score:
-    """Return the model as a function that stores its answers.
+    """Return the model of an audit as a function that scores choices and stores its answers.
 
     Args:
         context: The audit.
-        part: What is asked, for the name of the folder.
+        part: What is asked, "probes" or "orders", for the name of the folder of the answers.
         *depends: What the requests depend on besides the items, the seed and the scoring method.
     """
     from rightreasons.models.classes import choose
 
     if context.logged_arms is not None:
         return context.logged_arms.choose
-    # Answers are reused if nothing that they depend on changed.
     model = context.scorer
+    # Stored answers are reused only if nothing that they depend on changed.
     method = str(getattr(model, "method", ""))
     folder = context.folder(part, context.primary.fingerprint, str(context.seed), method, *depends)
 

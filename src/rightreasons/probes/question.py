@@ -107,33 +107,45 @@ def list_readings(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 
 def show_kept_items(m: Any) -> Iterator[Example]:
-    """Show items whose answer stays the same without their question, correct answers first."""
-    # A correct answer that needs no question is the clearest example of a prior.
+    """Yield up to `N_EXAMPLES` items whose answer stays the same without their question.
+
+    Items that are answered correctly come first: a correct answer that needs no question is the
+    clearest example.
+    """
     answers = m.picked[ORIGINAL]
-    kept_rows = np.flatnonzero((answers == m.picked[m.probe]) & (answers >= 0))
+    is_kept = (answers == m.picked[m.probe]) & (answers >= 0)
+    kept_rows = np.flatnonzero(is_kept)
     is_incorrect = m.tables.labels()[kept_rows] != answers[kept_rows]
-    order = np.argsort(is_incorrect, kind="stable")[:N_EXAMPLES]
-    for row in kept_rows[order].tolist():
+    # A stable sort of False before True keeps the order of the items otherwise.
+    order = np.argsort(is_incorrect, kind="stable")
+    for row in kept_rows[order[:N_EXAMPLES]].tolist():
         yield _make_example(m, row, int(answers[row]))
 
 
 def _make_example(m: Any, row: int, answer: int) -> Example:
-    """Return an item with its answer, which is the same without its question."""
+    """Return an item as an example of an answer that stays the same without the question.
+
+    Args:
+        m: The measurement.
+        row: Row of the item.
+        answer: Position of the choice that is picked with and without the question.
+    """
     item = m.tables.tables[ORIGINAL][row]
-    other_prompt = m.tables.tables[m.probe][row]["prompt"]
+    # The prompt of the probe is "", or the question of another item.
+    probe_prompt = m.tables.tables[m.probe][row]["prompt"]
+    change = "Without its question"
+    if probe_prompt:
+        change = f"With “{shorten(probe_prompt)}” in the place of its question"
     # Generated answers have no confidence.
     confidence = None
     if is_scored(m):
         confidence = float(m.tables.confidences[ORIGINAL][row][answer])
-    change = "Without its question"
-    if other_prompt:
-        change = f"With “{shorten(other_prompt)}” in the place of its question"
     return Example(
-        str(item["id"]),
-        item["prompt"],
-        shorten(item["choices"][item["label"]]),
-        shorten(item["choices"][answer]),
-        confidence,
+        id=str(item["id"]),
+        text=item["prompt"],
+        label=shorten(item["choices"][item["label"]]),
+        prediction=shorten(item["choices"][answer]),
+        confidence=confidence,
         note=f"{change}, the answer is the same.",
     )
 
@@ -189,60 +201,68 @@ def shorten(text: str) -> str:
 
 
 def describe_data(m: ProbesMeasurement) -> dict[str, Any]:
-    """Return what audit.json has besides the figures."""
-    shared = {
-        "decided": {name: decision.to_dict() for name, decision in m.decided.items()},
-        "n_left_out": m.tables.n_dropped,
-    }
-    # Readings of scored choices are among the figures.
+    """Return the entries that audit.json has in addition to the figures of the page.
+
+    Both kinds of answers have "decided" and "n_left_out". Generated answers also have "reading", and
+    scored ones "figures", "orders" (None without orders), "not_scored" and "sees_choices_together".
+    """
+    decided = {name: decision.to_dict() for name, decision in m.decided.items()}
     if m.scored is None:
-        readings = {name: reading.to_dict() for name, reading in m.reading.items()}
-        return {"reading": readings, **shared}
+        return {
+            "reading": {name: reading.to_dict() for name, reading in m.reading.items()},
+            "decided": decided,
+            "n_left_out": m.tables.n_dropped,
+        }
     orders = None
+    # Only choices that are scored together are asked in several orders.
     if m.orders is not None:
         orders = m.orders.to_dict()
         # One flag per item is for tests, and too long for a record.
         del orders["steady"]
-    not_scored = [{"id": item_id, "reason": reason} for item_id, reason in m.tables.left_out]
-    # Choices that are not scored together have no orders.
     return {
         "figures": m.scored.to_dict(),
         "orders": orders,
-        **shared,
-        "not_scored": not_scored,
+        "decided": decided,
+        "n_left_out": m.tables.n_dropped,
+        "not_scored": [{"id": item_id, "reason": reason} for item_id, reason in m.tables.left_out],
         "sees_choices_together": m.joint,
     }
 
 
 def list_item_figures(m: ProbesMeasurement) -> Iterator[ItemFigure]:
-    """Yield what each item keeps and prefers without the question, and what added choices cost."""
+    """Yield figures with a value per item, by which two models are compared.
+
+    They are whether the answer stays without the question, whether the choice that was correct is
+    picked under each probe, the prior bias, and the drop of confidence with the most added choices.
+    """
     # Picks without confidences are too coarse to rank items by.
     if m.scored is None:
         return
     tables = m.tables
-    make = functools.partial(
+    make_figure = functools.partial(
         ItemFigure.from_arrays, better="lower", ids=tables.column(ORIGINAL, "id")
     )
     is_kept = m.picked[ORIGINAL] == m.picked["no_question"]
-    yield make("kept_without_question", "Answer stays without the question", values=is_kept)
+    yield make_figure("kept_without_question", "Answer stays without the question", values=is_kept)
     for name, words in WITHOUT.items():
         if m.scored.prior_bias[name].pseudo_correct is not None:
             is_old_answer = m.picked[name] == tables.labels(name, "pseudo_label")
             title = f"Old answer picked {words}"
-            yield make(f"pseudo_correct_{name}", title, values=is_old_answer)
+            yield make_figure(f"pseudo_correct_{name}", title, values=is_old_answer)
     variances = [float(np.var(row)) for row in tables.confidences["no_question"]]
-    # The largest variance is that of two choices: 1/4.
-    yield make(
+    yield make_figure(
         "prior_bias_no_question",
         "Prior bias without the question",
         values=variances,
+        # The variance of confidences is largest for two choices, one of which has all of it.
         high=0.25,
         unit="ratio",
     )
-    # The drop of an item includes dilution, which is alike for all of them.
+    # The drop of an item includes the dilution by added choices, which all models have.
     confidence = tables.get_correct_confidence()
     drop = confidence - tables.get_correct_confidence(name_extra_choices(m.k))
-    yield make(f"choice_paralysis_{m.k}", f"Drop with {m.k} more choices", values=drop, low=-1.0)
+    title = f"Drop with {m.k} more choices"
+    yield make_figure(f"choice_paralysis_{m.k}", title, values=drop, low=-1.0)
 
 
 def is_scored(m: Any) -> bool:
@@ -258,25 +278,36 @@ def has_several_prompts(context: Any, options: Any) -> bool:
 
 
 def make_kept_figure(probe: str) -> Figure:
-    """Return the figure of the answers that stay the same under a probe."""
-    return Figure(
-        KEPT[probe],
-        lambda m: m.reading.get(probe) and m.reading[probe].kept,
-        BALEPUR,
-        better="lower",
-    )
+    """Declare the figure of the answers that stay the same under a probe that removes the question.
+
+    Args:
+        probe: "no_question" or "wrong_question".
+    """
+
+    def get_kept(m: Any) -> Estimate | None:
+        if probe not in m.reading:
+            return None
+        kept: Estimate = m.reading[probe].kept
+        return kept
+
+    return Figure(KEPT[probe], get_kept, BALEPUR, better="lower")
 
 
 def make_drop_figure(key: str) -> Figure:
-    """Return the figure of a drop with the most added choices."""
-    return Figure(
-        key,
-        lambda m: m.scored and DROPS[key](m.effect),
-        SHEN,
-        better="lower",
-        # The number of added choices depends on the data.
-        suffix=lambda m: m.k,
-    )
+    """Declare the figure of a drop of confidence with the most added choices.
+
+    Args:
+        key: A name of `DROPS`. The name of the figure ends with the number of added choices, which
+            depends on the data.
+    """
+
+    def get_drop(m: Any) -> Estimate | None:
+        if m.scored is None:
+            return None
+        drop: Estimate = DROPS[key](m.effect)
+        return drop
+
+    return Figure(key, get_drop, SHEN, better="lower", suffix=lambda m: m.k)
 
 
 PROBES = Question(
@@ -470,17 +501,18 @@ JUDGED_FIGURES = {
 
 
 def list_judged_figures(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield the accuracy by each judge, and its corrections."""
+    """Yield the accuracy by each judge and its corrections: judge, figure, estimate, answers."""
     for name, accuracy in m.judges.items():
-        for key, words in JUDGED_FIGURES.items():
-            estimate = getattr(accuracy, key)
-            # Only the verdicts are about all answers alone, and only the labels about the labeled.
-            n_answers = accuracy.n_items
-            if key in ("human", "sensitivity", "specificity"):
-                n_answers = accuracy.n_labeled
+        for field, words in JUDGED_FIGURES.items():
+            estimate = getattr(accuracy, field)
             # A judge at chance has no correction by its error rates.
-            if estimate is not None:
-                yield name, words, estimate, n_answers
+            if estimate is None:
+                continue
+            # These figures are about the answers with a human label, the others about all answers.
+            n_answers = accuracy.n_items
+            if field in ("human", "sensitivity", "specificity"):
+                n_answers = accuracy.n_labeled
+            yield name, words, estimate, n_answers
 
 
 JUDGED = Question(

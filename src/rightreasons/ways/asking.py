@@ -72,43 +72,62 @@ class Asking:
     def measure_posix(
         self, ways: Sequence[Way], resampling: Resampling
     ) -> tuple[Estimate | None, str]:
-        """Return POSIX over the formats in the given order, by answer style; or why there is none."""
+        """Measure POSIX, how much the likelihoods of answers change with the prompt format.
+
+        Only formats with the options in the order of the data are compared, and only those with the
+        same style of answers: in another order, or style, the answers are other texts.
+
+        Args:
+            ways: The formats.
+            resampling: Level, resamples and seed of the interval.
+
+        Returns:
+            The mean over items with its interval, and ""; or None and the reason.
+        """
         if self.prompted.rendering.scoring == "generated":
             return None, "generated answers have no likelihood"
         # Likelihoods per token are comparable across formats; a first token is its own mean.
         scoring = "next_words"
         if self.prompted.rendering.scoring in LIKELIHOODS:
             scoring = "mean"
-        rows_by_style: dict[str, list[dict[int, NDArray[np.float64]]]] = {}
+        # Style -> a mapping for each format from the row of an item to its log-probabilities.
+        tables_by_style: dict[str, list[dict[int, NDArray[np.float64]]]] = {}
         for way in ways:
-            # In another order, letters and numbers are other answers.
             if way.order != "given":
                 continue
             scores = self.score(way, way.scorer(self.prompted, scoring), self.items)
-            rows = {}
-            for item_id, row in zip(scores.ids, scores.logits, strict=True):
-                rows[self.row_by_id[item_id]] = np.asarray(row)
-            rows_by_style.setdefault(way.style, []).append(rows)
+            table = {}
+            for item_id, log_probabilities in zip(scores.ids, scores.logits, strict=True):
+                table[self.row_by_id[item_id]] = np.asarray(log_probabilities)
+            tables_by_style.setdefault(way.style, []).append(table)
 
-        # An item without two formats of one style has no sensitivity.
-        values = []
-        indices = []
-        for index in range(len(self.items)):
-            sensitivity = _average_sensitivity(index, rows_by_style)
+        sensitivities = []
+        rows = []
+        for row in range(len(self.items)):
+            sensitivity = _average_sensitivity(row, tables_by_style)
             if sensitivity is not None:
-                values.append(sensitivity)
-                indices.append(index)
-        if not values:
-            return None, (
-                "no two ways share the style of the answers and the given order of the options"
-            )
-        clusters = select_clusters(self.split.clusters, np.array(indices))
-        return estimate_mean(np.array(values), resampling, clusters=clusters), ""
+                sensitivities.append(sensitivity)
+                rows.append(row)
+        if not sensitivities:
+            reason = "no two ways share the style of the answers and the given order of the options"
+            return None, reason
+        clusters = select_clusters(self.split.clusters, np.array(rows))
+        return estimate_mean(np.array(sensitivities), resampling, clusters=clusters), ""
 
     def measure_flips(
         self, way: Way, answers: NDArray[np.int64], resampling: Resampling
     ) -> tuple[tuple[Flips, ...], str, int]:
-        """Return the flips of correct and of incorrect answers, why there are none, and the unread."""
+        """Ask again after the first answers, with and without a doubt, and compare the changes.
+
+        Args:
+            way: Format of the requests.
+            answers: (N,) first answers in this format; -1 for none.
+            resampling: Level of the intervals; random signs and their seed.
+
+        Returns:
+            The flips of correct and of incorrect answers, () if there are none; the reason why there
+            are none, or ""; and the number of answered items with an unread second answer.
+        """
         if not self.prompted.rendering.chat:
             return (), "the model is asked without turns of a conversation", 0
         scorer = way.scorer(self.prompted)
@@ -129,15 +148,19 @@ class Asking:
         if n_unread > MAX_UNREAD_FOR_VERDICT * is_answered.sum():
             share = percent(n_unread / float(is_answered.sum()))
             return (), f"{share} of the items have a second answer that cannot be read", n_unread
-        is_correct = answers == self.split.labels
+        labels = self.split.labels
+        is_correct = answers == labels
+        # A flip changes whether the answer is correct; a change between incorrect ones is none.
+        is_doubt_flip = (doubted == labels) != is_correct
+        is_repeat_flip = (repeated == labels) != is_correct
         flips = []
         for turn, is_kind in (("right to wrong", is_correct), ("wrong to right", ~is_correct)):
-            rows = is_read & is_kind
+            is_compared = is_read & is_kind
             flip = compare_flips(
                 turn,
-                (doubted == self.split.labels)[rows] != is_correct[rows],
-                (repeated == self.split.labels)[rows] != is_correct[rows],
-                clusters=select_clusters(self.split.clusters, rows),
+                is_doubt_flip[is_compared],
+                is_repeat_flip[is_compared],
+                clusters=select_clusters(self.split.clusters, is_compared),
                 resampling=resampling,
             )
             if flip is not None:
@@ -147,9 +170,17 @@ class Asking:
     def _follow(
         self, way: Way, scorer: Prompted, answers: NDArray[np.int64], turn: str
     ) -> list[Item]:
-        """Return the answered items, each with its first answer and a further turn."""
+        """Return the answered items, each continued by its first answer and a turn of the user.
+
+        Args:
+            way: Format of the requests.
+            scorer: The model in this format.
+            answers: (N,) first answers, as positions in the order of the data; -1 for none.
+            turn: What the user says next, such as a doubt.
+        """
         rendering = scorer.rendering
-        form = instruction(
+        # The second answer is requested in the form of the first one.
+        answer_form = instruction(
             way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat
         )
         items = []
@@ -160,24 +191,35 @@ class Asking:
             reply = rendering.format_answer(rendering.answers(item)[answer])
             turns = (
                 {"role": "assistant", "content": reply},
-                {"role": "user", "content": f"{turn} {AGAIN}{form}"},
+                {"role": "user", "content": f"{turn} {AGAIN}{answer_form}"},
             )
             items.append(dataclasses.replace(item, follow=turns))
         return items
 
 
 def _average_sensitivity(
-    index: int, rows_by_style: Mapping[str, Sequence[Mapping[int, NDArray[np.float64]]]]
+    row: int, tables_by_style: Mapping[str, Sequence[Mapping[int, NDArray[np.float64]]]]
 ) -> float | None:
-    """Return the sensitivity of an item over the pairs of formats of each style, or None."""
+    """Return POSIX's sensitivity of an item, averaged over all pairs of formats of one style.
+
+    Args:
+        row: Row of the item.
+        tables_by_style: Style of the answers -> for each format, row of an item -> log-probabilities
+            of its answers.
+
+    Returns:
+        The mean; None if the item has finite scores in fewer than two formats of each style.
+    """
     total = 0.0
     n_pairs = 0
-    for tables in rows_by_style.values():
-        rows = [table[index] for table in tables if index in table]
-        if len(rows) < 2 or not np.isfinite(rows).all():
+    for tables in tables_by_style.values():
+        log_probabilities = [table[row] for table in tables if row in table]
+        if len(log_probabilities) < 2 or not np.isfinite(log_probabilities).all():
             continue
-        # Each style weighs as many pairs as it has.
-        pairs = len(rows) * (len(rows) - 1)
-        total += pairs * prompt_sensitivity(rows)
-        n_pairs += pairs
-    return total / n_pairs if n_pairs else None
+        # The sensitivity of a style is a mean over its ordered pairs of formats.
+        n_style_pairs = len(log_probabilities) * (len(log_probabilities) - 1)
+        total += n_style_pairs * prompt_sensitivity(log_probabilities)
+        n_pairs += n_style_pairs
+    if n_pairs == 0:
+        return None
+    return total / n_pairs

@@ -93,9 +93,10 @@ class Way(Result):
         """
         chat = prompted.rendering.chat
         form = prompted.prompt.form
+        # The form of the answer is that of the model's own prompt, also if it was chosen for it.
         if form == "auto":
-            constrains = "constrained_text" in prompted.engine.abilities
-            form = usual_form(chat=chat, constrains=constrains)
+            is_constrained = "constrained_text" in prompted.engine.abilities
+            form = usual_form(chat=chat, constrains=is_constrained)
         template = self._make_template(is_choice=prompted.label_names is None)
         template += instruction(
             self.style, scoring=scoring or prompted.rendering.scoring, form=form, chat=chat
@@ -118,9 +119,10 @@ class Way(Result):
             examples=prompted.examples,
             seed=prompted.seed,
         )
-        # Scores stay in the order of the data, whatever is displayed.
+        # The order of a prompt is an option of its rendering, not of the prompt. Scores are returned
+        # in the order of the data, whatever order is displayed.
         scorer.rendering = dataclasses.replace(scorer.rendering, order=self.order)
-        # What the model can read of unread texts does not depend on the format.
+        # All formats share the reader of unread texts, which measures its errors once.
         if scorer.second_reader is not None and prompted.second_reader is not None:
             scorer.second_reader = prompted.second_reader
         return scorer
@@ -142,27 +144,33 @@ class Way(Result):
 
 
 def draw_ways(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
-    """Draw prompt formats for a model, after the plainest in its own style and order.
+    """Draw prompt formats for a model, by the seed alone.
 
     Args:
         prompted: The model. If its prompt has few-shot examples, some formats have none.
         count: Number of formats.
         seed: Seed of the draw.
+
+    Returns:
+        The formats, first the plainest one in the model's own style, with its own examples.
     """
-    # A prompt without examples is asked without them in each format.
-    shots: Sequence[int] = sorted({0, prompted.prompt.shots})
+    own_shots = prompted.prompt.shots
+    shots_options: Sequence[int] = sorted({0, own_shots})
     styles = list(STYLES)
-    is_whole = prompted.rendering.scoring in LIKELIHOODS
+    scores_whole_answers = prompted.rendering.scoring in LIKELIHOODS
     is_generated = prompted.rendering.scoring == "generated"
-    if prompted.label_names is None and not (is_whole or is_generated):
+    scores_first_tokens = not (scores_whole_answers or is_generated)
+    if prompted.label_names is None and scores_first_tokens:
         # Several choices may begin with the same token; letters and numbers do not.
         styles.remove("words")
-    first_way = Way("lines", "none", prompted.rendering.style, "given", prompted.prompt.shots)
+    first_way = Way("lines", "none", prompted.rendering.style, "given", own_shots)
     ways = []
-    for values in itertools.product(SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots):
-        way = Way(*values)
+    # All combinations of the five parts of a format.
+    for separators, wording, style, order, shots in itertools.product(
+        SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots_options
+    ):
+        way = Way(separators, wording, style, order, shots)
         if way != first_way:
             ways.append(way)
-    # The draw depends on the seed alone, not on the items.
-    order = item_rng(seed, "ways to ask").permutation(len(ways))
-    return [first_way, *(ways[index] for index in order[: count - 1])]
+    permutation = item_rng(seed, "ways to ask").permutation(len(ways))
+    return [first_way, *(ways[index] for index in permutation[: count - 1])]

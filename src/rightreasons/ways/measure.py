@@ -154,8 +154,8 @@ def measure_ways(
     ways = draw_ways(prompted, options.n_ways, seed=resampling.seed)
 
     asked_ways = []
-    picks = []
-    reasons: dict[str, str] = {}
+    answers_by_way = []
+    reason_by_question: dict[str, str] = {}
     for number, way in enumerate(ways):
         scorer = way.scorer(prompted)
         # If the first format cannot be read, there is nothing to compare with.
@@ -163,20 +163,21 @@ def measure_ways(
         answers = scores.answers(split.ids)
         verdicts = judge(scorer, scores)
         asked_ways.append(_describe_way(way, scorer, answers, verdicts, asking, resampling))
-        picks.append(answers)
+        answers_by_way.append(answers)
         # Why a question has no verdict is the same in each format, such as a missing column.
         if number == 0:
-            reasons = {name: reason for name, (_, reason) in verdicts.items()}
-    reasons = _select_unjudged(reasons, asked_ways)
+            for question, (_, reason) in verdicts.items():
+                reason_by_question[question] = reason
+    reason_by_question = _select_unjudged(reason_by_question, asked_ways)
 
-    spread, no_spread = _measure_spread(asked_ways, np.array(picks), split, resampling)
+    spread, no_spread = _measure_spread(asked_ways, np.array(answers_by_way), split, resampling)
     # POSIX needs likelihoods, and flips a conversation: each may be missing.
     posix, no_posix = asking.measure_posix(ways, resampling)
     flips: tuple[Flips, ...] = ()
     no_flips = "it is left out"
     n_unread = 0
     if options.doubt:
-        flips, no_flips, n_unread = asking.measure_flips(ways[0], picks[0], resampling)
+        flips, no_flips, n_unread = asking.measure_flips(ways[0], answers_by_way[0], resampling)
     return WaysFigures(
         n_items=len(split),
         ways=tuple(asked_ways),
@@ -187,8 +188,8 @@ def measure_ways(
         flips=flips,
         no_flips=no_flips,
         n_unread_again=n_unread,
-        same_verdict=_compare_verdicts(asked_ways, reasons, resampling),
-        no_verdict=reasons,
+        same_verdict=_compare_verdicts(asked_ways, reason_by_question, resampling),
+        no_verdict=reason_by_question,
     )
 
 
@@ -200,11 +201,18 @@ def _describe_way(
     asking: Asking,
     resampling: Resampling,
 ) -> AskedWay:
-    """Return the accuracy of a format, its verdicts, and why it is not compared."""
-    labels = {}
-    # The reasons are told once, for all formats.
-    for question, (label, _) in verdicts.items():
-        labels[question] = label
+    """Return the accuracy of a format, its verdicts, and why it is not compared.
+
+    Args:
+        way: The format.
+        scorer: The model in this format.
+        answers: (N,) answers to the items; -1 for an answer that cannot be read.
+        verdicts: Question -> the label of its verdict, and the reason if it has none.
+        asking: The N items.
+        resampling: Level of the interval.
+    """
+    # The reasons are reported once for all formats, so that only the labels stay.
+    labels = {question: label for question, (label, _) in verdicts.items()}
     return AskedWay(
         way=way,
         accuracy=asking.estimate_accuracy(answers, resampling),
@@ -226,41 +234,62 @@ def _select_unjudged(reasons: Mapping[str, str], asked_ways: Sequence[AskedWay])
 
 
 def _explain_exclusion(scorer: Prompted, answers: NDArray[np.int64], items: Sequence[Item]) -> str:
-    """Return why a format is not compared, or "" if it is."""
-    unread = answers == NO_ANSWER
+    """Return why the answers to a format are not compared with others; "" if they are.
+
+    Args:
+        scorer: The model in this format.
+        answers: (N,) answers to the items; -1 for an answer that cannot be read.
+        items: N labeled items.
+    """
+    is_unread = answers == NO_ANSWER
+    unread_share = float(is_unread.mean())
     # The same share withholds the verdicts of an audit.
-    if unread.mean() > MAX_UNREAD_FOR_VERDICT:
-        return f"{percent(float(unread.mean()))} of its answers cannot be read"
-    # The label is about the order of the data, the position about the displayed order.
-    positions = []
+    if unread_share > MAX_UNREAD_FOR_VERDICT:
+        return f"{percent(unread_share)} of its answers cannot be read"
+    # Unread answers may depend on the correct answer itself, or on where it is displayed.
+    labels = []
+    displayed_positions = []
     for item in items:
         n_options = len(scorer.rendering.texts(item))
-        positions.append(scorer.rendering.places(n_options).index(item.label))
-    labels = [item.label for item in items]
-    p_value = min(compute_dependence(unread, labels), compute_dependence(unread, positions))
-    if p_value < MAX_DEPENDENCE_P:
+        displayed_order = scorer.rendering.places(n_options)
+        labels.append(item.label)
+        displayed_positions.append(displayed_order.index(item.label))
+    label_p_value = compute_dependence(is_unread, labels)
+    position_p_value = compute_dependence(is_unread, displayed_positions)
+    if min(label_p_value, position_p_value) < MAX_DEPENDENCE_P:
         return "whether its answers can be read depends on the correct answer"
     return ""
 
 
 def _measure_spread(
     asked_ways: Sequence[AskedWay],
-    picks: NDArray[np.int64],
+    answers_by_way: NDArray[np.int64],
     split: AuditSplit,
     resampling: Resampling,
 ) -> tuple[FormatSpread | None, str]:
-    """Return the spread on the items that are read in each compared format, or why there is none."""
+    """Measure how far the accuracies lie apart, on the items that are read in each compared format.
+
+    Args:
+        asked_ways: W formats, some of which may be excluded from the comparison.
+        answers_by_way: (W, N) answers; -1 for one that cannot be read.
+        split: The N items.
+        resampling: Level of the interval; number of shuffles and their seed.
+
+    Returns:
+        The spread and ""; or None and the reason why there is none.
+    """
     compared = [number for number, row in enumerate(asked_ways) if not row.excluded]
     if len(compared) < 2:
         return None, f"the answers of {len(compared)} of {len(asked_ways)} can be read"
+    answers = answers_by_way[compared]
     # An item that is unread in one format would make a difference without an answer.
-    is_read = (picks[compared] != NO_ANSWER).all(axis=0)
+    is_read = (answers != NO_ANSWER).all(axis=0)
     if not is_read.any():
         return None, "no item is read in each of them"
-    is_correct = picks[compared][:, is_read] == split.labels[is_read]
-    return format_spread(
-        is_correct, clusters=select_clusters(split.clusters, is_read), resampling=resampling
-    ), ""
+    is_correct = answers[:, is_read] == split.labels[is_read]
+    # Items of a cluster keep their answers together when these are shuffled.
+    clusters = select_clusters(split.clusters, is_read)
+    return format_spread(is_correct, clusters=clusters, resampling=resampling), ""
 
 
 def _compare_verdicts(

@@ -36,14 +36,22 @@ LARGE = ("some", "large")
 
 
 def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
-    """Ask the items in every format, and measure how far apart the accuracies are."""
+    """Ask the labeled items of an audit in several prompt formats, and compare the accuracies.
+
+    Args:
+        context: The audit, whose model must be a language model with a prompt.
+        options: Number of formats, and the questions whose verdicts are compared between them.
+    """
     prompted = context.prompted
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
+    # An accuracy needs labels.
+    labeled = context.primary.take(np.flatnonzero(context.primary.labeled))
 
     def judge(scorer: Prompted, scores: Scores) -> Mapping[str, tuple[str, str]]:
-        # Each format is a separate model to the other questions, with its own answers.
-        asked = dataclasses.replace(
+        """Return the verdicts of the other questions on the scores of one format."""
+        # To them, each format is a separate model with its own answers and its own cache.
+        format_context = dataclasses.replace(
             context,
             source=scorer,
             primary=labeled,
@@ -53,10 +61,8 @@ def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
             progress=False,
             _shared={},
         )
-        return context.judge_scores(asked, scores, options.questions)
+        return context.judge_scores(format_context, scores, options.questions)
 
-    # An accuracy needs labels.
-    labeled = context.primary.take(np.flatnonzero(context.primary.labeled))
     return measure_ways(
         prompted,
         labeled,

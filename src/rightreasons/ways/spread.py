@@ -102,61 +102,94 @@ def format_spread(
         >>> result.spread, 0 < result.by_chance < 0.5
         (0.5, True)
     """
-    table = np.asarray(right, dtype=np.float64)
-    n_formats, n_items = table.shape
-    codes = number_clusters(clusters, n_items)
-    if codes is None:
-        codes = np.arange(n_items)
-    n_units = int(codes.max()) + 1
+    is_correct = np.asarray(right, dtype=np.float64)
+    n_formats, n_items = is_correct.shape
+    # Number of the unit of each item; independent items are units of their own.
+    unit_of_item = number_clusters(clusters, n_items)
+    if unit_of_item is None:
+        unit_of_item = np.arange(n_items)
+    n_units = int(unit_of_item.max()) + 1
     rng = np.random.default_rng(resampling.seed)
 
-    spread = float(np.ptp(table.mean(axis=1)))
-    chance = np.empty(resampling.resamples)
+    # If the format changes nothing, the answers of a unit can be exchanged between the formats.
+    spread = float(np.ptp(is_correct.mean(axis=1)))
+    formats_by_unit = np.tile(np.arange(n_formats), (n_units, 1))
+    chance_spreads = np.empty(resampling.resamples)
     for resample in range(resampling.resamples):
-        order = rng.permuted(np.tile(np.arange(n_formats), (n_units, 1)), axis=1)
-        shuffled = table[order[codes].T, np.arange(n_items)]
-        chance[resample] = np.ptp(shuffled.mean(axis=1))
-    # The halves differ by at most one unit.
-    is_first_half = rng.permutation(np.arange(n_units) % 2 == 0)[codes]
+        # (n_units, W): which format each unit takes its answers from, in place of format w.
+        shuffled_formats = rng.permuted(formats_by_unit, axis=1)
+        format_of_item = shuffled_formats[unit_of_item].T
+        shuffled = is_correct[format_of_item, np.arange(n_items)]
+        chance_spreads[resample] = np.ptp(shuffled.mean(axis=1))
     # Rounding must not make an equal spread a smaller one.
-    n_as_large = int((chance >= spread - 1e-12).sum())
+    n_as_large = int((chance_spreads >= spread - 1e-12).sum())
+
+    # The halves differ by at most one unit.
+    is_first_half = rng.permutation(np.arange(n_units) % 2 == 0)[unit_of_item]
+    held_out = _estimate_held_out(is_correct, unit_of_item, is_first_half, resampling.level)
     # The verdict makes several tests, so that its intervals are wider than those of the page.
-    family = resampling.correct_for_tests(N_TESTS)
-    strict = _estimate_held_out(table, codes, is_first_half, family.level)
+    strict_level = resampling.correct_for_tests(N_TESTS).level
+    strict = _estimate_held_out(is_correct, unit_of_item, is_first_half, strict_level)
     return FormatSpread(
         spread=spread,
-        by_chance=float(chance.mean()),
+        by_chance=float(chance_spreads.mean()),
+        # The observed spread counts as one of the shuffles, so that no p-value is 0.
         p_value=(1 + n_as_large) / (1 + resampling.resamples),
-        held_out=_estimate_held_out(table, codes, is_first_half, resampling.level),
+        held_out=held_out,
         decided=decide_above(strict, MARGINS["format"], n_items, n_units),
         n_items=n_items,
     )
 
 
 def _estimate_held_out(
-    table: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    is_correct: NDArray[np.float64],
+    unit_of_item: NDArray[np.int64],
     is_first_half: NDArray[np.bool_],
     level: float,
 ) -> Estimate:
-    """Return the difference of the best and the worst format of one half on the other half."""
+    """Estimate how much better the best format is than the worst one, on items that did not select them.
+
+    Both are selected on one half of the items and compared on the other, in both directions.
+
+    Args:
+        is_correct: (W, N) 1 if the answer to an item by a format is correct, otherwise 0.
+        unit_of_item: (N,) number of the unit of each item, for the interval.
+        is_first_half: (N,) whether each item is in the first half.
+        level: Confidence level.
+
+    Returns:
+        The mean of the two differences; undefined if one half is empty.
+    """
     method = "Student's t, an item at each bound; the mean of two halves"
     if is_first_half.all() or not is_first_half.any():
         return Estimate(None, None, None, level, method)
-    halves = []
+    values = []
+    lows = []
+    highs = []
     for is_measured in (is_first_half, ~is_first_half):
-        accuracies = table[:, ~is_measured].mean(axis=1)
-        differences = (
-            table[accuracies.argmax(), is_measured] - table[accuracies.argmin(), is_measured]
-        )
+        selection_accuracies = is_correct[:, ~is_measured].mean(axis=1)
+        best = selection_accuracies.argmax()
+        worst = selection_accuracies.argmin()
+        differences = is_correct[best, is_measured] - is_correct[worst, is_measured]
         interval = bounded_mean_interval(
-            differences, low=-1, high=1, confidence_level=level, clusters=codes[is_measured]
+            differences,
+            low=-1,
+            high=1,
+            confidence_level=level,
+            clusters=unit_of_item[is_measured],
         )
-        halves.append((float(differences.mean()), interval.low, interval.high))
-    # Each half selects for the other, so that they depend on each other: the mean of their bounds
-    # holds under any dependence.
-    value, low, high = np.mean(halves, axis=0).tolist()
-    return Estimate(value, low, high, level, method)
+        values.append(float(differences.mean()))
+        lows.append(interval.low)
+        highs.append(interval.high)
+    # Each half selects for the other, so that the two differences depend on each other. The means of
+    # the ends of their intervals are valid under any dependence.
+    return Estimate(
+        value=float(np.mean(values)),
+        low=float(np.mean(lows)),
+        high=float(np.mean(highs)),
+        level=level,
+        method=method,
+    )
 
 
 def prompt_sensitivity(rows: Any) -> float:
@@ -182,12 +215,15 @@ def prompt_sensitivity(rows: Any) -> float:
         >>> prompt_sensitivity([[-1.0, -3.0], [-2.0, -1.0]])
         1.5
     """
-    values = np.asarray(rows, dtype=np.float64)
-    n_prompts = len(values)
-    answers = values.argmax(axis=1)
-    # Column j holds the answer to prompt j after each prompt, and the diagonal after its own.
-    of_answers = values[:, answers]
-    differences = np.abs(of_answers - np.diag(of_answers))
+    log_probabilities = np.asarray(rows, dtype=np.float64)
+    n_prompts = len(log_probabilities)
+    answers = log_probabilities.argmax(axis=1)
+    # (N, N): entry (i, j) is the log-probability of the answer to prompt j after prompt i.
+    answer_log_probabilities = log_probabilities[:, answers]
+    # The diagonal has that of each answer after its own prompt, log P(y_j | x_j). Subtracted from
+    # each row, it leaves 0 for i = j, so that the sum is over the pairs of different prompts.
+    own_log_probabilities = np.diag(answer_log_probabilities)
+    differences = np.abs(answer_log_probabilities - own_log_probabilities)
     return float(differences.sum() / (n_prompts * (n_prompts - 1)))
 
 
