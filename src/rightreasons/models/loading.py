@@ -137,7 +137,18 @@ def load_question_answering(
 def _load(
     auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
 ) -> Classifier:
-    """Load a model with a head by a class of transformers; `kind` names it in errors."""
+    """Load a model with a head and its tokenizer, check that they fit, and try them.
+
+    Args:
+        auto_class: Class of transformers that opens the model.
+        kind: What the model should be, for errors, such as "sequence classifier".
+        name_or_path: A folder or a hub id.
+        **options: Options of `HowToOpen`.
+
+    Raises:
+        TypeError: If the name is neither text nor path.
+        ValueError: If there is no such model, or it cannot be asked.
+    """
     name = check_model(name_or_path)
     is_classifier = auto_class is transformers.AutoModelForSequenceClassification
     allow_untrained = options.get("allow_untrained", False)
@@ -147,17 +158,18 @@ def _load(
     tokenizer = load_tokenizer(name, options.get("revision"))
     check_vocabulary(model, tokenizer, name)
     agree_on_padding(model, tokenizer)
-    # A multi-label head is asked about one of its labels.
+
+    # One label of a multi-label head, or a single logit, becomes a classifier of two classes.
     target = options.get("target")
     if target is not None:
         select_label(model, target, name)
-    names = None
+    label_names = None
     if is_classifier:
         if has_single_logit(model.config):
             add_zero_logit(model)
-        names = check_classes(model.config, name)
-    classifier = Classifier(model, tokenizer, names, name)
-    # A model that is trained first is tried when it is used.
+        label_names = check_classes(model.config, name)
+    classifier = Classifier(model, tokenizer, label_names, name)
+    # An untrained model is tried when it is used, after its training.
     if not allow_untrained:
         is_joint = auto_class is transformers.AutoModelForMultipleChoice
         classifier_way(classifier, longest=SHORTEST, joint=is_joint)
@@ -165,7 +177,14 @@ def _load(
 
 
 def _explain_untrained(model: Any, kind: str, name: str, missing: list[str]) -> str:
-    """Return the sentence that refuses a model of which weights were drawn at random."""
+    """Return the sentence that refuses a model whose checkpoint lacks weights.
+
+    Args:
+        model: The model, in which these weights are random.
+        kind: What it should be.
+        name: Its folder or hub id.
+        missing: Names of the weights.
+    """
     if (Path(name) / _SETFIT_HEAD).is_file():
         return (
             f"Expected the weights of a {kind} in {name}, but its head is in {_SETFIT_HEAD}, a "
@@ -200,8 +219,9 @@ def unpack_model(
     if tokenizer is None:
         tokenizer = getattr(model, "tokenizer", None)
     model = unwrap_model(model)
-    # No tokenizer would help a model of pictures, so that it is not asked for one.
+    # Before the tokenizer is missed, which would help no model of pictures.
     _check_input(model)
+    # The folder or hub id from which transformers loaded the model.
     source = getattr(getattr(model, "config", None), "_name_or_path", "")
     if tokenizer is None and source:
         with contextlib.suppress(ValueError):
@@ -212,7 +232,7 @@ def unpack_model(
             "(model, tokenizer), or a function of a list of texts that returns probabilities."
         )
     name = name or source or type(model).__name__
-    # A session of optimum has no weights of torch.
+    # A session of optimum is no module of torch, and has no weights in it.
     if isinstance(model, torch.nn.Module):
         _check_arguments(model, tokenizer)
         check_in_memory(model, name)
@@ -257,15 +277,21 @@ def _check_arguments(model: torch.nn.Module, tokenizer: Any) -> None:
 
 
 def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
-    """Return the classifier of a loaded model and its tokenizer, from `unpack_model`.
+    """Return the classifier of a loaded model, after a trial on short texts.
+
+    Args:
+        model: The model, from `unpack_model`. Neither it nor its configuration is changed.
+        tokenizer: Its tokenizer.
+        name: Its name in errors and reports.
 
     Raises:
-        ValueError: As `load_classifier`. The model is not changed, and neither is its
-            configuration.
+        ValueError: As `load_classifier`.
     """
-    # What a model that is not of transformers scores shows in its trial.
-    is_ours = type(model).__module__.startswith("transformers.")
-    has_head = not is_ours or _get_head(type(model).__name__) == "ForSequenceClassification"
+    # Classes of transformers name their head. What another class scores is found by its trial.
+    is_of_transformers = type(model).__module__.startswith("transformers.")
+    has_head = (
+        not is_of_transformers or _get_head(type(model).__name__) == "ForSequenceClassification"
+    )
     if not hasattr(getattr(model, "config", None), "num_labels") or not has_head:
         raise ValueError(
             f"Expected a sequence classifier in `model`, but got {type(model).__name__}: a function "
@@ -274,7 +300,7 @@ def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     if has_single_logit(model.config):
         model = copy_with_zero_logit(model)
     classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
-    # Longer texts are tried when there are some.
+    # Longer texts are tried once data has them.
     classifier_way(classifier, longest=SHORTEST)
     return classifier
 
@@ -309,7 +335,8 @@ def open_weights(
         ValueError: If it cannot be opened as one, or its weights are not those that its
             configuration describes.
     """
-    # A base is opened with its own configuration.
+    # With `options`, the base of an adapter is opened, or a GGUF file: neither is itself an
+    # adapter.
     adapter = None
     if not options:
         adapter = find_adapter(name, settings.get("revision"))
@@ -327,19 +354,19 @@ def open_weights(
                 revision=settings.get("revision"),
                 output_loading_info=True,
                 trust_remote_code=False,
-                # The report names them.
+                # Mismatches are in the report, and are refused below.
                 ignore_mismatched_sizes=True,
                 **options,
             )
         except Exception as error:
-            # The name is that of the folder, but the user gave the file.
+            # `name` is the folder of a GGUF file, of which the user gave the path.
             if "gguf_file" in options:
                 raise ValueError(
                     f"Expected {Path(name) / options['gguf_file']} to be a {kind}, but the file "
                     f"cannot be read, as after an interrupted download: {get_first_line(error)}"
                 ) from error
             raise _explain(error, kind, name, settings.get("revision")) from error
-    # An adapter may turn a model for another task into one for this.
+    # The base of an adapter may have been saved for another task.
     if "config" not in options:
         _check_task(model, auto_class, kind, name)
     replaced = _take_replaced(report, adapted or {})
@@ -347,7 +374,7 @@ def open_weights(
     _check_quantization(model, name)
     if device == "auto":
         check_in_memory(model, name)
-    # It would report its rounding at each layer of each batch.
+    # bitsandbytes would report its rounding at each layer of each batch.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     # A model may have been saved as one that returns tuples.
     model.config.return_dict = True
@@ -355,11 +382,23 @@ def open_weights(
 
 
 def _choose_device(device: str | torch.device | None) -> Any:
+    """Return the device that a user names; by default that of this process."""
     return default_device() if device is None else check_device(device)
 
 
 def _check_task(model: Any, auto_class: Any, kind: str, name: str) -> None:
-    """Refuse a model that was saved for another task, though its weights may fit."""
+    """Check that a model was saved for the task that it is opened for.
+
+    Args:
+        model: The model as it was opened.
+        auto_class: The class of transformers that opened it.
+        kind: What the model should be, for errors.
+        name: Its name in errors.
+
+    Raises:
+        ValueError: If its configuration names architectures with other heads only. Some weights
+            would fit all the same.
+    """
     # The heads of causal models have several names, such as GPT2LMHead.
     if auto_class is transformers.AutoModelForCausalLM:
         return
@@ -372,12 +411,21 @@ def _check_task(model: Any, auto_class: Any, kind: str, name: str) -> None:
 
 
 def _take_replaced(report: dict[str, Any], adapted: Mapping[str, Any]) -> set[str]:
-    """Remove weights that an adapter replaces from the mismatches of a report, and return them."""
+    """Remove the mismatches that an adapter resolves from a report, and return their names.
+
+    The head of a base may have another number of classes than that of the adapter, which replaces
+    it.
+
+    Args:
+        report: The report of transformers, whose `mismatched_keys` (name, shape in the checkpoint,
+            shape in the model) are changed.
+        adapted: Name -> weight that the adapter puts in place of that of the base.
+    """
     replaced = set()
     remaining = []
     for mismatch in report["mismatched_keys"]:
-        key, _, shape = mismatch
-        if key in adapted and adapted[key].shape == shape:
+        key, _, expected_shape = mismatch
+        if key in adapted and adapted[key].shape == expected_shape:
             replaced.add(key)
         else:
             remaining.append(mismatch)
@@ -398,7 +446,20 @@ def _check_quantization(model: Any, name: str) -> None:
 def _open_adapted(
     adapter: Adapter, auto_class: Any, kind: str, settings: HowToOpen
 ) -> tuple[Any, list[str]]:
-    """Open the base of an adapter, and put the adapter on it."""
+    """Open the base of an adapter, and put the adapter on it.
+
+    Args:
+        adapter: The adapter.
+        auto_class: Class of transformers that opens the base.
+        kind: What the model should be, for errors.
+        settings: Options of opening the base.
+
+    Returns:
+        The model, and the names of the weights that neither the base nor the adapter has.
+
+    Raises:
+        ValueError: If the adapter is for another task, or the base cannot be opened.
+    """
     if adapter.head and not auto_class.__name__.endswith(adapter.head):
         raise ValueError(
             f"Expected {adapter.name} to be a {kind}, but it is an adapter for {adapter.head}, for "
@@ -426,9 +487,15 @@ def _open_adapted(
 
 
 def _copy_replaced(model: Any, adapter: Adapter, missing: list[str]) -> None:
-    """Copy the weights of an adapter to those of its base that would be random.
+    """Copy the head of an adapter into its base, where it would be random.
 
-    peft keeps such a head next to that of the base, which is never asked.
+    The adapter puts its own head next to that of the base, whose values are then not used. Random
+    ones would still change the digest of the model.
+
+    Args:
+        model: The base, whose weights are changed.
+        adapter: The adapter.
+        missing: Names of the weights that the checkpoint of the base lacks.
     """
     weights = model.state_dict()
     for key in adapter.weights.keys() & set(missing):
@@ -443,11 +510,12 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
         ValueError: If there is none. From a folder without tokenizer files transformers makes an
             empty one, which turns every word into the unknown token; that counts as none.
     """
-    source, source_revision = name, revision
+    source = name
+    source_revision = revision
+    # An adapter may have its own tokenizer, with further words, or that of its base.
     adapter = None if options else find_adapter(name, revision)
     if adapter is not None:
         source, source_revision = adapter.tokenizer
-    # An adapter may have its own tokenizer, with further words.
     expected = f"Expected a tokenizer next to the model {name}, but"
     with quiet():
         try:
@@ -458,6 +526,7 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
             raise own_code(error, name) or ValueError(
                 f"{expected} none could be loaded ({get_first_line(error)})."
             ) from error
+    # An empty tokenizer has special tokens only.
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
         raise ValueError(
             f"{expected} there is none: save it to the same folder with "
@@ -470,7 +539,7 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
 
 
 def check_model(name_or_path: object) -> str:
-    """Check that a name can be a model: a folder with a configuration, or the id of a hub repository.
+    """Check that a name can be a model: a folder with a configuration, or a hub id.
 
     Returns:
         The name in the form that transformers takes.
@@ -595,19 +664,19 @@ def check_in_memory(model: torch.nn.Module, name: str) -> None:
 
 
 def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> None:
-    """Refuse a checkpoint whose weights are not those that the configuration describes.
+    """Check that the weights of a checkpoint are those that the configuration describes.
 
     Args:
         model: The model as it was opened.
-        report: Names of missing, unexpected and mismatched weights, from transformers.
+        report: `missing_keys`, `unexpected_keys` and `mismatched_keys`, from transformers.
         kind: What the model should be.
         name: Its name in errors.
 
     Raises:
-        ValueError: If a weight has another shape, or the checkpoint is one of another architecture
-            or of more layers.
+        ValueError: If a weight has another shape, all names have a prefix, or the checkpoint is
+            one of another architecture or of more layers.
     """
-    # transformers would draw these weights at random.
+    # transformers would initialize these weights at random.
     if report["mismatched_keys"]:
         key, shape, expected_shape = min(report["mismatched_keys"])
         raise ValueError(
@@ -623,14 +692,18 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
             f"which a wrapper such as DataParallel or torch.compile adds: remove it from the names, "
             f"as {{key.removeprefix({prefix!r}): weight}}, and save the weights again."
         )
+    # A checkpoint may hold a head that is not needed. It must not hold further layers, whose names
+    # differ from those of the model in a number only, and must have some weight of the model.
     layer_names = {_mask_numbers(key) for key in model.state_dict()}
-    has_no_weights = set(dict(model.named_parameters())) <= missing
-    # A checkpoint may hold a head that is not needed, but no further layers.
-    further = [key for key in unexpected if has_no_weights or _mask_numbers(key) in layer_names]
-    if further:
+    lacks_all_weights = set(dict(model.named_parameters())) <= missing
+    misplaced = []
+    for key in unexpected:
+        if lacks_all_weights or _mask_numbers(key) in layer_names:
+            misplaced.append(key)
+    if misplaced:
         raise ValueError(
             f"Expected {name} to be a {kind} of type {model.config.model_type}, as its "
-            f"configuration says, but {min(further)} of its checkpoint has no place in it."
+            f"configuration says, but {min(misplaced)} of its checkpoint has no place in it."
         )
 
 
@@ -640,18 +713,27 @@ def _mask_numbers(key: str) -> str:
 
 
 def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
-    """Return the prefix with which every weight is named; "" if there is none."""
-    # If weights are only left over, their names are not the problem.
+    """Find the prefix that a wrapper has added to the names of all weights, such as "module.".
+
+    Args:
+        unexpected: Names in the checkpoint that the model does not have.
+        missing: Names that the checkpoint lacks.
+
+    Returns:
+        The prefix without which the unexpected names include all missing ones; "" if there is none.
+    """
+    # If no weight is missing, the names are not the problem.
     if not missing:
         return ""
     names = sorted(unexpected)
-    for name in names[:1]:
-        # The prefix ends at a dot, so that each end of the name is tried.
-        parts = name.split(".")
-        for n_parts in range(1, len(parts)):
-            prefix = ".".join(parts[:n_parts]) + "."
-            if {key.removeprefix(prefix) for key in names} >= missing:
-                return prefix
+    if not names:
+        return ""
+    # All names share the prefix, so that one of them has all candidates. A prefix ends at a dot.
+    parts = names[0].split(".")
+    for n_parts in range(1, len(parts)):
+        prefix = ".".join(parts[:n_parts]) + "."
+        if {key.removeprefix(prefix) for key in names} >= missing:
+            return prefix
     return ""
 
 
@@ -681,7 +763,14 @@ def check_device(device: Any) -> torch.device | str:
 
 
 def _explain(error: Exception, kind: str, name: str, revision: str | None) -> ValueError:
-    """Return the error of a model that cannot be opened, in a sentence."""
+    """Return the error of a model that cannot be opened, with the reason and what can be done.
+
+    Args:
+        error: The error of transformers.
+        kind: What the model should be.
+        name: A folder or a hub id.
+        revision: A branch, tag or commit of the hub repository.
+    """
     needs_code = own_code(error, name)
     if needs_code is not None:
         return needs_code

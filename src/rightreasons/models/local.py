@@ -156,10 +156,10 @@ class LocalEngine:
 
     @property
     def budget(self) -> int:
-        """Tokens of an answer, including those of thinking."""
+        """Maximum tokens of an answer to a conversation, including those of thinking."""
         if not self.thinks:
             return BRIEF
-        # The question needs some of what the model reads.
+        # The prompt and the answer share what the model reads, so that half is left to the prompt.
         max_budget = max(BRIEF, self.scorer.max_length // 2)
         return min((self._n_thinking_tokens or LONG) + BRIEF, max_budget)
 
@@ -222,26 +222,36 @@ class LocalEngine:
         """
         reasons: dict[int, str] = {}
         items = self.tokens(requests, failures=reasons)
-        first_tokens: list[list[Tokens]] = []
+        # The same requests, with each continuation cut to its first token.
+        short_items: list[list[Tokens]] = []
         for request, request_items in zip(requests, items, strict=True):
-            # Two answers with the same first token would have the same score.
+            # Continuations with the same first token would have the same score.
             self._check_first_tokens(request, request_items)
             shortened = []
             for item in request_items:
                 choices = [choice[:1] for choice in item.choices]
                 shortened.append(dataclasses.replace(item, choices=choices))
-            first_tokens.append(shortened)
+            short_items.append(shortened)
         return self._score(
-            requests, first_tokens, reasons, kind="answers by their first token", **options
+            requests, short_items, reasons, kind="answers by their first token", **options
         )
 
     def _check_first_tokens(self, request: Request, items: Sequence[Tokens]) -> None:
-        """Check that different continuations of a request begin with different tokens."""
+        """Check that different continuations of a request begin with different tokens.
+
+        Args:
+            request: The request.
+            items: Its tokens. Several if its prompt is truncated differently for its continuations.
+
+        Raises:
+            ValueError: If two continuations begin with the same token.
+        """
         text_by_token: dict[int, str] = {}
         for item in items:
             for position, choice in zip(item.places, item.choices, strict=True):
                 token = choice[0]
                 text = request.continuations[position]
+                # The text of the first continuation that begins with the token.
                 earlier_text = text_by_token.setdefault(token, text)
                 if text != earlier_text:
                     raise ValueError(
@@ -276,6 +286,7 @@ class LocalEngine:
         Raises:
             ValueError: If a number is out of range, every request fails, or the model does.
         """
+        # What the model reads besides the new tokens is left to the prompt.
         max_length = self.scorer.room(self.scorer.max_length, options.max_new_tokens + 1)
         if max_length < 1:
             raise OptionError(
@@ -291,7 +302,8 @@ class LocalEngine:
                 names.append(f"{requests[position].name}#{number}")
         columns = self._generate_rows(prompts, names, options, way, progress=progress, out=out)
 
-        # Requests that cannot be asked have no replies.
+        # Requests that cannot be asked keep an empty list. The others have `options.n` adjacent
+        # rows each.
         replies: list[list[Reply]] = [[] for _ in requests]
         rows = iter(columns.ragged("tokens"))
         for position, n_tokens in zip(prompts.positions, prompts.n_tokens, strict=True):
@@ -309,24 +321,33 @@ class LocalEngine:
         )
 
     def _tokenize_prompts(self, requests: Sequence[Request], max_length: int) -> _Prompts:
-        """Return the prompts of requests as tokens, truncated at their beginning."""
-        # Any continuation will do: only the tokens before it are used.
+        """Tokenize the prompts of requests, and truncate them at their beginning.
+
+        Args:
+            requests: The requests.
+            max_length: Maximum tokens of a prompt.
+
+        Raises:
+            ValueError: If no request can be asked, or a token is unknown to the model.
+        """
+        # Prompts are tokenized together with a continuation. Any one will do, as only the tokens
+        # before it are used.
         continued = [Request(request.name, request.prompt, (" a",)) for request in requests]
         reasons: dict[int, str] = {}
         items = self.tokens(continued, max_length=_NO_BOUND, failures=reasons)
         positions = []
-        tokens = []
+        prompts = []
         n_tokens = []
         for position, request_items in enumerate(items):
             if position in reasons:
                 continue
             prompt = request_items[0].prompt
             positions.append(position)
-            # The end of a prompt says what to write.
-            tokens.append(prompt[-max_length:])
+            # The end of a prompt matters more: it says what to write.
+            prompts.append(prompt[-max_length:])
             n_tokens.append(len(prompt))
-        check_tokens(self.model, self.name, max(map(max, tokens)))
-        return _Prompts(positions, tokens, n_tokens, reasons)
+        check_tokens(self.model, self.name, max(map(max, prompts)))
+        return _Prompts(positions, prompts, n_tokens, reasons)
 
     def _generate_rows(
         self,
@@ -338,8 +359,23 @@ class LocalEngine:
         progress: bool,
         out: str | os.PathLike[str] | None,
     ) -> Columns:
-        """Generate `options.n` rows of tokens after each prompt, in the order of `names`."""
-        # Each answer is an item of the run, so that a batch may hold some answers to a prompt.
+        """Generate `options.n` answers after each prompt, in a run that resumes.
+
+        Each answer is an item of the run.
+
+        Args:
+            prompts: P prompts as tokens.
+            names: P * n names of the answers, such as "item 7#0"; the answers to a prompt are
+                adjacent.
+            options: How answers are generated.
+            way: How prompts are batched, from `find_generation_way`.
+            progress: Whether to show a progress bar.
+            out: Folder of the results. None keeps them in memory.
+
+        Returns:
+            The column `tokens`, with P * n rows of new tokens.
+        """
+        # The prompt of each answer. A batch may hold only some of the answers to a prompt.
         lengths = prompts.lengths
         owners = np.repeat(np.arange(len(lengths)), options.n)
 
@@ -378,15 +414,21 @@ class LocalEngine:
         )
 
     def _begins_thought(self, request: Request, options: Generation) -> bool:
-        """Return whether the prompt ends in an open thought, as some chat templates have it."""
+        """Return whether the prompt of a request ends with a tag that opens a thought.
+
+        Some chat templates end in "<think>", so that the answer begins inside a thought.
+        """
         prompt = self.render(request.prompt).rstrip()
-        marks = find_thinking_marks(prompt, options.tags)
-        return any(closing and mark.end() == len(prompt) for mark, closing in marks)
+        # Each mark has the closing tag that it needs, if it opens a thought.
+        for mark, closing_tag in find_thinking_marks(prompt, options.tags):
+            if closing_tag and mark.end() == len(prompt):
+                return True
+        return False
 
     def _parse_reply(
         self, row: NDArray[np.int64], n_prompt: int, options: Generation, *, begins_thought: bool
     ) -> Reply:
-        """Return the reply that new tokens are.
+        """Decode the new tokens of an answer, and separate its text from its thinking.
 
         Args:
             row: The new tokens.
@@ -394,22 +436,25 @@ class LocalEngine:
             options: How they were generated.
             begins_thought: Whether the prompt ends in an open thought.
         """
-        # An empty string would match everywhere.
+        # Some tokenizers have an empty special token, which would match everywhere.
         special_tokens = list(filter(None, self.tokenizer.all_special_tokens))
         text = self.tokenizer.decode(row, skip_special_tokens=False)
+        # The tags of thinking may be special tokens themselves. Then special tokens are removed
+        # after the reply has been parsed, and otherwise before.
         marks = find_thinking_marks(text, options.tags)
         tags = "\n".join(mark[0] for mark, _ in marks)
         has_special_tags = any(token in tags for token in special_tokens)
-        # Tags that are special tokens are parsed before these are removed.
         if not has_special_tags:
             text = self.tokenizer.decode(row, skip_special_tokens=True)
+
         answer = _cut_at_stop(text, options.stop)
-        # The last token that fits may be the one that ends the answer.
-        is_complete = len(row) < options.max_new_tokens
-        is_complete = is_complete or int(row[-1]) in list_end_tokens(self.scorer)
+        has_stopped = answer != text
+        # An answer of the maximum length is complete only if its last token is one that ends it.
+        is_short = len(row) < options.max_new_tokens
+        is_complete = is_short or int(row[-1]) in list_end_tokens(self.scorer)
         reply = Reply.parse(
             answer,
-            finish="stop" if is_complete or answer != text else "length",
+            finish="stop" if is_complete or has_stopped else "length",
             usage={"prompt_tokens": n_prompt, "answer_tokens": len(row)},
             tags=options.tags,
             opened=begins_thought,
@@ -430,17 +475,19 @@ class LocalEngine:
         max_length: int | None = None,
         failures: dict[int, str] | None = None,
     ) -> list[list[Tokens]]:
-        """Return the tokens of requests, which are all of a chat, or none.
-
-        The prompts of a chat have all of their special tokens.
+        """Tokenize requests, whose prompts are either all conversations or all plain texts.
 
         Args:
-            requests: The requests.
+            requests: N requests.
             max_length: Maximum tokens of each; None takes what the model reads.
-            failures: Takes the reasons why requests cannot be asked, by their positions; None
-                raises the first.
+            failures: A dictionary to which position -> reason is added for each request that cannot
+                be asked. If None, the first such request is an error.
+
+        Returns:
+            N lists: one `Tokens`, or several if a prompt is truncated differently for its
+            continuations; none for a request that cannot be asked.
         """
-        # Requests of one run are alike, so that one conversation shows what all are.
+        # The chat template has put all special tokens into the text of a conversation.
         is_chat = any(not isinstance(request.prompt, str) for request in requests)
         return tokenize_continuations(
             self.scorer,
@@ -466,36 +513,41 @@ class LocalEngine:
             items: N lists of their tokens, which are empty for requests that failed.
             reasons: Position of such a request -> the reason.
             **options: Options of `score_continuations`.
+
+        Returns:
+            N rows of log-likelihoods, NaN for requests that failed.
         """
-        parts_by_request = []
-        for request_items in items:
-            parts = []
+        # A request is several items if it has many continuations, or if its prompt is truncated
+        # differently for them.
+        all_items: list[Tokens] = []
+        request_by_item: list[int] = []
+        for position, request_items in enumerate(items):
             for item in request_items:
-                parts += split_choices(item, self.scorer.max_length)
-            parts_by_request.append(parts)
-        all_items = list(itertools.chain.from_iterable(parts_by_request))
+                split_items = split_choices(item, self.scorer.max_length)
+                all_items += split_items
+                request_by_item += [position] * len(split_items)
         self._check_items(all_items)
         columns, way = score_continuations(
             self.scorer, all_items, max_tokens=self._max_tokens, fail_fast=False, **options
         )
-        # A request is several items if it has many continuations, or its prompt is truncated
-        # differently for them.
-        owners = np.repeat(np.arange(len(items)), list(map(len, parts_by_request)))
+        # A request fails if one of its items does.
+        owners = np.array(request_by_item, dtype=np.int64)
         _, reasons_of_scores = columns.find_complete(owners)
         failed = {**reasons_of_scores, **reasons}
 
+        # The continuations of request i are offsets[i]:offsets[i + 1] of the flat arrays.
         counts = [len(request.continuations) for request in requests]
         offsets = compute_offsets(counts)
-        # Values of requests that fail stay NaN.
         values = np.full(int(offsets[-1]), np.nan)
         lengths = np.ones(int(offsets[-1]))
         scored_rows = zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True)
         row_by_item = dict(scored_rows)
-        for number, (owner, item) in enumerate(zip(owners, all_items, strict=True)):
-            positions = offsets[owner] + np.array(item.places)
+        for index, item in enumerate(all_items):
+            positions = offsets[request_by_item[index]] + np.array(item.places)
             lengths[positions] = list(map(len, item.choices))
-            if number in row_by_item:
-                values[positions] = row_by_item[number]
+            # An item that failed has no row.
+            if index in row_by_item:
+                values[positions] = row_by_item[index]
         n_truncated = 0
         for request_items in items:
             n_truncated += any(item.truncated for item in request_items)

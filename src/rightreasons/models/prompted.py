@@ -89,19 +89,19 @@ class _Scored:
 class Prompted:
     r"""A `Scorer` that asks a language model through a prompt.
 
-    With l(a | x) the log-likelihood of the answer a, summed over its tokens, after what is asked about
-    x, the scores of the answers are
+    With l(a | x) the log-likelihood of the answer a, summed over its tokens, after what is asked
+    about x, the scores of the answers are
 
         sum            l(a | x)
         mean           l(a | x) / number of tokens of a
-        unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al. 2021, PMI_DC)
-        next_words     the log-probability of the first token of a
+        unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al.
+        2021, PMI_DC) next_words     the log-probability of the first token of a
         generated      log of the share of generated answers that give a
 
     An answer is its own words, or with `style` its letter or number. The softmax over an item's
-    answers is its confidence. Of one generated answer it is 1: an answer alone has no confidence. An
-    item without a readable generated answer has no score; `Scores.failures` names it, and `Scores.way`
-    states the rate.
+    answers is its confidence. Of one generated answer it is 1: an answer alone has no confidence.
+    An item without a readable generated answer has no score; `Scores.failures` names it, and
+    `Scores.way` states the rate.
 
     Args:
         prompt: How items are asked.
@@ -117,16 +117,16 @@ class Prompted:
         n_parameters: Number of parameters of the model. None if it is not in this process.
         failures: Item -> why it has no score, of all items that were asked so far.
         replies: Item -> what the model wrote, of the same items.
-        unserved: Those of these items whose request failed, was filtered, or was refused: they have no
-            answer of the model.
-        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item
-            without a score.
+        unserved: Those of these items whose request failed, was filtered, or was refused: they have
+            no answer of the model.
+        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its
+            item without a score.
         logged_arms: Answers to changed versions of the items, if a log replaces the model; None
             otherwise.
 
     Raises:
-        ValueError: If the model has no chat template although one is asked for, or cannot do what the
-            scoring needs, the template or the label words do not fit, or there are no examples.
+        ValueError: If the model has no chat template although one is asked for, or cannot do what
+            the scoring needs, the template or the label words do not fit, or there are no examples.
 
     References:
         Holtzman et al. (2021), "Surface Form Competition", EMNLP.
@@ -188,7 +188,12 @@ class Prompted:
         return self._digest(self.prompt.replace(pattern=None, repair="auto"))
 
     def _digest(self, prompt: Prompt) -> str:
-        """Return a digest of everything that answers depend on, with a prompt in place of the own one."""
+        """Return a digest of everything that scores depend on.
+
+        Args:
+            prompt: The options of the prompt that count. They are `self.prompt`, perhaps without
+                those that only decide how answers are read.
+        """
         rendering = self.rendering
         example_values = []
         if self.prompt.shots and self.examples:
@@ -213,7 +218,14 @@ class Prompted:
         return digest_value(parts)
 
     def describe(self) -> dict[str, Any]:
-        """Return the settled prompt, and the first item that was asked, as the model read it."""
+        """Describe the prompt and the answers so far, for a report.
+
+        Returns:
+            The settled options of the prompt by name, `label_words`, `form`; `example`, the first
+            item as the model read it, with its `answers`; `way`, how scores were computed;
+            `readings`, how many generated answers each layer of the reader read; and `finish`, how
+            many ended for each reason.
+        """
         rendering = self.rendering
         example = self._example
         if example is None:
@@ -246,7 +258,7 @@ class Prompted:
         """Return the server's trial and its costs; None if the model is in this process.
 
         Args:
-            out: Folder of answers that the costs are about. None for this run as a whole.
+            out: Folder with the answers whose costs are returned. None for all answers of this run.
         """
         describe = getattr(self.engine, "describe", None)
         return None if describe is None else dict(describe(out))
@@ -266,22 +278,28 @@ class Prompted:
         return self.reader.find(item, reply).answer
 
     def assuming(self, assumed: str) -> Prompted:
-        """Return a scorer that gives the answers that this one was given, and asks nothing more.
+        """Return a scorer that repeats the answers to this one, with an assumption on unread ones.
+
+        Two such scorers bound what the unread answers could change. Neither asks the model
+        anything.
 
         Args:
-            assumed: What an answer that cannot be read counts as, if the correct one is known: "right"
-                or "wrong".
+            assumed: What an answer that cannot be read counts as, if the correct one is known:
+                "right" or "wrong".
         """
         scorer = copy.copy(self)
         scorer.engine = cast("Engine", ReplayedEngine(self.engine, self.replies))
         scorer.assumed = assumed
+        # The copy must not change the records of this scorer.
         scorer.failures = {}
         scorer.replies = {}
         scorer.unserved = set()
-        # The copy must not share the reader, which remembers its readings.
+        # The cached reader belongs to this scorer. The copy makes its own, which takes over the
+        # readings but asks no second reader.
         scorer.__dict__.pop("reader", None)
         scorer._earlier_readings = dict(self.reader.readings)
         scorer.second_reader = None
+        # The check of the first answers has been made.
         scorer._is_checked = True
         return scorer
 
@@ -299,7 +317,8 @@ class Prompted:
         """Score the classes of N texts; see `rightreasons.models.classes.predict`.
 
         Raises:
-            ValueError: If this is a scorer of choices, columns differ in length, or a label is no class.
+            ValueError: If this is a scorer of choices, columns differ in length, or a label is no
+                class.
         """
         if self.label_names is None:
             raise ValueError(
@@ -331,8 +350,8 @@ class Prompted:
         """Score the choices of N items; see `rightreasons.models.choices.choose`.
 
         Raises:
-            ValueError: If this is a scorer of classes, columns differ in length, or a label is no choice
-                of its item.
+            ValueError: If this is a scorer of classes, columns differ in length, or a label is no
+                choice of its item.
         """
         if self.label_names is not None:
             raise ValueError(
@@ -350,36 +369,41 @@ class Prompted:
     def score_items(
         self, items: Sequence[Item], gold: NDArray[np.int64] | None, **storage: Unpack[HowToKeep]
     ) -> Scores:
-        """Score the answers of items as they are asked.
+        """Score the answers of items through the prompt.
 
         Args:
             items: N items.
             gold: (N,) correct answers. None for those of the items.
             **storage: Options of `HowToKeep`.
 
+        Returns:
+            The scores of the items that have any; the others are in `Scores.failures`.
+
         Raises:
-            ValueError: If no item has words.
+            ValueError: If every item has an answer without words, which has no likelihood.
         """
         if gold is not None:
-            pairs = zip(items, gold.tolist(), strict=True)
-            items = [dataclasses.replace(item, label=label) for item, label in pairs]
+            labeled_items = []
+            for item, label in zip(items, gold.tolist(), strict=True):
+                labeled_items.append(dataclasses.replace(item, label=label))
+            items = labeled_items
         requests = [self.rendering.request(item, self.shots(item)) for item in items]
         # The report shows the first item as the model read it.
         if self._example is None and requests:
             self._example = requests[0]
+
         names = [item.id for item in items]
+        is_generated = self.rendering.scoring == "generated"
+        # Row of an item -> why it is not asked.
         wordless_reasons: dict[int, str] = {}
-        # A generated answer needs no words of its own.
-        if self.rendering.scoring != "generated":
+        if not is_generated:
             wordless_reasons = wordless(names, [request.continuations for request in requests])
         rows = [row for row in range(len(items)) if row not in wordless_reasons]
         if wordless_reasons and not rows:
             raise ValueError(next(iter(wordless_reasons.values())))
-
-        score = self._score_likelihoods
-        if self.rendering.scoring == "generated":
-            score = self._score_generated
+        score = self._score_generated if is_generated else self._score_likelihoods
         scored = score([items[row] for row in rows], [requests[row] for row in rows], **storage)
+
         self._way = scored.way
         failures = dict(scored.failures)
         for row, reason in wordless_reasons.items():
@@ -387,7 +411,7 @@ class Prompted:
         self.failures |= failures
         scores_by_row = {}
         for row, values in zip(rows, scored.rows, strict=True):
-            # An item may fail after it was asked, as its answer is unread.
+            # An item may also have failed after it was asked, if its answer cannot be read.
             if names[row] not in failures:
                 scores_by_row[row] = values
         return self._lay_out(names, gold, scores_by_row, failures, scored)
@@ -400,18 +424,26 @@ class Prompted:
         failures: dict[str, str],
         scored: _Scored,
     ) -> Scores:
-        """Return the scores of the items that have any."""
+        """Make the `Scores` of the items that have any.
+
+        Args:
+            names: N ids of all items.
+            gold: (N,) correct answers, or None.
+            scores_by_row: Position of an item -> the scores of its answers.
+            failures: Id -> reason of the other items.
+            scored: Number of truncated items, and how the scores were computed.
+        """
         rows = list(scores_by_row)
         logits: Any = np.empty((0, len(self.label_names or ())))
         if rows:
             values = list(scores_by_row.values())
             logits = Ragged.of(np.concatenate(values), list(map(len, values))).table()
         return Scores(
-            tuple(names[row] for row in rows),
-            logits,
-            None if gold is None else gold[rows],
-            self.label_names,
-            scored.n_truncated,
+            ids=tuple(names[row] for row in rows),
+            logits=logits,
+            labels=None if gold is None else gold[rows],
+            label_names=self.label_names,
+            truncated=scored.n_truncated,
             way=scored.way,
             failures=failures,
         )
@@ -421,12 +453,19 @@ class Prompted:
     def _score_likelihoods(
         self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> _Scored:
-        """Return the scores of items by the likelihoods of their answers."""
+        """Score items by the likelihoods of their answers, or of the first words of these.
+
+        Args:
+            items: N items.
+            requests: Their requests, with the answers as continuations.
+            **storage: Options of `HowToKeep`.
+        """
         scoring = self.rendering.scoring
         out = storage.get("out")
         ask = self.engine.likelihoods
         if scoring == "next_words":
             ask = self.engine.next_words
+        # Equal prompts, such as those of an item under several probes, are asked once.
         distinct = DistinctRequests(requests)
         likelihoods = ask(
             distinct.requests,
@@ -436,13 +475,18 @@ class Prompted:
         rows = distinct.select_rows(likelihoods.values)
         failures = distinct.select_failures(likelihoods.failures)
         self.unserved |= failures.keys()
-        # Longer answers have smaller likelihoods.
+        # Longer answers have smaller likelihoods, which the mean per token makes up for.
         if scoring == "mean":
             lengths = distinct.select_rows(likelihoods.lengths)
             rows = [row / length for row, length in zip(rows, lengths, strict=True)]
         if scoring == "unconditional":
             failures |= self._subtract_unconditional(items, rows, failures, out)
-        return _Scored(rows, failures, likelihoods.truncated, likelihoods.way)
+        return _Scored(
+            rows=rows,
+            failures=failures,
+            n_truncated=likelihoods.truncated,
+            way=likelihoods.way,
+        )
 
     def _subtract_unconditional(
         self,
@@ -451,15 +495,19 @@ class Prompted:
         failures: Mapping[str, str],
         out: str | os.PathLike[str] | None,
     ) -> dict[str, str]:
-        """Subtract the likelihoods of the answers without their item; return further failures.
+        """Subtract from the likelihoods of answers those that the answers have without their item.
 
         Args:
             items: N items.
             rows: N rows of log-likelihoods, which are changed.
-            failures: Item -> why it has no likelihoods.
+            failures: Id -> reason of the items that have no likelihoods.
             out: Folder for the likelihoods.
+
+        Returns:
+            Id -> reason of items that fail here.
         """
-        # What failed is not asked again: it would take along the items that share its request.
+        # Items without the item's text share a request. One that failed before would let the others
+        # fail with it, and is left out.
         indices = [index for index, item in enumerate(items) if item.id not in failures]
         requests = [self.rendering.without_item(items[index]) for index in indices]
         distinct = DistinctRequests(requests)
@@ -475,40 +523,48 @@ class Prompted:
     def _score_generated(
         self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> _Scored:
-        """Return the scores of items by the shares of their generated answers."""
-        # The first answers are read before the others cost anything.
+        """Score items by the shares of their generated answers.
+
+        Args:
+            items: N items.
+            requests: Their requests.
+            **storage: Options of `HowToKeep`.
+        """
+        # The first few answers are generated and checked before the others cost anything.
         n_first = 0
         if not self._is_checked and len(items) > N_FIRST:
             n_first = N_FIRST
+        stages = {"answers-first": slice(0, n_first), "answers": slice(n_first, len(items))}
         answers: list[Answers] = []
         readings: list[list[Reading]] = []
-        for rows, folder in (
-            (slice(0, n_first), "answers-first"),
-            (slice(n_first, len(items)), "answers"),
-        ):
+        for folder, rows in stages.items():
             if rows.start < rows.stop:
-                stage, stage_readings = self._generate(
+                stage_answers, stage_readings = self._generate(
                     items[rows], requests[rows], folder, **storage
                 )
-                answers.append(stage)
+                answers.append(stage_answers)
                 readings += stage_readings
             self._check_first(answers, readings)
 
         replies: list[list[Reply]] = []
         failures: dict[str, str] = {}
-        for stage in answers:
-            replies += stage.replies
-            failures |= stage.failures
-        shares = []
+        n_truncated = 0
+        for stage_answers in answers:
+            replies += stage_answers.replies
+            failures |= stage_answers.failures
+            n_truncated += stage_answers.truncated
+        scores = []
         for item, item_replies, item_readings in zip(items, replies, readings, strict=True):
             counts = self._count_answers(item, item_readings)
             if item.id not in failures and not any(counts):
                 failures[item.id] = _explain_unread(item_replies[0])
-            share = np.array(counts) / max(sum(counts), 1)
+            shares = np.array(counts) / max(sum(counts), 1)
             # A share of 0 has no logarithm; the smallest positive number represents it.
-            shares.append(np.log(np.maximum(share, np.finfo(np.float64).tiny)))
-        way = "; ".join(filter(None, [answers[-1].way, _describe_readings(replies, readings)]))
-        return _Scored(shares, failures, sum(stage.truncated for stage in answers), way)
+            scores.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+        way = _describe_readings(replies, readings)
+        if answers[-1].way:
+            way = f"{answers[-1].way}; {way}"
+        return _Scored(rows=scores, failures=failures, n_truncated=n_truncated, way=way)
 
     def _generate(
         self,
@@ -517,7 +573,17 @@ class Prompted:
         folder: str,
         **storage: Unpack[HowToKeep],
     ) -> tuple[Answers, list[list[Reading]]]:
-        """Return the replies to items, and their readings."""
+        """Generate answers to items, record them, and read them.
+
+        Args:
+            items: N items.
+            requests: Their requests.
+            folder: Name of the subfolder of the answers in `storage["out"]`.
+            **storage: Options of `HowToKeep`.
+
+        Returns:
+            The replies to the N items, and N lists of the reading of each reply.
+        """
         out = storage.get("out")
         is_constrained = self.rendering.form == "constrained"
         answers = self.engine.generate(
@@ -527,10 +593,10 @@ class Prompted:
             out=get_results_subfolder(out, folder),
         )
         self.unserved |= answers.failures.keys()
-        # The report stores all that the model wrote.
         for item, replies in zip(items, answers.replies, strict=True):
+            # The report stores all that the model wrote.
             self.replies[item.id] = replies
-            # What a filter stopped, or the model refused, is no attempt at an answer.
+            # A reply that a filter stopped, or a refusal, is no attempt at an answer.
             if replies and all(reply.finish in WITHHELD for reply in replies):
                 self.unserved.add(item.id)
         repairs = get_results_subfolder(out, f"{folder}-repair")
@@ -539,12 +605,22 @@ class Prompted:
     def _check_first(
         self, answers: Sequence[Answers], readings: Sequence[Sequence[Reading]]
     ) -> None:
-        """Raise an error if most of the first answers cannot be read."""
+        """Raise an error if most of the first answers cannot be read; later calls check nothing.
+
+        Args:
+            answers: The answers so far, which may be none.
+            readings: The readings of each reply, item by item.
+
+        Raises:
+            ValueError: If too many of the texts that the model wrote give no answer.
+        """
         if self._is_checked or not answers:
             return
         self._is_checked = True
+        replies: list[list[Reply]] = []
+        for stage_answers in answers:
+            replies += stage_answers.replies
         unread = []
-        replies = [row for stage in answers for row in stage.replies]
         for item_replies, item_readings in zip(replies, readings, strict=True):
             for reply, reading in zip(item_replies, item_readings, strict=True):
                 if reading.answer == NO_ANSWER and reply.finish in TEXT_FINISHES:
@@ -552,7 +628,18 @@ class Prompted:
         check_first_answers(unread, sum(map(len, readings)), self.name)
 
     def _count_answers(self, item: Item, readings: Sequence[Reading]) -> list[int]:
-        """Return how many replies give each answer of an item."""
+        """Count how many replies to an item give each of its K answers.
+
+        If no reply can be read, and unread answers are assumed to be right or wrong, one such
+        answer is counted.
+
+        Args:
+            item: The item.
+            readings: The readings of its replies.
+
+        Returns:
+            K counts.
+        """
         counts = [0] * len(self.rendering.texts(item))
         for reading in readings:
             if reading.answer != NO_ANSWER:
@@ -569,12 +656,12 @@ class Prompted:
     def generation(
         self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF
     ) -> Generation:
-        """Return how answers are generated.
+        """Return the options of generated answers, from those of the prompt and usual ones.
 
         Args:
             n: Answers per item.
-            temperature: Their temperature. If None, that of the prompt, or else 0 for one answer and 1
-                for several.
+            temperature: Their temperature. If None, that of the prompt, or else 0 for one answer
+                and 1 for several.
             brief: Maximum tokens if the prompt names none and the model answers at once.
         """
         prompt = self.prompt
@@ -585,9 +672,12 @@ class Prompted:
             temperature = 0.0 if n == 1 else 1.0
         max_new_tokens = prompt.max_new_tokens
         if not max_new_tokens:
-            # A model that thinks needs room for that, and does so in a chat alone.
-            max_new_tokens = max(brief, self.engine.budget) if is_chat else brief
+            max_new_tokens = brief
+            # A model may think in a chat, for which the engine knows the budget.
+            if is_chat:
+                max_new_tokens = max(brief, self.engine.budget)
         stop = prompt.stop
+        # A model that continues a text goes on with another question after an empty line.
         if not stop and not is_chat:
             stop = ("\n\n",)
         return Generation(
@@ -617,21 +707,28 @@ def _explain_unread(reply: Reply) -> str:
 def _describe_readings(
     replies: Sequence[Sequence[Reply]], readings: Sequence[Sequence[Reading]]
 ) -> str:
-    """Return in words how many answers were read, by which layer, and why others were not."""
-    reasons: Counter[str] = Counter()
+    """Describe how many generated answers were read, by which layer, and why others were not.
+
+    An example is "3 of 40 generated answers give no answer (2 refused); read: …".
+
+    Args:
+        replies: N lists of replies.
+        readings: N lists of the reading of each reply.
+    """
+    count_by_reason: Counter[str] = Counter()
     for item_replies, item_readings in zip(replies, readings, strict=True):
         for reply, reading in zip(item_replies, item_readings, strict=True):
             if reading.answer == NO_ANSWER:
-                reasons[reply.no_answer_reason or UNREAD] += 1
+                count_by_reason[reply.no_answer_reason or UNREAD] += 1
     n_replies = sum(map(len, replies))
-    sentence = f"{sum(reasons.values())} of {n_replies} generated answers give no answer"
-    parts = []
-    for reason, count in reasons.most_common():
-        # Texts without an answer are the usual ones.
+    sentence = f"{sum(count_by_reason.values())} of {n_replies} generated answers give no answer"
+    notes = []
+    for reason, count in count_by_reason.most_common():
+        # Texts without an answer are the usual reason, which needs no note.
         if reason != UNREAD:
-            parts.append(f"{count} {reason}")
-    if parts:
-        sentence += f" ({', '.join(parts)})"
+            notes.append(f"{count} {reason}")
+    if notes:
+        sentence += f" ({', '.join(notes)})"
     layers = describe_layers(count_layers(dict(enumerate(readings))))
     return f"{sentence}; read: {layers}" if layers else sentence
 
@@ -654,7 +751,16 @@ def _check_label_names(label_names: Sequence[str] | None) -> None:
 def _settle_rendering(
     prompt: Prompt, engine: Engine, label_names: Sequence[str] | None
 ) -> Rendering:
-    """Return the rendering of a prompt for an engine."""
+    """Decide what the prompt leaves open, by what the engine is able to do.
+
+    Args:
+        prompt: Options of the prompt.
+        engine: The model.
+        label_names: Names of the K classes. None for choices.
+
+    Raises:
+        OptionError: If the engine is not able to do what an option asks for.
+    """
     is_chat = _is_chat(prompt, engine)
     can_constrain = "constrained_text" in engine.abilities
     rendering = Rendering.settle(
@@ -695,15 +801,24 @@ def _is_repaired(prompt: Prompt, rendering: Rendering) -> bool:
 
 
 def _list_scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
-    """Return the scorings that an engine is able to; a requested one must be among them."""
+    """Return the scorings that an engine is able to do, such as ["mean", "sum", "generated"].
+
+    Args:
+        prompt: Options of the prompt, of which `scoring` may request one of them.
+        engine: The model.
+        thinks: Whether it thinks before it answers: then its next token is no answer, so that only
+            generated answers can be scored.
+
+    Raises:
+        OptionError: If the requested scoring is not among them.
+        ValueError: If there are none.
+    """
     scorings: list[str] = []
     for ability, ability_scorings in SCORINGS_BY_ABILITY.items():
         if ability in engine.abilities:
             scorings += ability_scorings
-    # The next token of a model that thinks is no answer.
     if thinks:
         scorings = [scoring for scoring in scorings if scoring == "generated"]
-    # A scoring that is only preferred falls back to another one; a requested one does not.
     if prompt.scoring != "auto" and prompt.scoring not in scorings:
         names = ", ".join(scorings) or "none"
         note = ""

@@ -88,6 +88,10 @@ def make_items(
         ids: N ids.
         labels: N correct answers. None for unlabeled items.
         **fields: N values of each field of an item; `text_pair` may be missing.
+
+    Example:
+        >>> make_items([7], [1], prompt=["2 + 2 ="], choices=[["3", "4"]])[0].fields
+        {'prompt': '2 + 2 =', 'choices': ['3', '4']}
     """
     if "text" in fields:
         fields.setdefault("text_pair", [None] * len(ids))
@@ -96,7 +100,8 @@ def make_items(
     items = []
     rows = zip(*fields.values(), strict=True)
     for item_id, label, values in zip(ids, labels, rows, strict=True):
-        items.append(Item(str(item_id), dict(zip(fields, values, strict=True)), int(label)))
+        values_by_field = dict(zip(fields, values, strict=True))
+        items.append(Item(str(item_id), values_by_field, int(label)))
     return items
 
 
@@ -129,7 +134,15 @@ class ChoiceItems:
         labels: object = None,
         allow_empty: bool = False,
     ) -> ChoiceItems:
-        """Check items; `allow_empty` allows choices without words.
+        """Check the columns of multiple-choice items.
+
+        Args:
+            prompts: N prompts; one may be empty.
+            choices: N lists of at least two texts.
+            ids: N unique ids; by default "0", "1", …
+            labels: (N,) index of the correct choice, -1 if it is unknown. None for data without
+                labels.
+            allow_empty: Whether choices may have no words.
 
         Raises:
             TypeError: If a column is of the wrong kind.
@@ -140,17 +153,16 @@ class ChoiceItems:
         check_same_length(prompts=texts, choices=choices)
         rows = check_choice_lists(choices, "choices", allow_empty=allow_empty)
         counts = np.array([len(row) for row in rows], dtype=np.int64)
-        # Items without ids are numbered.
         if ids is None:
             ids = range(len(texts))
         names = tuple(check_ids(ids, "ids"))
         check_same_length(prompts=texts, ids=names)
-        if labels is None:
-            return cls(names, texts, rows, counts, None)
-        check_same_length(prompts=texts, labels=labels)
-        return cls(
-            names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1)
-        )
+        gold = None
+        if labels is not None:
+            check_same_length(prompts=texts, labels=labels)
+            # The number of classes differs from item to item.
+            gold = check_labels(labels, counts, name="labels", minimum=-1)
+        return cls(ids=names, prompts=texts, choices=rows, counts=counts, labels=gold)
 
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
@@ -158,12 +170,19 @@ class ChoiceItems:
 
 
 def wordless(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, str]:
-    """Explain which items have an answer without words, which has no likelihood, by their index."""
+    """Find the items with an answer without words, which has no likelihood.
+
+    Args:
+        names: N ids of items.
+        rows: N lists of the answers of each.
+
+    Returns:
+        Index of an item -> a sentence that names its last empty answer.
+    """
     reasons = {}
     for index, (name, texts) in enumerate(zip(names, rows, strict=True)):
         for number, text in enumerate(texts):
             if not text.strip():
-                # The last empty answer of an item names it.
                 reasons[index] = (
                     f"Expected answers with words, but answer {number} of item {name!r} is "
                     f"{text!r}."
@@ -174,26 +193,38 @@ def wordless(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, s
 def distinct_texts(
     keys: Iterable[Any], rows: Iterable[Sequence[str]]
 ) -> tuple[list[list[str]], list[tuple[int, list[int]]]]:
-    """Gather the distinct texts that belong to equal keys, such as the choices after one prompt.
+    """Collect the distinct texts that belong to equal keys, such as the choices after one prompt.
+
+    Args:
+        keys: N keys.
+        rows: N lists of texts.
 
     Returns:
-        The texts of each distinct key, in the order of both; and for each row the index of its key,
-        with the indices of its texts there.
+        The texts of each of the G distinct keys, in the order of their first occurrence; and for
+        each of the N rows the index of its key, with the indices of its texts among those of the
+        key.
 
     Example:
         >>> distinct_texts(["a", "b", "a"], [["x", "y"], ["x"], ["z", "x"]])
         ([['x', 'y', 'z'], ['x']], [(0, [0, 1]), (1, [0]), (0, [2, 0])])
     """
-    groups: dict[Any, tuple[int, dict[str, int]]] = {}
+    index_by_key: dict[Any, int] = {}
+    # For each distinct key: text -> its index.
+    index_by_text: list[dict[str, int]] = []
     indices = []
     for key, row in zip(keys, rows, strict=True):
-        group, index_by_text = groups.setdefault(key, (len(groups), {}))
+        if key not in index_by_key:
+            index_by_key[key] = len(index_by_key)
+            index_by_text.append({})
+        key_index = index_by_key[key]
+        known_texts = index_by_text[key_index]
         text_indices = []
         for text in row:
-            # A new text gets the next index of its group.
-            text_indices.append(index_by_text.setdefault(text, len(index_by_text)))
-        indices.append((group, text_indices))
-    return [list(index_by_text) for _, index_by_text in groups.values()], indices
+            if text not in known_texts:
+                known_texts[text] = len(known_texts)
+            text_indices.append(known_texts[text])
+        indices.append((key_index, text_indices))
+    return [list(texts) for texts in index_by_text], indices
 
 
 class Examples:
@@ -203,8 +234,8 @@ class Examples:
         items: The items; unlabeled ones are excluded.
 
     Example:
-        >>> items = [Item(str(n), {"text": f"text {n}", "text_pair": None}, n % 2) for n in range(9)]
-        >>> examples = Examples(items)
+        >>> items = [Item(str(n), {"text": f"text {n}", "text_pair": None}, n % 2) for n in
+        range(9)] >>> examples = Examples(items)
         >>> drawn = examples.draw(items[4], 3, seed=0)
         >>> len(drawn), items[4] in drawn, drawn == Examples(items[::-1]).draw(items[4], 3, seed=0)
         (3, False, True)
@@ -234,7 +265,9 @@ class Examples:
         Raises:
             ValueError: If there are fewer examples.
         """
-        order = item_rng(seed, _VERSION.sub("", item.id)).permutation(len(self.items))
+        # Without the end of the id that marks a changed version.
+        original_id = _VERSION.sub("", item.id)
+        order = item_rng(seed, original_id).permutation(len(self.items))
         examples: list[Item] = []
         for index in order:
             if len(examples) == count:
@@ -251,7 +284,11 @@ class Examples:
 
 
 def _is_origin(example: Item, item: Item) -> bool:
-    """Return whether an example is an item, or its origin: by its words, or its id before a slash."""
+    """Return whether an example is an item itself, or the item that it was made from.
+
+    It is if their ids or their fields are equal, or if the id of the item is that of the example
+    with a suffix after a slash, such as "12/near_choices".
+    """
     if item.id == example.id or item.id.startswith(f"{example.id}/"):
         return True
     return dict(example.fields) == dict(item.fields)
@@ -259,7 +296,7 @@ def _is_origin(example: Item, item: Item) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Rendering:
-    """A prompt with nothing left open: the task, the style, the words and whether there is a chat are known.
+    """A prompt with nothing left open: task, style, words and the use of a chat are known.
 
     Attributes:
         prompt: The options.
@@ -295,14 +332,14 @@ class Rendering:
         label_names: Sequence[str] | None = None,
         constrains: bool = False,
     ) -> Rendering:
-        """Settle what a prompt leaves open.
+        """Decide what a prompt leaves open: scoring, style, form, template and answer prefix.
 
         Args:
             prompt: The options.
             chat: Whether items are asked as turns of a conversation.
-            scorings: Scorings that the model is able to, the preferred one first.
+            scorings: Scorings that the model is able to do, the preferred one first.
             label_names: Names of the K classes. None for multiple choice.
-            constrains: Whether the model is able to hold generated answers to given ones.
+            constrains: Whether the model is able to restrict generated answers to given ones.
 
         Raises:
             ValueError: If the template is none or names an unknown field, or label words do not
@@ -315,6 +352,7 @@ class Rendering:
         task = "multiple_choice" if is_choice else "classification"
         template = prompt.template
         if template is None:
+            # The answers are listed if one is named by its letter or number, or is to be written.
             is_listed = style != "words" or (is_choice and scoring == "generated")
             template = TEMPLATES[task, is_listed]
             template += instruction(style, scoring=scoring, form=form, chat=chat)
@@ -345,15 +383,18 @@ class Rendering:
         return self.style != "words" or bool({"choices", "options"} & _names(self.template))
 
     def answers(self, item: Item) -> list[str]:
-        """Return the answers of an item as they are requested: words, letters or numbers."""
+        """Return the answers of an item as they are requested: words, letters or numbers.
+
+        The order is that of the item. Letters and numbers count the answers in the displayed order:
+        with order="reversed", the first answer of the item has the last letter.
+        """
         texts = self.texts(item)
         if self.style == "words":
             return texts
         answers = [""] * len(texts)
-        # Marks are in the displayed order, answers in that of the item.
-        for index, mark in zip(
-            self.places(len(texts)), _marks(self.style, len(texts)), strict=True
-        ):
+        displayed_indices = self.places(len(texts))
+        marks = _marks(self.style, len(texts))
+        for index, mark in zip(displayed_indices, marks, strict=True):
             answers[index] = mark
         return answers
 
@@ -431,7 +472,10 @@ class Rendering:
         return answer
 
     def without_item(self, item: Item) -> Request:
-        """Return a request of the same answers without a question: after their prefix alone."""
+        """Return a request of the answers of an item after their prefix, without the question.
+
+        The likelihoods of such answers are unconditional. In a chat, the user's turn is empty.
+        """
         continuations = self._continue(self._gap, item)
         if not self.chat:
             return Request(item.id, self.answer_prefix, continuations)
@@ -442,11 +486,12 @@ class Rendering:
 
     @functools.cached_property
     def _gap(self) -> str:
-        """White space between the question and the answer."""
+        """White space between the question, or the prefix of the answer, and the answer."""
+        # The answer begins a turn of its own.
         if self.chat and not self.answer_prefix:
             return ""
-        end = self.answer_prefix or self.template
-        if end[-1:].isspace():
+        before_answer = self.answer_prefix or self.template
+        if before_answer[-1:].isspace():
             return ""
         return " "
 
@@ -456,16 +501,24 @@ class Rendering:
         return f"{body}\n{self.answer_prefix}".lstrip("\n")
 
     def _body(self, item: Item) -> str:
-        """Return the question of an item, without the words that an answer follows."""
+        """Return the question of an item: the template, filled with its fields and its answers.
+
+        The prefix of the answer is not included.
+
+        Raises:
+            ValueError: If the template fails.
+        """
         texts = self.texts(item)
         displayed_texts = [texts[index] for index in self.places(len(texts))]
-        lines = []
+        # One answer per line, such as "A. yes" or "- yes".
+        option_lines = []
         if self.style == "words":
-            lines += [f"- {text}" for text in displayed_texts]
+            option_lines += [f"- {text}" for text in displayed_texts]
         else:
-            for mark, text in zip(_marks(self.style, len(texts)), displayed_texts, strict=True):
-                lines.append(f"{mark}. {text}")
-        fields = {**item.fields, "options": "\n".join(lines), "label_words": []}
+            marks = _marks(self.style, len(texts))
+            for mark, text in zip(marks, displayed_texts, strict=True):
+                option_lines.append(f"{mark}. {text}")
+        fields = {**item.fields, "options": "\n".join(option_lines), "label_words": []}
         if self.label_words:
             fields["label_words"] = displayed_texts
         try:
@@ -482,6 +535,11 @@ class Rendering:
         return _environment().from_string(self.template)
 
     def _check_template(self) -> None:
+        """Check that the template is valid, and names fields of its task that distinguish items.
+
+        Raises:
+            OptionError: If not.
+        """
         import jinja2
 
         known_fields = FIELDS[self.task]
@@ -509,13 +567,20 @@ class Rendering:
 
 
 def _settle_scoring(prompt: Prompt, scorings: Sequence[str], *, is_choice: bool) -> str:
-    """Return how answers are scored."""
+    """Return how answers are scored: as requested, or by the best scoring that the model can do.
+
+    Args:
+        prompt: The options.
+        scorings: Scorings that the model is able to do, the preferred one first.
+        is_choice: Whether the task is multiple choice.
+    """
     if prompt.scoring != "auto":
         return prompt.scoring
-    # A pattern and several samples are about generated answers.
+    # A pattern, or several samples, only make sense for generated answers.
     if (prompt.pattern is not None or prompt.samples > 1) and "generated" in scorings:
         return "generated"
-    # Texts of choices differ in length, which a sum would punish.
+    # A sum of log-likelihoods prefers short answers. Texts of choices differ in length, but label
+    # words and letters hardly do.
     scoring = "sum"
     if is_choice and prompt.style in ("auto", "words"):
         scoring = "mean"
@@ -525,7 +590,7 @@ def _settle_scoring(prompt: Prompt, scorings: Sequence[str], *, is_choice: bool)
 
 
 def _settle_style(prompt: Prompt, scoring: str, *, is_choice: bool) -> str:
-    """Return the style of answers."""
+    """Return the style of answers: "words", "letters" or "numbers"."""
     if prompt.style != "auto":
         return prompt.style
     # The first tokens of choices may be equal, and a generated text may differ from a choice.
@@ -535,7 +600,7 @@ def _settle_style(prompt: Prompt, scoring: str, *, is_choice: bool) -> str:
 
 
 def _settle_form(prompt: Prompt, *, chat: bool, constrains: bool) -> str:
-    """Return the form of generated answers."""
+    """Return the form of generated answers, "constrained", "line" or "free"."""
     if prompt.form != "auto":
         return prompt.form
     # A template or a pattern of the user says by itself how to answer.
@@ -552,7 +617,13 @@ def usual_form(*, chat: bool, constrains: bool) -> str:
 
 
 def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
-    r"""Return the end of a question that the model answers in words, or in a chat by a token.
+    r"""Return the instruction at the end of a question on how to answer it; "" if none is needed.
+
+    Args:
+        style: "words", "letters" or "numbers".
+        scoring: How answers are scored.
+        form: Form of generated answers.
+        chat: Whether the question is a turn of a conversation.
 
     Example:
         >>> instruction("letters", scoring="generated", form="line", chat=True)
@@ -565,7 +636,7 @@ def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
         return f"\nAnswer with one line alone: ANSWER: X, where X is the {kind}."
     if scoring == "generated" or (chat and scoring == "next_words"):
         return f"\nAnswer with the {kind} alone."
-    # Likelihoods are those of given answers: nothing has to be requested.
+    # The likelihoods of given answers do not depend on what the model would write.
     return ""
 
 
@@ -610,9 +681,14 @@ def _environment() -> jinja2.Environment:
 
 
 def _names(template: str) -> set[str]:
+    """Return the names of the variables that a jinja template needs.
+
+    Raises:
+        jinja2.TemplateSyntaxError: If it is no template.
+    """
     import jinja2.meta
 
     environment = _environment()
-    return jinja2.meta.find_undeclared_variables(environment.parse(template)) - set(
-        environment.globals
-    )
+    names = jinja2.meta.find_undeclared_variables(environment.parse(template))
+    # Functions that jinja provides, such as `range`.
+    return names - set(environment.globals)

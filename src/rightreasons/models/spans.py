@@ -109,14 +109,16 @@ def predict_answers(
     columns = _score_windows(classifier, names, windows, n_best, options)
 
     # A question is answered if none of its windows failed.
-    rows, reasons = columns.find_complete(windows.owner)
+    is_complete, reasons = columns.find_complete(windows.owner)
     answered = np.setdiff1d(np.arange(len(names)), list(reasons))
-    owners = np.searchsorted(answered, windows.owner[columns.positions[rows]])
-    spans = {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")}
-    best = join_windows(owners, spans, len(answered), n_best=n_best)
+    question_by_window = windows.owner[columns.positions[is_complete]]
+    # Renumber the questions without those that failed: `answered` is sorted and contains them.
+    owners = np.searchsorted(answered, question_by_window)
+    spans = {name: columns.array(name)[is_complete] for name in ("starts", "ends", "scores")}
+    best_by_question = join_windows(owners, spans, len(answered), n_best=n_best)
     texts = []
     confidence = []
-    for question, scored_spans in zip(answered, best, strict=True):
+    for question, scored_spans in zip(answered, best_by_question, strict=True):
         (start, end), _ = scored_spans[0]
         texts.append(contexts[question][start:end])
         # A distribution over the best spans alone: further ones hardly change it.
@@ -137,7 +139,18 @@ def _score_windows(
     n_best: int,
     options: HowToBatch,
 ) -> Columns:
-    """Return the best spans of each window, in the columns of `best_spans`."""
+    """Find the best spans of each window by the model, in a run that can resume.
+
+    Args:
+        classifier: A question-answering model.
+        names: N ids of the questions, for errors.
+        windows: W windows of the N contexts.
+        n_best: Number of spans per window.
+        options: Options of the run.
+
+    Returns:
+        `starts`, `ends` and `scores` of `best_spans`, (W, n_best) each.
+    """
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
@@ -156,12 +169,12 @@ def _score_windows(
             name=classifier.name,
         )
 
-    # Errors name the question, as the user knows it.
+    # The items of the run are windows, but their names begin with the id of the question.
     window_names = []
-    for window, owner in enumerate(windows.owner.tolist()):
-        window_names.append(f"{names[owner]} (window {window})")
+    for window, question in enumerate(windows.owner.tolist()):
+        window_names.append(f"{names[question]} (window {window})")
     items = Items(classifier, tuple(window_names), windows.encoded)
-    # Two contexts of the same tokens may have them at other characters.
+    # Contexts with equal tokens may have them at different characters, and so other answers.
     places = digest_arrays(windows.places.columns)
     return items.run("spans", score, depends={"places": places, "answers": n_best}, **options)
 
@@ -195,34 +208,36 @@ def best_spans(
         has no tokens, or a logit is not finite.
     """
     places = pad(windows.places, batch, start.device)
+    # Tokens of the question and padding have no place in the context, and are no answers.
     in_context = places["first"] >= 0
     is_finite = _are_finite(start, in_context) & _are_finite(end, in_context)
-    # Tokens of the question and padding are no answers.
     start = start.masked_fill(~in_context, -torch.inf)
     end = end.masked_fill(~in_context, -torch.inf)
-    scores, heads, tails = _select_spans(start, end, max_answer_tokens, n_best)
-    # Short contexts have fewer spans than are asked for.
-    exists = torch.isfinite(scores)
-    starts = torch.where(exists, places["first"].gather(1, heads), -1)
-    ends = torch.where(exists, places["last"].gather(1, tails), -1)
+    scores, first_tokens, last_tokens = _select_spans(start, end, max_answer_tokens, n_best)
+    # A short context has fewer spans than n_best. The others contain a masked token, or lack a
+    # column.
+    is_span = torch.isfinite(scores)
+    starts = torch.where(is_span, places["first"].gather(1, first_tokens), -1)
+    ends = torch.where(is_span, places["last"].gather(1, last_tokens), -1)
     n_missing = n_best - scores.shape[1]
-    owners = windows.owner[batch]
+    questions = windows.owner[batch]
 
     def check_columns(
         has_context: NDArray[np.bool_], is_finite: NDArray[np.bool_], *columns: NDArray[Any]
     ) -> dict[str, NDArray[Any]]:
         if not has_context.all():
-            question = owners[int((~has_context).argmax())]
+            question = questions[int((~has_context).argmax())]
             raise ValueError(
                 f"Expected a context with tokens, but that of question {question} has none."
             )
         if not is_finite.all():
-            question = owners[int((~is_finite).argmax())]
+            question = questions[int((~is_finite).argmax())]
             raise ValueError(
                 f"Expected finite logits, but {name} gave NaN or infinity for question {question}."
             )
         return dict(zip(("starts", "ends", "scores"), columns, strict=True))
 
+    # The device may still be computing, so that the checks wait until the arrays are read.
     return read_later(
         check_columns,
         in_context.any(dim=1),
@@ -241,26 +256,29 @@ def _are_finite(logits: torch.Tensor, in_context: torch.Tensor) -> torch.Tensor:
 def _select_spans(
     start: torch.Tensor, end: torch.Tensor, max_answer_tokens: int, n_best: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the scores of the best spans of each window, with their first and last tokens.
+    """Find the pairs of a first and a last token with the highest scores, for each window.
 
     Args:
         start: (w, T) logits of the first token, minus infinity outside the context.
-        end: (w, T) logits of the last token.
+        end: (w, T) logits of the last token, minus infinity outside the context.
         max_answer_tokens: Maximum tokens per span.
-        n_best: Number of spans.
+        n_best: Number of spans, n; fewer if a window does not have as many pairs.
+
+    Returns:
+        (w, n) scores, first tokens and last tokens.
     """
     width = start.shape[1]
-    # All lengths of all starts at once, in place of a loop over pairs of tokens.
-    reach = min(max_answer_tokens, width)
-    # scores[w, t, l] is that of the span from token t to token t + l.
-    padded = torch.nn.functional.pad(end, (0, reach - 1), value=-torch.inf)
-    table = start[:, :, None] + padded.unfold(1, reach, 1)
+    max_tokens = min(max_answer_tokens, width)
+    # table[w, t, l] is the score of the span from token t to token t + l, for all t and l at once.
+    padded = torch.nn.functional.pad(end, (0, max_tokens - 1), value=-torch.inf)
+    table = start[:, :, None] + padded.unfold(1, max_tokens, 1)
     flat = table.flatten(1)
     scores, index = flat.topk(min(n_best, flat.shape[1]), dim=1)
-    heads = torch.div(index, reach, rounding_mode="floor")
-    # Spans beyond the end have no finite score, but their tokens must be in the table.
-    tails = (heads + index % reach).clamp(max=width - 1)
-    return scores, heads, tails
+    # The position in the flat table is t * max_tokens + l.
+    first_tokens = torch.div(index, max_tokens, rounding_mode="floor")
+    # Spans beyond the end have a score of minus infinity, but their tokens are looked up as well.
+    last_tokens = (first_tokens + index % max_tokens).clamp(max=width - 1)
+    return scores, first_tokens, last_tokens
 
 
 def _pad_columns(table: torch.Tensor, n_missing: int, fill: float) -> torch.Tensor:
@@ -275,27 +293,27 @@ def join_windows(
 
     Args:
         owner: (W,) question of each window.
-        spans: `starts`, `ends` and `scores` of all windows, from `best_spans`.
+        spans: `starts`, `ends` and `scores` of all windows, (W, n) each, from `best_spans`.
         n_questions: Number of questions.
         n_best: Number of spans per question.
 
     Returns:
-        The spans of each question, the best first, with their scores; one in two windows has the
-        higher one.
+        For each question ((first character, one past the last), score) of its spans, the best
+        first. A span in two windows has the higher of its scores.
     """
     score_by_span: list[dict[Span, float]] = [{} for _ in range(n_questions)]
     starts = spans["starts"].tolist()
     ends = spans["ends"].tolist()
     scores = spans["scores"].tolist()
-    # By characters: windows overlap, and number their tokens anew.
+    # Spans are identified by their characters. Each window numbers its tokens anew.
     for window, question in enumerate(owner.tolist()):
-        known_scores = score_by_span[question]
+        best_scores = score_by_span[question]
         for start, end, score in zip(starts[window], ends[window], scores[window], strict=True):
             span = (start, end)
-            if score > known_scores.get(span, -np.inf):
-                known_scores[span] = score
-    best = []
-    for known_scores in score_by_span:
-        ranked = sorted(known_scores.items(), key=lambda item: -item[1])
-        best.append(ranked[:n_best])
-    return best
+            if score > best_scores.get(span, -np.inf):
+                best_scores[span] = score
+    ranked_spans = []
+    for best_scores in score_by_span:
+        ranked = sorted(best_scores.items(), key=lambda item: -item[1])
+        ranked_spans.append(ranked[:n_best])
+    return ranked_spans

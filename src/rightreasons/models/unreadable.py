@@ -37,7 +37,9 @@ _MAX_HEADER_BYTES = 4096
 
 
 def describe_file(path: Path) -> str:
-    """Return the sentence that refuses a file as a model, with the way that works.
+    """Return the sentence that refuses a file as a model: what it is, and what can be done instead.
+
+    The file is recognized by its first bytes or its suffix. It is not loaded.
 
     Example:
         >>> import pickle, tempfile
@@ -68,7 +70,11 @@ def describe_file(path: Path) -> str:
 
 
 def describe_folder(folder: Path) -> str:
-    """Return the sentence that refuses a folder without a config.json as a model."""
+    """Return the sentence that refuses a folder as a model: what it holds, and what can be done.
+
+    Args:
+        folder: A folder without a config.json.
+    """
     expected = f"Expected {folder} to be a model folder with a config.json, but it holds"
     names = sorted(path.name for path in folder.iterdir())
     if not names:
@@ -108,13 +114,13 @@ def describe_folder(folder: Path) -> str:
 
 
 def describe_object(model: object) -> str:
-    """Return the sentence that refuses an object of a library with other scores; "" for others.
+    """Return the sentence that refuses an object of spaCy or fastText as a model; "" for any other.
 
     Example:
         >>> describe_object(lambda texts: [0.5 for text in texts])
         ''
     """
-    # A user may derive a class from that of a library.
+    # All base classes, because a user may derive a class from one of these libraries.
     for kind in type(model).__mro__:
         package = kind.__module__.partition(".")[0]
         scores = SCORES_BY_PACKAGE.get(package)

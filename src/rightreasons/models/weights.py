@@ -67,7 +67,7 @@ class Adapter:
 
     @property
     def tokenizer(self) -> tuple[str, str | None]:
-        """Folder or hub id of the tokenizer, that of the adapter or else of its base, and revision."""
+        """Folder or hub id, and revision, of the tokenizer of the adapter, or else of its base."""
         file = transformers.utils.cached_file(
             self.name,
             "tokenizer_config.json",
@@ -80,7 +80,7 @@ class Adapter:
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Its weights. Those that replace whole weights have the names that these have in the base."""
+        """Its weights by name. A weight that replaces one of the base has the name of that one."""
         from peft.utils import load_peft_weights
 
         try:
@@ -94,7 +94,7 @@ class Adapter:
 
     @property
     def headless(self) -> bool:
-        """Whether it replaces no whole weights, such as a head."""
+        """Whether it replaces no whole weights, such as a head, but only changes weights of the base."""
         from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
 
         prefix = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
@@ -112,23 +112,40 @@ class Adapter:
         return config
 
     def _count_classes(self, config: Any) -> int | None:
-        """Return the number of classes of the adapter's head; None if it has none."""
+        """Return the number of classes of the adapter's head; None if it has none.
+
+        The shapes of the weights are compared between two bases that differ in their number of
+        classes. A weight whose shape differs has one row per class, and the adapter's own weight of
+        that name has as many rows as the adapter has classes.
+
+        Args:
+            config: Configuration of the base.
+        """
         shapes_by_count = []
-        # A base without such a head has no classes.
+        # A base without a classification head raises a ValueError. On the meta device, no memory is
+        # used.
         with contextlib.suppress(ValueError), torch.device("meta"):
             for n_classes in (2, 3):
                 shapes_by_count.append(self._list_shapes(config, n_classes))
         if len(shapes_by_count) < 2:
             return None
-        # A weight whose size depends on the number of classes has one row per class.
-        sizes = set()
-        for name, shape in shapes_by_count[0].items():
-            if shape != shapes_by_count[1][name]:
-                sizes.add(len(self.weights[name]))
-        return sizes.pop() if len(sizes) == 1 else None
+        shapes, other_shapes = shapes_by_count
+        counts = set()
+        for name, shape in shapes.items():
+            if shape != other_shapes[name]:
+                counts.add(len(self.weights[name]))
+        return counts.pop() if len(counts) == 1 else None
 
     def _list_shapes(self, config: Any, n_classes: int) -> dict[str, torch.Size]:
-        """Return the shapes of the weights that the adapter replaces, for a number of classes."""
+        """Return the shapes of the weights of the base that the adapter replaces.
+
+        Args:
+            config: Configuration of the base.
+            n_classes: Number of classes of its head.
+
+        Returns:
+            Name of a weight -> its shape in the base.
+        """
         config = copy.deepcopy(config)
         config.num_labels = n_classes
         model = transformers.AutoModelForSequenceClassification.from_config(config)
@@ -136,10 +153,13 @@ class Adapter:
         return {name: weights[name].shape for name in weights if name in self.weights}
 
     def attach(self, model: Any) -> Any:
-        """Return its base with the adapter on it. A table of words grows to the adapter's size.
+        """Put the adapter on its base, and return the model. A table of words may grow.
+
+        Args:
+            model: The base.
 
         Raises:
-            ValueError: If the adapter does not fit.
+            ValueError: If the adapter does not fit, or lacks weights.
         """
         from peft import PeftModel
         from peft.utils import get_peft_model_state_dict
@@ -149,7 +169,7 @@ class Adapter:
         try:
             self._resize_words(model)
             with warnings.catch_warnings():
-                # Missing weights are an error below.
+                # peft only warns of missing weights, which are an error below.
                 warnings.simplefilter("ignore")
                 adapted = PeftModel.from_pretrained(
                     model,
@@ -173,12 +193,16 @@ class Adapter:
         return unwrap_model(adapted)
 
     def _resize_words(self, model: Any) -> None:
-        """Give the table of words of the base as many rows as that of the adapter has, if any."""
+        """Resize the word embeddings of the base to those of the adapter, if it has any."""
         table = model.get_input_embeddings().weight
         for name, weight in model.named_parameters():
-            if weight is table and name in self.weights and len(self.weights[name]) != len(table):
-                model.resize_token_embeddings(len(self.weights[name]))
-                return
+            # The name of the table, by which the adapter stores its own.
+            if weight is not table or name not in self.weights:
+                continue
+            n_words = len(self.weights[name])
+            if n_words != len(table):
+                model.resize_token_embeddings(n_words)
+            return
 
 
 def _get_name_in_base(name: str) -> str:
@@ -317,12 +341,17 @@ def explain_untrainable(model: torch.nn.Module) -> str:
 
 
 def describe_weights(model: torch.nn.Module) -> str:
-    """Return a description of weights that are no plain checkpoint, for reports; "" for others."""
+    """Describe the adapters and the quantization of a model, for reports; "" if it has neither.
+
+    An example is "LORA adapter on org/base; quantized (bitsandbytes)".
+    """
     notes = []
     for settings in (getattr(model, "peft_config", None) or {}).values():
+        # An enumeration of peft, or plain text in older versions.
         kind = getattr(settings.peft_type, "value", settings.peft_type)
         notes.append(f"{kind} adapter on {settings.base_model_name_or_path}")
-    # Settings without a quantized layer are those of weights that were dequantized.
+    # Weights that were dequantized have no quantized layer, but the configuration still says how
+    # they were stored.
     quantization = getattr(getattr(model, "config", None), "quantization_config", None)
     if quantization is not None and explain_quantization(model):
         method = getattr(quantization, "quant_method", "")

@@ -53,7 +53,7 @@ def encode_windows(
 
     Args:
         tokenizer: A fast tokenizer of transformers, which knows the characters of its tokens.
-        questions: N questions; one that leaves no room for its context is truncated.
+        questions: N questions; one that leaves no tokens for its context is truncated.
         contexts: N contexts.
         max_length: Maximum tokens per window, special tokens included.
         stride: Tokens that a window shares with the previous one; None takes a third of
@@ -63,14 +63,14 @@ def encode_windows(
         The windows.
 
     Raises:
-        ValueError: If the tokenizer is not a fast one, or `stride` leaves no room.
+        ValueError: If the tokenizer is not a fast one, or `stride` leaves no tokens for a question.
     """
     check_fast(tokenizer)
     check_same_length(questions=questions, contexts=contexts)
     if stride is None:
         stride = max_length // 3
     stride = check_count(stride, "stride", minimum=0)
-    # One token of each window is new, so that windows come to an end.
+    # Each window must have at least one new token of the context, or the windows would not end.
     max_question = max_length - tokenizer.num_special_tokens_to_add(pair=True) - stride - 1
     if max_question < 1:
         raise OptionError(
@@ -79,7 +79,7 @@ def encode_windows(
             option="stride",
         )
     names = input_names(tokenizer)
-    # The characters of tokens are rows like those of the ids, so that both are padded alike.
+    # One row per window: the token ids and types, and the first and last character of each token.
     rows_by_name: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
     owner: list[int] = []
     for start in range(0, len(questions), _BLOCK_SIZE):
@@ -94,11 +94,13 @@ def encode_windows(
             return_offsets_mapping=True,
             return_attention_mask=False,
         )
-        for sample in tokens["overflow_to_sample_mapping"]:
-            owner.append(start + sample)
+        # The question of each window, as a position in the block.
+        for position in tokens["overflow_to_sample_mapping"]:
+            owner.append(start + position)
         for name in names:
             rows_by_name[name].extend(tokens[name])
         for spans, encoding in zip(tokens["offset_mapping"], tokens.encodings, strict=True):
+            # The question is the first text (0), and the context the second (1).
             in_context = np.array([sequence == 1 for sequence in encoding.sequence_ids])
             characters = np.array(spans, dtype=np.int32).reshape(-1, 2)
             characters[~in_context] = -1
@@ -110,7 +112,14 @@ def encode_windows(
 def _join_rows(
     tokenizer: Any, rows_by_name: Mapping[str, Sequence[Any]], owner: Sequence[int]
 ) -> Windows:
-    """Join the rows of all windows, one after another."""
+    """Make `Windows` of the rows of all windows.
+
+    Args:
+        tokenizer: The tokenizer, which pads token ids.
+        rows_by_name: W rows of each column of the model's input, and of `first` and `last`, the
+            characters of each token.
+        owner: The question of each of the W windows.
+    """
     offsets = compute_offsets(list(map(len, rows_by_name["input_ids"])))
     columns = {}
     for name, rows in rows_by_name.items():
@@ -119,19 +128,26 @@ def _join_rows(
     encoded = Encoded(
         columns=columns,
         offsets=offsets,
-        # A context that is too long continues in the next window.
+        # A context that is too long continues in the next window, and loses nothing.
         truncated=np.zeros(len(offsets) - 1, dtype=bool),
         padding=padding_values(tokenizer),
     )
     return Windows(
         encoded=encoded,
+        # Stored like token ids, so that both are padded in the same way.
         places=dataclasses.replace(encoded, columns=places, padding={"first": -1, "last": -1}),
         owner=np.array(owner, dtype=np.int64),
     )
 
 
 def _truncate_questions(tokenizer: Any, questions: list[str], max_tokens: int) -> list[str]:
-    """Truncate questions to a number of tokens."""
+    """Return questions without the text after their first `max_tokens` tokens.
+
+    Args:
+        tokenizer: A fast tokenizer.
+        questions: The questions.
+        max_tokens: Maximum tokens of a question.
+    """
     tokens = tokenizer(
         questions,
         add_special_tokens=False,
@@ -198,14 +214,14 @@ def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np
         row = slice(*windows.encoded.offsets[window : window + 2])
         starts = windows.places.columns["first"][row]
         ends = windows.places.columns["last"][row]
-        # Tokens that are not of the context start at -1.
-        overlaps = (starts >= 0) & (starts < end) & (ends > begin)
-        positions = np.flatnonzero(overlaps)
+        # Tokens of the question have the characters -1 in the context.
+        is_in_answer = (starts >= 0) & (starts < end) & (ends > begin)
+        positions = np.flatnonzero(is_in_answer)
         if not len(positions):
             continue
-        head = positions[0]
-        tail = positions[-1]
-        # A window may end within the answer.
-        if starts[head] <= begin and ends[tail] >= end:
-            tokens[window] = head, tail
+        first_token = positions[0]
+        last_token = positions[-1]
+        # A window may begin or end within the answer, and then has a part of it.
+        if starts[first_token] <= begin and ends[last_token] >= end:
+            tokens[window] = first_token, last_token
     return tokens

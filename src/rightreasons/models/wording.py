@@ -66,7 +66,7 @@ class Wording(Options):
     )
 
     def _check(self) -> None:
-        # Two labels of the same word could not be distinguished in an answer.
+        # An answer could not distinguish two labels of the same word.
         problem = ""
         for word in self.label_words:
             if not word.strip():
@@ -167,10 +167,10 @@ class Prompt(Wording):
 
     def _check(self) -> None:
         super()._check()
-        # A bad pattern must fail before the model is loaded.
+        # Checked here, so that a bad pattern fails before the model is loaded.
         if self.pattern is not None:
             _check_pattern(self.pattern)
-        # A number bounds the tokens of thinking; 0 would be "off".
+        # `thinking` may also be a maximum number of tokens, at least 1.
         is_budget = self.thinking.isdecimal() and int(self.thinking) > 0
         if self.thinking not in SWITCHED and not is_budget:
             raise OptionError(
@@ -178,11 +178,15 @@ class Prompt(Wording):
                 f"{self.thinking!r}.",
                 option="thinking",
             )
-        # A pattern and several samples are about generated answers.
+        # A pattern, or several samples, would have no effect on likelihoods.
         if self.scoring in ("auto", "generated"):
             return
-        unused = "pattern" if self.pattern is not None else "samples"
-        if self.pattern is not None or self.samples != 1:
+        unused = ""
+        if self.pattern is not None:
+            unused = "pattern"
+        elif self.samples != 1:
+            unused = "samples"
+        if unused:
             raise OptionError(
                 f"Expected `scoring` to be 'generated' where `{unused}` is given, but got "
                 f"{self.scoring!r}.",
