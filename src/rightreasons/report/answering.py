@@ -60,14 +60,18 @@ class AuditQuestion:
 def select_questions(
     request: AuditRequest, context: AuditContext, subject: str
 ) -> list[AuditQuestion]:
-    """Return the requested questions, and those of an earlier report on the same subject.
+    """Return the requested questions, then those that an earlier report has answered.
 
-    Earlier questions are answered again from the stored predictions.
+    Questions of an earlier report on the same subject are answered again, from the stored
+    predictions: a question that is asked later is added to the report.
 
     Args:
-        request: The inputs and options.
-        context: The audit, not scored.
-        subject: Digest of model, items and options.
+        request: The inputs and options of the audit.
+        context: The opened model and data, not yet scored.
+        subject: Digest of the model, the items and the options, from `digest_subject`.
+
+    Returns:
+        The questions, each with its options and with the reason to skip it, if there is one.
     """
     # Everything a question needs is checked here: a bad suite must fail before any computation.
     questions = []
@@ -75,26 +79,31 @@ def select_questions(
         options = request.question_options[section.name]
         questions.append(_make_question(section, context, options))
 
-    stored_options = read_earlier_options(context, subject)
+    earlier_options = read_earlier_options(context, subject)
+    # A question that is asked again takes its new options.
     for question in questions:
-        stored_options.pop(question.name, None)
-    if stored_options:
-        options_by_name = parse_question_options(stored_options, stored_options)
-        for section in load_sections(stored_options):
-            question = _make_question(section, context, options_by_name[section.name])
-            questions.append(dataclasses.replace(question, is_requested=False))
+        earlier_options.pop(question.name, None)
+    if not earlier_options:
+        return questions
+    earlier_names = list(earlier_options)
+    options_by_name = parse_question_options(earlier_names, earlier_options)
+    for section in load_sections(earlier_names):
+        question = _make_question(section, context, options_by_name[section.name])
+        questions.append(dataclasses.replace(question, is_requested=False))
     return questions
 
 
 def _make_question(
     section: Question, context: AuditContext, options: QuestionOptions
 ) -> AuditQuestion:
-    """Return a question with the reason why it does not apply, if there is one."""
-    # Some questions ask the model again, which stored predictions cannot answer.
-    reason = ""
+    """Return a question with the reason why it does not apply; the reason is "" if it applies."""
+    skip_reason = ""
+    # Some questions query the model again, which stored predictions cannot answer.
     if context.stored is not None:
-        reason = section.without_model
-    return AuditQuestion(section, options, reason or section.why_not(context, options))
+        skip_reason = section.without_model
+    if not skip_reason:
+        skip_reason = section.why_not(context, options)
+    return AuditQuestion(section, options, skip_reason)
 
 
 def check_some_apply(questions: Iterable[AuditQuestion], context: AuditContext) -> None:
@@ -123,12 +132,15 @@ def answer_questions(
     rows: AuditedRows | None = None,
     raise_errors: bool = False,
 ) -> tuple[list[Outcome], AnswerFigures | None]:
-    """Answer questions; verdicts that unreadable answers or doubtful rows could change are withheld.
+    """Answer the questions of an audit, and withhold verdicts that doubtful data could change.
+
+    A verdict is withheld if answers of the model that could not be read might change it, or if
+    the checks of the rows left a doubt open.
 
     Args:
         unscored: The audit without scores, from which the bounds of a verdict are computed.
         scored: The audit with scores.
-        questions: The questions.
+        questions: The questions, with the reasons to skip some of them.
         rows: Findings of the checks of the rows; None without checks.
         raise_errors: Whether to raise the errors of a question.
 
@@ -148,18 +160,19 @@ def answer_questions(
         bar_name = f"{n_answered}/{n_applicable} {question.name}"
         outcomes.append(_answer_question(question, scored, bar_name, raise_errors))
 
-    # How many answers are unreadable bounds what the verdicts could be.
+    # The answers of the model are complete only after all questions have queried it.
     answers = measure_answers(scored)
     for index, question in enumerate(questions):
         result = outcomes[index].result
         if result is None:
             continue
         if answers is not None:
-            # Two more verdicts are computed for the bounds, and only if they are needed.
-            bounds = functools.partial(
+            # The verdicts for the bounds take two more runs, so they are computed only if needed.
+            compute_bounds = functools.partial(
                 compute_bound_verdicts, unscored, question.section, question.options
             )
-            result = withhold_unread(result, answers, bounds, question.section.doubt(scored))
+            doubt = question.section.doubt(scored)
+            result = withhold_unread(result, answers, compute_bounds, doubt)
         if rows is not None:
             result = withhold_by_rows(result, rows)
         outcomes[index] = dataclasses.replace(outcomes[index], result=result)
@@ -169,18 +182,26 @@ def answer_questions(
 def _answer_question(
     question: AuditQuestion, context: AuditContext, bar_name: str, raise_errors: bool
 ) -> Outcome:
-    """Answer one question; an error becomes an outcome that states it."""
+    """Answer one question; if it raises an error, warn and return an outcome with its message.
+
+    Args:
+        question: The question, which applies.
+        context: The audit, scored.
+        bar_name: Name of the progress bar, such as "2/6 shortcuts".
+        raise_errors: Whether to raise the error instead.
+    """
     begin_step(question.name)
     try:
         with bars_about(bar_name):
             result = question.section.run(context, question.options)
     except Exception as error:
+        # Without space on the disk, the report could not be written either.
         if raise_errors or is_fatal_disk_error(error):
             raise
         # A failing question must not lose the predictions, nor the answers to other questions.
         reason = format_error(error)
         message = f"The question {question.name!r} could not be answered. {reason}"
-        # The warning is about the caller of `audit`.
+        # The warning points at the caller of `audit`, four frames up.
         warnings.warn(message, stacklevel=4)
         return _make_outcome(question, "failed", reason)
     return _make_outcome(question, "answered", result=result)
@@ -199,15 +220,15 @@ def _make_outcome(
 def select_requested(
     outcomes: Iterable[Outcome], questions: Iterable[AuditQuestion]
 ) -> list[Outcome]:
-    """Return the outcomes of the requested questions.
+    """Return the outcomes of the requested questions, without those of an earlier report.
 
     Raises:
-        ValueError: If errors left none of them answered.
+        ValueError: If none of them is answered because of errors.
     """
-    requested = {question.name for question in questions if question.is_requested}
+    requested_names = {question.name for question in questions if question.is_requested}
     selected = []
     for outcome in outcomes:
-        if outcome.question in requested:
+        if outcome.question in requested_names:
             selected.append(outcome)
     _check_some_answered(selected)
     return selected
@@ -243,23 +264,26 @@ def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def judge_scores(
     context: AuditContext, scores: Scores, questions: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return the verdicts of questions on given scores of the primary split.
+    """Return the verdicts of questions for given scores of the primary split.
 
     Args:
-        context: The audit, not scored, with the primary split alone.
+        context: The audit, not scored, with no split but the primary one.
         scores: Scores of a model for that split.
         questions: Names of the questions.
 
     Returns:
-        Question -> the label of its verdict and the reason why there is none. The label is "" for a
-        question that does not apply or cannot be answered.
+        Question -> the label of its verdict, and the reason why it has none, such as
+        `{"calibration": ("Overconfident", "")}`. The label is "" for a question that does not
+        apply or cannot be answered.
     """
     sections = load_sections(questions)
-    options = parse_question_options([section.name for section in sections], None)
+    names = [section.name for section in sections]
+    # A mapping of None means the default options.
+    options_by_name = parse_question_options(names, None)
     scored = score_audit(context, ("primary",), {context.primary.name: scores})
     audit_questions = []
     for section in sections:
-        audit_questions.append(_make_question(section, scored, options[section.name]))
+        audit_questions.append(_make_question(section, scored, options_by_name[section.name]))
     outcomes, _ = answer_questions(context, scored, audit_questions)
 
     verdicts: dict[str, tuple[str, str]] = {}

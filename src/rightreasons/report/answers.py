@@ -96,24 +96,32 @@ class AnswerFigures(Result):
 
     @property
     def worst(self) -> str:
-        """The group whose accuracy is significantly and most below the others'; "" for none."""
+        """The group with significantly lower accuracy than the others, "" if there is none.
+
+        Of several such groups, it is the one with the lowest accuracy. Example: "41.0% where
+        subject is “algebra”".
+        """
+        accuracy_of_all = self.low
+        # The groups are sorted by accuracy, the lowest first.
         for group in self.groups:
+            if group.p_value is None or group.p_value >= MAX_P_OF_WORST_GROUP:
+                continue
             accuracy = group.accuracy.value or 0.0
-            is_significant = group.p_value is not None and group.p_value < MAX_P_OF_WORST_GROUP
-            # A group may also differ by being better than the others.
-            if is_significant and accuracy < self.low:
+            # The test is two-sided: a significant group may also be better than the others.
+            if accuracy < accuracy_of_all:
                 return f"{percent(accuracy)} where {group.kind} is “{group.name}”"
         return ""
 
     @property
     def sentence(self) -> str:
-        """The figures in one paragraph."""
+        """The accuracy, and how many answers cannot be read, in one paragraph."""
         sentences = [f"{self._describe_accuracy()}{self._describe_unserved()}."]
-        # The bound says how much the unread answers could change.
         if self.n_unread:
+            # An upper bound: the accuracy if each unread answer were correct.
+            upper_bound = percent(self.high)
             sentences.append(
                 f"{self.n_unread:,} cannot be read ({self.describe_unread()}) and count as incorrect; "
-                f"if all were correct, it would be {percent(self.high)}."
+                f"if all were correct, it would be {upper_bound}."
             )
             if self.is_unread_by_answer:
                 sentences.append(f"{self.describe_dependence()}.")
@@ -129,12 +137,18 @@ class AnswerFigures(Result):
         return f"Whether an answer can be read depends on the correct answer (p {p_value})"
 
     def _describe_accuracy(self) -> str:
-        """Return the accuracy with its interval, its number of units, and its worst group."""
-        share = percent(self.low)
-        ends = [self.accuracy.low, self.accuracy.high]
-        interval = ", ".join([percent(end) for end in ends if end is not None])
-        text = f"{share} of {self.n_items:,} answers are correct [{interval}]"
-        # Several answers to a sample are no independent items.
+        """Return the accuracy with its interval, without a period.
+
+        Example: "61.2% of 500 answers are correct [57.0%, 65.4%], over 100 samples".
+        """
+        accuracy = percent(self.low)
+        ends = []
+        for end in (self.accuracy.low, self.accuracy.high):
+            # An interval may be undefined, for example for a single cluster.
+            if end is not None:
+                ends.append(percent(end))
+        text = f"{accuracy} of {self.n_items:,} answers are correct [{', '.join(ends)}]"
+        # Several answers to one sample are not independent.
         if self.n_units < self.n_items:
             text += f", over {self.n_units:,} samples"
         if self.worst:
@@ -142,10 +156,14 @@ class AnswerFigures(Result):
         return text
 
     def _describe_unserved(self) -> str:
-        """Return how many further items have no answer, as a continuation; "" for none."""
+        """Return how many further items have no answer; "" if there are none.
+
+        The text ends the sentence of `_describe_accuracy` and begins the next one, whose period is
+        added by the caller.
+        """
         if not self.unserved:
             return ""
-        # A server refused them, so that they say nothing about the answers of the model.
+        # A server refused them, so they show nothing about the answers of the model.
         items = pluralize(sum(self.unserved.values()), "further item")
         return f". No figure counts {items} without an answer ({format_counts(self.unserved)})"
 
@@ -161,22 +179,20 @@ class AnswerFigures(Result):
         return tables
 
     def table(self) -> Table:
-        """Return the accuracy by group as a table of the page, all answers first."""
-        # The first row is about all answers.
+        """Return a table of the page with the accuracy of all answers, then of each group."""
+        all_answers = AnswerGroup("all", "", self.n_items, self.accuracy)
         rows = []
-        for group in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups):
-            accuracy = group.accuracy
-            rows.append(
-                (
-                    group.kind,
-                    group.name,
-                    group.n_items,
-                    accuracy.value,
-                    accuracy.low,
-                    accuracy.high,
-                    group.p_value,
-                )
+        for group in (all_answers, *self.groups):
+            row = (
+                group.kind,
+                group.name,
+                group.n_items,
+                group.accuracy.value,
+                group.accuracy.low,
+                group.accuracy.high,
+                group.p_value,
             )
+            rows.append(row)
         return Table(
             key="answers",
             title="How many answers are correct: one that cannot be read counts as incorrect",
@@ -194,7 +210,7 @@ class AnswerFigures(Result):
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return how often there is each of some reasons.
+    """Return counts as a text, in their order.
 
     Example:
         >>> format_counts({"refused": 2, "empty": 1})
@@ -204,10 +220,12 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
-    """Count the correct answers of a log or a prompted model to the primary split.
+    """Measure the accuracy of the answers of a log or a prompted model to the primary split.
+
+    An answer that cannot be read counts as incorrect, as evaluation harnesses count it.
 
     Returns:
-        The figures; None if no label is known.
+        The figures; None if the model gives no answers, or no label is known.
     """
     answers = collect_answers(context)
     if answers is None:
@@ -218,12 +236,19 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         return None
     n_items = len(answers)
     is_read = answers.is_read
+    read_clusters = select_clusters(answers.clusters, is_read)
     n_by_reason = Counter(reason for reason in answers.reasons if reason)
+    n_unread = sum(n_by_reason.values())
     # Bounds: none, and all, of the unread answers are correct.
-    mean = float(answers.is_correct.mean())
+    lowest = float(answers.is_correct.mean())
+    highest = lowest + n_unread / n_items
     epochs = measure_epochs(answers, resampling)
+    agreement = None
+    if epochs is not None:
+        agreement = epochs.agreement
     unread_p = compute_dependence((~is_read).tolist(), _list_labels(answers))
-    # Groups of which different parts are read cannot be compared.
+    # If reading depends on the correct answer, different parts of each group are read, and groups
+    # cannot be compared.
     groups: list[AnswerGroup] = []
     if unread_p >= MAX_DEPENDENCE_P:
         groups = measure_groups(answers, resampling)
@@ -233,13 +258,11 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         n_units=count_units(answers.clusters, n_items),
         accuracy=accuracy,
         standard_error=_compute_standard_error(answers),
-        low=mean,
-        high=mean + sum(n_by_reason.values()) / n_items,
-        of_read=estimate_rate(
-            answers.is_correct[is_read], resampling, select_clusters(answers.clusters, is_read)
-        ),
+        low=lowest,
+        high=highest,
+        of_read=estimate_rate(answers.is_correct[is_read], resampling, read_clusters),
         lacks=dict(n_by_reason.most_common()),
-        agreement=None if epochs is None else epochs.agreement,
+        agreement=agreement,
         groups=tuple(groups),
         unread_p=unread_p,
         positions=measure_positions(answers, resampling),
@@ -249,27 +272,42 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
 
 
 def _list_labels(answers: GivenAnswers) -> list[Any]:
-    """Return the correct answers, for the test that unread ones do not depend on them."""
+    """Return (N,) the correct answer of each item, to test whether unread answers depend on it.
+
+    If the correct answers form no groups, each item has the value 0, so that the test finds
+    nothing.
+    """
     if answers.task != "confidence":
         return list(answers.labels.tolist())
-    # The labels are outcomes, which are "incorrect" for each unread answer. Targets that rarely
-    # repeat, as of open questions, form no groups.
+    # In this task, a label is whether the answer is correct, which no unread answer is. The
+    # correct answers themselves are in the column "target", if the file has one.
     targets = answers.column("target")
-    if targets is None or len(set(map(str, targets))) > MAX_GROUPS:
+    if targets is None:
         return [0] * len(answers)
-    return [str(target) for target in targets]
+    target_texts = [str(target) for target in targets]
+    # Targets of open questions rarely repeat, and are no groups.
+    if len(set(target_texts)) > MAX_GROUPS:
+        return [0] * len(answers)
+    return target_texts
 
 
 def _compute_standard_error(answers: GivenAnswers) -> float | None:
-    """Return the standard error of the accuracy over clusters; None for one cluster."""
+    """Return the cluster-robust standard error of the accuracy; None for one cluster.
+
+    Without clusters, each item is one. With the deviations d_i of the N outcomes from their mean,
+    it is sqrt(U / (U - 1) sum_u (sum of d_i in cluster u)^2) / N for U clusters.
+    """
     n_items = len(answers)
-    units = np.arange(n_items)
+    cluster_numbers = np.arange(n_items)
     if answers.clusters is not None:
-        units = np.unique(answers.clusters, return_inverse=True)[1]
-    n_units = int(units.max()) + 1
-    if n_units < 2:
+        _, cluster_numbers = np.unique(answers.clusters, return_inverse=True)
+    n_clusters = int(cluster_numbers.max()) + 1
+    if n_clusters < 2:
         return None
-    # The sum over each unit is one observation.
     deviations = answers.is_correct - answers.is_correct.mean()
-    squares = (np.bincount(units, deviations) ** 2).sum()
-    return float(np.sqrt(n_units / (n_units - 1) * squares) / n_items)
+    # Items of a cluster may depend on each other, so that only their sum is one observation.
+    cluster_sums = np.bincount(cluster_numbers, deviations)
+    squares = (cluster_sums**2).sum()
+    # Sums of few clusters vary less than those of all would.
+    correction = n_clusters / (n_clusters - 1)
+    return float(np.sqrt(correction * squares) / n_items)

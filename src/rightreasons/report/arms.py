@@ -63,32 +63,34 @@ def audit_arms(
     """
     if settings.get("where") is not None:
         raise OptionError("Expected `by` or `where`, but got both.", option=("by", "where"))
-    # A file of predictions may stand in the place of the model.
+    # A single file may be the model's predictions, even if it is passed as the model.
     predictions = settings.pop("predictions", None)
     stored = select_options(StoredOptions, settings)
     model, dataset, predictions = resolve_inputs(model, dataset, predictions, stored, Prompt())
+    rows_source = dataset
     if predictions is not None:
+        rows_source = predictions
         settings["predictions"] = predictions
-    values = list_values(dataset if predictions is None else predictions, by)
-    # Values are free texts, and folders are not.
-    names = [safe_name(str(value)) for value in values]
-    if len(set(names)) < len(names):
+    values = list_values(rows_source, by)
+    # Values are free texts, and not every text can name a folder.
+    folder_names = [safe_name(str(value)) for value in values]
+    if len(set(folder_names)) < len(folder_names):
         raise OptionError(
             f"Expected values of {by!r} that name their own folders, but got {values}.",
             option="by",
         )
-    folder = check_folder(out, own=names)
+    folder = check_folder(out, own=folder_names)
 
     arms = []
-    for name, value in zip(names, values, strict=True):
+    for folder_name, value in zip(folder_names, values, strict=True):
         if tell is not None:
             tell(f"{by} = {value}")
-        # The expression is what `--where` takes, so that each report can be made again.
+        # The condition has the form of `--where`, so that the command in the report repeats it.
         condition = f"{quote_column(by)} is none"
         if value is not None:
             condition = f"{quote_column(by)} == {json.dumps(value, ensure_ascii=False)}"
         result = audit(
-            model, dataset, out=Path(folder, name), where=condition, tell=tell, **settings
+            model, dataset, out=Path(folder, folder_name), where=condition, tell=tell, **settings
         )
         arms.append(Arm(str(value), result))
     return arms

@@ -41,14 +41,14 @@ def render_audit(
     answers: AnswerFigures | None,
     audited_rows: AuditedRows | None = None,
 ) -> str:
-    """Render the page of an audit.
+    """Render the page of an audit as HTML.
 
     Args:
         context: The audit, scored.
         record: Content of audit.json.
         outcomes: The questions with their answers.
         command: Command that makes the page again.
-        answers: How many answers are correct, from `measure_answers`.
+        answers: How many answers are correct, from `measure_answers`; None if that is not known.
         audited_rows: Doubts about the rows, from `check_audited_rows`; None to show none.
     """
     subject = short_name(_get_model_name(context))
@@ -60,68 +60,74 @@ def render_audit(
         answers=answers,
         split_accuracies=list_split_accuracies(context),
     )
-    figures: list[ItemFigure] = []
-    # The items are about the finding of the headline first.
+    # The list of items shows the first figure, which is that of the worst finding.
+    item_figures: list[ItemFigure] = []
     for _, result in sort_worst_first(outcomes):
-        figures += result.by_item
-    made_tables, answer_tables = _divide_answer_tables(context, answers)
-    return render_page(
-        Page(
-            title=f"Audit of {subject} on {context.dataset_name}",
-            heading=f"Is {subject} right for the right reasons?",
-            facts=prose.pairs("facts"),
-            outcomes=outcomes,
-            prompt=_describe_prompt(context, record, answers),
-            made=prose.pairs("made"),
-            made_tables=made_tables + _list_missing(context),
-            answer_tables=answer_tables,
-            command=command,
-            subject=subject,
-            items=collect_items(context, figures),
-            files=prose.pairs("files"),
-            rows=audited_rows,
-        )
+        item_figures += result.by_item
+    provenance_tables = []
+    answer_tables = []
+    if answers is not None and _is_about_answers(context):
+        answer_tables = answers.list_tables()
+    elif answers is not None:
+        provenance_tables = answers.list_tables()
+    page = Page(
+        title=f"Audit of {subject} on {context.dataset_name}",
+        heading=f"Is {subject} right for the right reasons?",
+        facts=prose.pairs("facts"),
+        outcomes=outcomes,
+        prompt=_describe_prompt(context, record, answers),
+        made=prose.pairs("made"),
+        made_tables=provenance_tables + _list_missing(context),
+        answer_tables=answer_tables,
+        command=command,
+        subject=subject,
+        items=collect_items(context, item_figures),
+        files=prose.pairs("files"),
+        rows=audited_rows,
     )
+    return render_page(page)
 
 
 def _get_model_name(context: AuditContext) -> str:
-    """Return the name of the model; of stored predictions, the name in the log if it has one."""
-    # A file of predictions has the name of the file, and a log names the model.
-    if context.stored is not None and context.stored.logged[0]:
-        return context.stored.logged[0]
+    """Return the name of the model; for stored predictions, the name in their log if it has one."""
+    if context.stored is not None:
+        logged_model, _ = context.stored.logged
+        if logged_model:
+            return logged_model
+    # Stored predictions without a log are named after their file.
     return context.source.name
 
 
 def _describe_prompt(
     context: AuditContext, record: Mapping[str, Any], answers: AnswerFigures | None
 ) -> dict[str, Any] | None:
-    """Return what the page states about the prompt; None if no prompt was used."""
-    # A prompted model that no question asked for scores has no prompt in the record.
+    """Return the prompt and the server of a language model, as the template reads them.
+
+    Returns:
+        `told`, the prompt; `right`, a paragraph about correct answers if no section has their
+        accuracy, or else ""; and `server`. None if no prompt was used.
+    """
+    # If no question reads scores, a prompted model is not sent this prompt.
     if context.prompted is None or record["model"]["prompt"] is None:
         return None
     accuracy = ""
-    # No section gives the accuracy of generated answers, because they have no confidence.
+    # No section has the accuracy of generated answers, because they have no confidence.
     if answers is not None and context.answers_once:
         accuracy = answers.sentence
     return {"told": context.prompted.describe(), "right": accuracy, "server": context.server}
 
 
-def _divide_answer_tables(
-    context: AuditContext, answers: AnswerFigures | None
-) -> tuple[list[Table], list[Table]]:
-    """Return the tables about the answers: those of the provenance, and those with a separate place."""
-    if answers is None:
-        return [], []
-    # A log of drawn answers shows most by its answers.
-    if context.stored is not None and context.answers_once:
-        return [], answers.list_tables()
-    return answers.list_tables(), []
+def _is_about_answers(context: AuditContext) -> bool:
+    """Return whether the page shows the tables of answers in a separate place.
+
+    This is so for a log of generated answers, about which most questions show nothing.
+    """
+    return context.stored is not None and context.answers_once
 
 
 def _list_missing(context: AuditContext) -> list[Table]:
-    """Return the tables of excluded items and of failed requests."""
+    """Return the tables of excluded items and of failed requests, as far as there are any."""
     tables = []
-    # Each split excludes its own items.
     excluded = []
     for split in context.splits:
         for item_id, reason in split.left_out:
@@ -129,6 +135,7 @@ def _list_missing(context: AuditContext) -> list[Table]:
     if excluded:
         title = "Items that the model could not score, which no figure counts"
         tables.append(Table("left_out", title, LEFT_OUT, tuple(excluded)))
+    # Unlike an excluded item, a failed request of a question leaves the item in other figures.
     failed = list_failed_requests(context)
     if failed:
         title = "Requests of the questions that have no answer"

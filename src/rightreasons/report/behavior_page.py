@@ -50,10 +50,10 @@ def write_behavior_report(
     Raises:
         ValueError: If the folder holds an audit.
     """
-    # Before any picture is drawn: the folder may be unusable.
+    # An unusable folder is refused before any picture is drawn.
     folder = prepare_page_folder(out, RATES, "predictions")
     suite = answers.suite
-    name = short_name(answers.name)
+    model_name = short_name(answers.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     corrections = suite.describe_corrections()
     prose = PROSE.of(
@@ -62,19 +62,20 @@ def write_behavior_report(
     # The section is the same as in an audit.
     measurement = BehaviorMeasurement(answers, resampling, learning=learning)
     result = BEHAVIOR.answer(measurement, resampling.level)
-    # Only language models have a prompt.
+    outcome = Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", result)
+    # Only language models have a prompt. The pass rates say how many answers are correct.
     prompt = None
     if answers.prompt is not None:
         prompt = {"told": answers.prompt, "right": "", "server": answers.server}
     page = Page(
         title=f"Behavior on {suite.name}",
-        heading=f"{name} on {suite.name}",
+        heading=f"{model_name} on {suite.name}",
         facts=prose.pairs("facts"),
-        outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", result)],
+        outcomes=[outcome],
         prompt=prompt,
         made=prose.pairs("made"),
         command=command,
-        subject=name,
+        subject=model_name,
     )
     write_page(folder, page, {RATES: _make_rates(answers, corrections)})
     return folder / PAGE

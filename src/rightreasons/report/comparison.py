@@ -71,13 +71,21 @@ class Comparison(Result):
     rightreasons: str = rightreasons.__version__
 
     def list_better_figures(self, winner: Winner) -> list[str]:
-        """Return the names of what a model is better at; with "", of what is open."""
+        """Return the names of the figures at which one model is significantly better.
+
+        Args:
+            winner: "first" or "second"; "" for the figures at which neither is.
+
+        Returns:
+            Names as they stand within a sentence, such as "accuracy on test".
+        """
         names = []
         for figure in self.figures:
-            # Of a figure without a better direction, no model has more.
+            # No value of a figure without a direction, such as the mean confidence, is better.
             if figure.better is None or figure.winner != winner:
                 continue
             name = _write_within_sentence(figure.name)
+            # Only figures of calibration are measured on each split.
             if figure.split:
                 name = f"{name} on {figure.split}"
             names.append(name)
@@ -138,12 +146,18 @@ def find_winner(
 
 
 def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield a row for each figure that is compared."""
+    """Yield a row of the page's table for each compared figure.
+
+    The cells are the better model, the question, the figure, its split, its value for the first and
+    for the second model, the difference, the number of items, and the p-value before and after
+    Holm's correction.
+    """
     for figure in m.figures:
-        # A figure without a better direction has no winner.
-        better = m.get_name(figure.winner) if figure.better else "–"
+        better_model = "–"
+        if figure.better is not None:
+            better_model = m.get_name(figure.winner)
         yield (
-            better,
+            better_model,
             figure.question,
             figure.name,
             figure.split,
@@ -226,22 +240,28 @@ def compare(
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
     # A folder that holds something else is refused before anything is computed.
-    folder = None if out is None else prepare_page_folder(out, COMPARISON_FILE)
+    folder = None
+    if out is not None:
+        folder = prepare_page_folder(out, COMPARISON_FILE)
     pair = open_pair(reports)
     predictions = compare_splits(pair, resampling)
-    # Items that are all the same need no look at their texts, which may be gone with the predictions.
+    # If both reports are about the same items, these need not be compared one by one. Their
+    # predictions, from which the ids are, may have been deleted.
     shared_ids = None
     if not same_items(pair.audits):
         shared_ids = predictions.ids.get(pair.primary, frozenset())
     questions = compare_questions(pair, shared_ids, resampling)
 
-    names = _name_models(pair)
+    # Two models may have the same name, such as versions of one.
+    first_name, second_name = _name_models(pair)
+    _, data_name = get_names(pair.audits[0])
+    figures = [*predictions.figures, *questions.figures]
     comparison = Comparison(
-        first=names[0],
-        second=names[1],
-        dataset=get_names(pair.audits[0])[1],
+        first=first_name,
+        second=second_name,
+        dataset=data_name,
         splits=predictions.splits,
-        figures=_correct_tests([*predictions.figures, *questions.figures], resampling.level),
+        figures=_correct_tests(figures, resampling.level),
         n_resamples=resampling.resamples,
         seed=resampling.seed,
         unpaired=questions.unpaired,
@@ -252,49 +272,63 @@ def compare(
 
 
 def _correct_tests(figures: Sequence[ComparedFigure], level: float) -> tuple[ComparedFigure, ...]:
-    """Correct the p-values of figures for their number, and say which model is better."""
-    # All tests together, of calibration and of questions, so that the comparison keeps its level.
-    p_values = holm(np.array([figure.p_value for figure in figures])).tolist()
-    corrected = []
-    for figure, p_value in zip(figures, p_values, strict=True):
-        winner = find_winner(figure.difference, figure.better, p_value, level)
-        corrected.append(dataclasses.replace(figure, holm_p_value=p_value, winner=winner))
-    return tuple(corrected)
+    """Correct the p-values of figures by Holm's method, and set which model is better.
+
+    Args:
+        figures: All figures of the comparison. Corrected together, their tests find a difference
+            that does not exist with a probability of at most 1 - level.
+        level: Confidence level.
+    """
+    p_values = np.array([figure.p_value for figure in figures])
+    corrected_figures = []
+    for figure, holm_p_value in zip(figures, holm(p_values).tolist(), strict=True):
+        winner = find_winner(figure.difference, figure.better, holm_p_value, level)
+        corrected_figures.append(
+            dataclasses.replace(figure, holm_p_value=holm_p_value, winner=winner)
+        )
+    return tuple(corrected_figures)
 
 
 def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) -> None:
-    """Write the page and comparison.json."""
-    # The heading is the verdict: a reader looks for which model is better.
-    say = ANSWERS.prose.of(m=comparison, audits=pair.audits, folders=pair.folders)
-    answer = ANSWERS.answer(comparison, report=shlex.join(map(str, pair.folders)))
+    """Write the page of a comparison, and comparison.json, into a folder."""
+    # Both the facts of the page and its section are written by the sentences of the question.
+    prose = ANSWERS.prose.of(m=comparison, audits=pair.audits, folders=pair.folders)
+    report_paths = shlex.join(map(str, pair.folders))
+    answer = ANSWERS.answer(comparison, report=report_paths)
     page = Page(
         title=f"{comparison.first} and {comparison.second}",
+        # A reader wants to know which model is better, so the verdict is the heading.
         heading=answer.verdict.label,
-        facts=say.pairs("facts"),
+        facts=prose.pairs("facts"),
         outcomes=[Outcome("answers", TITLE, "answered", "", answer)],
-        made=say.pairs("made"),
+        made=prose.pairs("made"),
     )
     write_page(folder, page, {COMPARISON_FILE: comparison.to_dict()})
 
 
 def _name_models(pair: ReportPair) -> tuple[str, str]:
-    """Return the names of the models; models of one name are told apart by their reports."""
-    name, partner_name = (get_names(audit)[0] for audit in pair.audits)
+    """Return distinct names of the two models.
+
+    Models of the same name get their report in parentheses: its folder's name, or its whole path if
+    both folders have the same name.
+    """
+    name, _ = get_names(pair.audits[0])
+    partner_name, _ = get_names(pair.audits[1])
     if name != partner_name:
         return name, partner_name
     folder, partner_folder = pair.folders
-    # Two folders of one name are told apart by their whole paths.
     if folder.name == partner_folder.name:
         return f"{name} ({folder})", f"{name} ({partner_folder})"
     return f"{name} ({folder.name})", f"{name} ({partner_folder.name})"
 
 
 def _write_within_sentence(name: str) -> str:
-    """Return the name of a figure as it stands within a sentence.
+    """Return the name of a figure with a small initial, as it stands within a sentence.
 
-    Acronyms and the names of people keep their capitals.
+    Acronyms and the names of people keep their capitals: "ECE" and "Brier score" stay.
     """
     first_word = name.split()[0]
-    if first_word == "Brier" or not first_word[1:].islower():
+    is_acronym = not first_word[1:].islower()
+    if first_word == "Brier" or is_acronym:
         return name
     return f"{name[0].lower()}{name[1:]}"

@@ -37,39 +37,43 @@ class EarlierReport:
         return {"report": self.path, **self.tested}
 
     def check_questions(self, questions: Collection[str]) -> None:
-        """Refuse an audit that would test nothing of what the earlier one did.
+        """Refuse an audit that asks none of the questions whose tests the earlier report recorded.
 
         Raises:
-            ValueError: If no question of the audit has a record.
+            OptionError: If there is no such question.
         """
-        if not self.tested.keys() & set(questions):
-            raise OptionError(
-                f"Expected a question whose tests {self.path} recorded "
-                f"({', '.join(self.tested)}), since `after` is given, but got "
-                f"{', '.join(questions)}.",
-                option="after",
-            )
+        repeated = self.tested.keys() & set(questions)
+        if repeated:
+            return
+        raise OptionError(
+            f"Expected a question whose tests {self.path} recorded "
+            f"({', '.join(self.tested)}), since `after` is given, but got "
+            f"{', '.join(questions)}.",
+            option="after",
+        )
 
 
 def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierReport:
-    """Read what an earlier audit tested.
+    """Read the record of what each question of an earlier audit tested.
 
     Args:
-        after: The folder of its report, or what `EarlierReport.to_plain` returned, as values or as JSON.
+        after: The folder of its report, or the result of `EarlierReport.to_plain`: a mapping from
+            "report" to the path, and from each question to its record, as values or as JSON.
 
     Returns:
-        The records of its questions.
+        The path of the report, and the records of its questions.
 
     Raises:
         FileNotFoundError: If there is no report.
         ValueError: If it has no record, as reports of versions before 0.2.
     """
-    # As audit.yaml has it.
+    # audit.yaml stores the mapping, so that the report itself may be gone.
     if isinstance(after, Mapping):
-        values = dict(after)
-        return EarlierReport(str(values.pop("report", "")), values)
+        record_by_question = dict(after)
+        path = str(record_by_question.pop("report", ""))
+        return EarlierReport(path, record_by_question)
     path = os.fspath(after)
-    # The line of an audit.yaml becomes a word of the command line.
+    # The command line takes the mapping of an audit.yaml as JSON.
     if path.startswith("{"):
         return read_earlier(_parse_json(path))
 
@@ -89,7 +93,7 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
 
 
 def _parse_json(text: str) -> dict[str, Any]:
-    """Return the content of an audit.json that is given as text."""
+    """Parse the value of `after` that is given as JSON, or raise an OptionError."""
     try:
         values: dict[str, Any] = json.loads(text)
     except json.JSONDecodeError as error:

@@ -58,8 +58,9 @@ class AuditFigure(Result):
 def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     """Return the figures of an audit by their paths, in the order of the report.
 
-    A path is the question and the key of the figure in audit.json, without the word "shortcut" where
-    the question says it: `shortcuts.rate`. A figure of another split has the split in the middle.
+    A path is the question and the key of the figure in audit.json, such as `calibration.ece`; in
+    `shortcuts.rate`, the word "shortcut" is not repeated. A figure of a split that is not the
+    primary one has it in the middle: `calibration.test_flipped.ece`.
 
     Args:
         audit: Content of audit.json.
@@ -74,28 +75,38 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
         if answer["result"] is None:
             continue
         for figure in _list_question_figures(answer["question"], answer["result"]):
-            # A figure that stands in several parts of a section is the same.
+            # The same figure may be in the overview and in several parts of a section.
             figures.setdefault(figure.path, figure)
     return figures
 
 
 def _list_question_figures(question: str, result: Mapping[str, Any]) -> Iterator[AuditFigure]:
-    """Yield the figures of a question: those of its headlines, then those of other splits."""
-    headline_of = {headline["key"]: headline for headline in _list_headlines(result)}
-    for key, headline in headline_of.items():
+    """Yield the figures of a question: those of its headlines, then those of other splits.
+
+    Args:
+        question: Name of the question.
+        result: Its result in audit.json. `data.splits`, if there is one, has estimates of the same
+            figures: split -> key -> `{"value": ..., "low": ..., "high": ...}`.
+    """
+    headline_by_key = {}
+    for headline in _list_headlines(result):
+        headline_by_key[headline["key"]] = headline
+    for key, headline in headline_by_key.items():
         split = headline["split"]
         yield _make_figure(question, key, headline, headline["estimate"], split, headline["n"])
-    # Estimates of other splits have no name and no unit of their own.
-    for split, estimates in (result["data"].get("splits") or {}).items():
+
+    estimates_by_split = result["data"].get("splits") or {}
+    for split, estimates in estimates_by_split.items():
         for key, estimate in estimates.items():
+            # The data of a split may hold other values, and figures without a headline.
             is_estimate = isinstance(estimate, dict) and "value" in estimate
-            if key not in headline_of or not is_estimate:
+            if key not in headline_by_key or not is_estimate:
                 continue
-            headline = headline_of[key]
-            # The section records the split of its headlines as well.
+            # Name and unit of the estimate are those of the headline.
+            headline = headline_by_key[key]
             if split == headline["split"]:
                 continue
-            # The name of a split may hold spaces, which a path cannot.
+            # The name of a split may contain spaces, and a path may not.
             path_key = f"{'_'.join(split.split())}.{key}"
             yield _make_figure(question, path_key, headline, estimate, split, None)
 
@@ -108,7 +119,16 @@ def _make_figure(
     split: str,
     n_items: int | None,
 ) -> AuditFigure:
-    """Return a figure of an audit with the path by which conditions name it."""
+    """Return an estimate of a figure, described by its headline in audit.json.
+
+    Args:
+        question: Name of the question.
+        path_key: Path of the figure after the question, such as "ece" or "test_flipped.ece".
+        headline: Name, key, unit and better direction of the figure.
+        estimate: Value and interval, the fields of an `Estimate`.
+        split: Split of the estimate.
+        n_items: Number of items of the estimate; None if that is unknown.
+    """
     return AuditFigure(
         path=shorten_path(f"{question}.{path_key}"),
         question=question,
@@ -123,23 +143,27 @@ def _make_figure(
 
 
 def _list_headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the headlines of a section, of its parts, and of its further data."""
+    """Yield the headlines of a result in audit.json, each a figure with its name and unit.
+
+    They are in the overview of the section, in its parts, and, if the page does not show them, in
+    `data.figures`.
+    """
     yield from result["headlines"]
-    for section in result["parts"]:
-        yield from section["headlines"]
-    figures = result["data"].get("figures")
-    if not isinstance(figures, dict):
+    for section_part in result["parts"]:
+        yield from section_part["headlines"]
+    further_figures = result["data"].get("figures")
+    if not isinstance(further_figures, dict):
         return
-    for figure in figures.values():
-        # Further data may hold anything.
+    for figure in further_figures.values():
+        # A question is free to store something else under this key.
         if isinstance(figure, dict) and {"key", "estimate", "unit"} <= figure.keys():
             yield figure
 
 
 def shorten_path(path: str) -> str:
-    """Return a path without what its key repeats of the question.
+    """Return the path of a figure without the part of its key that repeats the question.
 
-    So the keys of audit.json may be typed as well.
+    Users may also type the keys of audit.json, which are not shortened.
 
     Example:
         >>> shorten_path("shortcuts.shortcut_rate.low"), shorten_path("shortcuts.deciding_share")
@@ -148,14 +172,23 @@ def shorten_path(path: str) -> str:
     question, dot, key = path.partition(".")
     if question not in QUESTIONS:
         return path
-    return question + dot + key.replace(QUESTIONS[question].options.redundant_key_part, "")
+    redundant_part = QUESTIONS[question].options.redundant_key_part
+    short_key = key.replace(redundant_part, "")
+    return f"{question}{dot}{short_key}"
 
 
 def sort_answers(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the answered questions of an audit in the order of the report, the worst first."""
+    """Return the answered questions of an audit, the worst verdict first.
+
+    Verdicts of one tone are sorted by the size of their findings.
+
+    Args:
+        audit: Content of audit.json; without questions, the result is [].
+    """
     answers = [answer for answer in audit.get("questions", ()) if answer["result"] is not None]
 
     def rank(answer: Mapping[str, Any]) -> tuple[int, float]:
+        """Return a key that is smaller for worse verdicts."""
         result = answer["result"]
         finding = result.get("finding") or {}
         return badness(result["verdict"]["tone"], finding.get("size", 0.0))

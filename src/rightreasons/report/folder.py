@@ -134,8 +134,8 @@ def _write_predictions(context: AuditContext, folder: Path) -> None:
 
 
 def _write_result(question: str, result: SectionResult, folder: Path) -> None:
-    """Write the pictures, the files, and the values by item of a question."""
-    # Drawing is slow to import, and needed only here.
+    """Write the pictures of a question into figures/, its files, and its values by item."""
+    # The drawing library is slow to import, and needed only here.
     from rightreasons.page.plots import Drawing
 
     for plot in result.plots:
@@ -148,22 +148,31 @@ def _write_result(question: str, result: SectionResult, folder: Path) -> None:
 
 
 def _set_aside(folder: Path, subject: str) -> None:
-    """Copy a report about something else to where the new one does not replace it."""
+    """Copy the report in a folder to a subfolder, unless it is about the same subject.
+
+    Args:
+        folder: The folder, whose report is about to be replaced.
+        subject: Digest of the subject of the new report.
+    """
     reason = "is damaged"
     with contextlib.suppress(OSError, ValueError):
-        if read_audit(folder).get("subject") == subject:
+        stored_audit = read_audit(folder)
+        # The new report has the answers of the earlier one, which is not worth a copy.
+        if stored_audit.get("subject") == subject:
             return
         reason = "is about another model, data or settings"
     files = _list_files(folder)
-    copy = folder / SET_ASIDE / digest_value(digest_files(folder, files))[:16]
+    # The name is a digest of the files, so that the same report is copied once.
+    name = digest_value(digest_files(folder, files))[:16]
+    copy = folder / SET_ASIDE / name
     if not files or copy.exists():
         return
-    # A copy that is interrupted never has the final name.
+    # The copy gets its final name when it is complete: an interrupted one is not taken for it.
     draft = copy.with_name(f".{copy.name}.part")
     shutil.rmtree(draft, ignore_errors=True)
-    for name in files:
-        (draft / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(folder / name, draft / name)
+    for file in files:
+        (draft / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / file, draft / file)
     draft.rename(copy)
     warn_stored_results(f"The earlier report in {folder} {reason}: it is set aside in {copy}.")
 

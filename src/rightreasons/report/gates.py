@@ -109,10 +109,19 @@ class Condition:
         return self.path == f"{self.question}.verdict"
 
     def make_check(self, value: Any, bound: Any, description: str) -> GateCheck:
-        """Compare a value of the report, and describe it."""
-        holds = OPERATORS[self.operator](value, bound)
-        # A gate names what must not be.
-        return GateCheck(self.text, "fail" if holds else "pass", description)
+        """Compare a value of the report with a bound.
+
+        Args:
+            value: The figure, or the tone of the verdict.
+            bound: The number or the tone that the condition names.
+            description: The value in words, for the line of the check.
+        """
+        compare = OPERATORS[self.operator]
+        # A condition states what must not be: the check fails if it holds.
+        outcome: Outcome = "pass"
+        if compare(value, bound):
+            outcome = "fail"
+        return GateCheck(self.text, outcome, description)
 
 
 def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
@@ -154,7 +163,10 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
 
     Args:
         audit: Content of audit.json.
-        condition: The condition.
+        condition: The condition, such as "calibration.ece > 0.05".
+
+    Returns:
+        The check. Its outcome is "undefined" if the question has no answer, or the figure no value.
 
     Raises:
         ValueError: If it is no condition, or its path is unknown.
@@ -163,9 +175,9 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     parsed = parse_condition(condition)
     answer = _find_answer(audit, parsed.question)
     if answer is None and parsed.question not in QUESTIONS:
-        # The record of a repair answers a question of its own.
-        answered = [answer["question"] for answer in audit["questions"]]
-        raise make_unknown_name_error("question", parsed.question, {*QUESTIONS, *answered})
+        # The record of a repair has a question that is no question of an audit.
+        recorded = [recorded_answer["question"] for recorded_answer in audit["questions"]]
+        raise make_unknown_name_error("question", parsed.question, {*QUESTIONS, *recorded})
     if answer is None:
         return GateCheck(condition, "undefined", "The question was not asked.")
     if answer["result"] is None:
@@ -206,9 +218,10 @@ def parse_condition(text: str) -> Condition:
 
 
 def _check_kind_of_bound(condition: Condition) -> None:
-    """Refuse a verdict that is compared with a number, and a figure that is compared with a word."""
+    """Raise a ValueError unless a verdict is compared with a tone, and a figure with a number."""
     if condition.is_about_verdict:
-        check_one_of(str(condition.word or condition.number), TONES, condition.path)
+        tone = str(condition.word or condition.number)
+        check_one_of(tone, TONES, condition.path)
         # Verdicts have no order: "neutral" is not between "good" and "warn".
         if condition.operator not in ("==", "!="):
             raise ValueError(f"Expected == or != with a verdict, but got {condition.text!r}.")
@@ -229,29 +242,51 @@ def _find_answer(audit: Mapping[str, Any], question: str) -> Mapping[str, Any] |
 
 
 def _check_figure(condition: Condition, figures: Mapping[str, AuditFigure]) -> GateCheck:
-    """Check a condition about a figure."""
+    """Check a condition about a figure.
+
+    Args:
+        condition: The parsed condition. Its path ends in the figure, or in `.low`, `.high` or `.n`.
+        figures: Path -> figure of the audit.
+
+    Raises:
+        ValueError: If there is no such figure, or a share is compared with a number beyond 1.
+    """
     figure, end = _find_figure(condition.path, figures)
     bound = condition.bound or 0.0
-    # Who writes 25 for a share means 25 %, which no share exceeds.
+    # A bound of 25 for a share is meant as 25 %, and would never be exceeded.
     if figure.unit == "fraction" and end != "n" and abs(bound) > 1:
         raise ValueError(
             f"Expected a share from 0 to 1, or a percentage, in {condition.text!r}, but got "
             f"{condition.number}."
         )
-    # The number of items belongs to the figure, and the ends to its estimate.
-    value = figure.n if end == "n" else getattr(figure.estimate, end)
-    if value is not None:
-        return condition.make_check(value, bound, figure.in_words)
-    reason = "has no interval"
-    if end == "value":
-        reason = "is undefined for these items"
-    elif end == "n":
-        reason = "has no number of items in the report"
-    return GateCheck(condition.text, "undefined", f"{figure.name} {reason}.")
+    value: float | None
+    if end == "n":
+        value = figure.n
+        missing = "has no number of items in the report"
+    elif end == "value":
+        value = figure.estimate.value
+        missing = "is undefined for these items"
+    else:
+        value = getattr(figure.estimate, end)
+        missing = "has no interval"
+    if value is None:
+        return GateCheck(condition.text, "undefined", f"{figure.name} {missing}.")
+    return condition.make_check(value, bound, figure.in_words)
 
 
 def _find_figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFigure, str]:
-    """Return the figure of a path, and which of its values is meant."""
+    """Return the figure of a path, and which of its values is meant.
+
+    Args:
+        path: Path of a figure, such as "calibration.ece", or with one of `ENDS` after it.
+        figures: Path -> figure of the audit.
+
+    Returns:
+        The figure, and "value", "low", "high" or "n".
+
+    Raises:
+        ValueError: If there is no such figure.
+    """
     if path in figures:
         return figures[path], "value"
     stem, _, end = path.rpartition(".")
@@ -262,7 +297,7 @@ def _find_figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFi
             f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got "
             f"{format_value(end)}."
         )
-    # Figures of other questions are no suggestions.
+    # Figures of other questions would be no useful suggestions.
     prefix = path.partition(".")[0] + "."
-    candidates = (name for name in figures if name.startswith(prefix))
+    candidates = [name for name in figures if name.startswith(prefix)]
     raise make_unknown_name_error("figure", path, candidates)

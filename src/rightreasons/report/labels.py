@@ -69,35 +69,42 @@ class LabelAudits(Result):
 
     @functools.cached_property
     def displayed_figures(self) -> list[AuditFigure]:
-        """The first figures of each question, as one of the labels has them."""
-        figures: dict[str, AuditFigure] = {}
-        for by_path in self.figures.values():
-            figures.update(by_path)
-        questions: dict[str, list[AuditFigure]] = {}
-        for path, figure in figures.items():
-            # A figure without a mean would leave the first row empty.
+        """The first `MAX_FIGURES` figures of each question that have a mean over labels.
+
+        Only their names, paths and units are meant: the values are those of one of the labels.
+        """
+        figure_by_path: dict[str, AuditFigure] = {}
+        for figures_of_label in self.figures.values():
+            figure_by_path.update(figures_of_label)
+        figures_by_question: dict[str, list[AuditFigure]] = {}
+        for path, figure in figure_by_path.items():
+            # The table begins with the means, among which no cell is to be empty.
             if path in self.macro:
-                questions.setdefault(figure.question, []).append(figure)
+                figures_by_question.setdefault(figure.question, []).append(figure)
         displayed = []
-        for question_figures in questions.values():
-            displayed += question_figures[:MAX_FIGURES]
+        for figures in figures_by_question.values():
+            displayed += figures[:MAX_FIGURES]
         return displayed
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
-        """Yield the mean over labels, then each label: name, displayed figures and verdicts."""
+        """Yield the rows of the page's table: the mean over labels, then each label.
+
+        A row has the name of the label, the displayed figures, and the verdicts in one cell.
+        """
         means = []
         for figure in self.displayed_figures:
             means.append(p.Amount(self.macro[figure.path], figure.unit))
         yield "mean over labels", *means, ""
-        for label, by_path in self.figures.items():
+        for label, figure_by_path in self.figures.items():
             cells: list[p.Cell] = []
             for figure in self.displayed_figures:
                 # A question may not apply to every label.
                 cell = None
-                if figure.path in by_path:
-                    cell = p.Amount(by_path[figure.path].estimate, figure.unit)
+                if figure.path in figure_by_path:
+                    cell = p.Amount(figure_by_path[figure.path].estimate, figure.unit)
                 cells.append(cell)
-            yield label, *cells, "; ".join(self.verdicts[label].values())
+            verdicts = "; ".join(self.verdicts[label].values())
+            yield label, *cells, verdicts
 
 
 def audit_labels(
@@ -133,10 +140,14 @@ def audit_labels(
     """
     if isinstance(settings.get("label_names"), (list, tuple)):
         settings["label_names"] = format_names(settings["label_names"])
+    # A single file may be the predictions, even if it is passed as the model.
+    predictions = settings.pop("predictions", None)
     model, dataset, predictions = resolve_inputs(
-        model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
+        model, dataset, predictions, StoredOptions(), Prompt()
     )
+    audited_source = model
     if predictions is not None:
+        audited_source = predictions
         settings["predictions"] = predictions
     # Columns and classes of each label are checked before the first audit.
     settings_by_label = make_label_settings(model, dataset, settings)
@@ -160,23 +171,29 @@ def audit_labels(
         if result.written:
             results[label] = result
     if len(failed) == len(labels):
-        raise ValueError(next(iter(failed.values())))
+        first_message = next(iter(failed.values()))
+        raise ValueError(first_message)
 
-    audits = _gather(folder, results, failed)
+    audits = _collect_audits(folder, results, failed)
     if results:
-        source = model
-        if predictions is not None:
-            source = predictions
-        _write_labels_page(audits, source, dataset)
+        _write_labels_page(audits, audited_source, dataset)
     return audits
 
 
 def _choose_labels(target: str, known_labels: Mapping[str, Any]) -> list[str]:
-    """Return the labels of a target, each once."""
+    """Return the distinct labels that a target names.
+
+    Args:
+        target: A label, several ones with commas between them, or "all".
+        known_labels: The labels of the model or the file, as keys.
+
+    Raises:
+        ValueError: If a label is unknown.
+    """
     if target == ALL:
         return list(known_labels)
     labels = [target]
-    # A label may contain a comma.
+    # The name of a single label may contain a comma.
     if target not in known_labels:
         labels = list(dict.fromkeys(parse_names(target) or []))
     for label in labels:
@@ -185,10 +202,16 @@ def _choose_labels(target: str, known_labels: Mapping[str, Any]) -> list[str]:
     return labels
 
 
-def _gather(
+def _collect_audits(
     folder: Path, results: Mapping[str, AuditResult], failed: Mapping[str, str]
 ) -> LabelAudits:
-    """Collect the figures and the verdicts of the audits, and average the figures."""
+    """Collect the figures and verdicts of the audits of labels, and average the figures.
+
+    Args:
+        folder: Folder of all reports.
+        results: Label -> its audit.
+        failed: Label -> why there is no audit of it.
+    """
     figures = {label: result.figures for label, result in results.items()}
     verdicts: dict[str, dict[str, str]] = {}
     for label, result in results.items():
@@ -196,25 +219,28 @@ def _gather(
         for answer in sort_answers(result.audit):
             verdicts[label][answer["question"]] = answer["result"]["verdict"]["label"]
 
-    # Labels without a defined value do not enter the mean of a figure.
-    estimates: dict[str, list[Estimate]] = {}
-    for by_path in figures.values():
-        for path, figure in by_path.items():
+    # The mean of a figure is over the labels for which it is defined. Counts have no mean.
+    estimates_by_path: dict[str, list[Estimate]] = {}
+    for figure_by_path in figures.values():
+        for path, figure in figure_by_path.items():
             if figure.unit in AVERAGED_UNITS and figure.estimate.value is not None:
-                estimates.setdefault(path, []).append(figure.estimate)
-    macro = {path: _average(values) for path, values in estimates.items()}
+                estimates_by_path.setdefault(path, []).append(figure.estimate)
+    macro = {path: _average(estimates) for path, estimates in estimates_by_path.items()}
     return LabelAudits(folder, figures, verdicts, failed, macro)
 
 
 def _average(estimates: list[Estimate]) -> Estimate:
-    """Return the mean of figures, with the means of the ends of their intervals."""
-    method = "means of the ends of the labels' intervals"
+    """Return the mean of estimates, with the means of the ends of their intervals.
+
+    The interval is conservative: the standard error of a mean is at most the mean of the standard
+    errors.
+    """
     return Estimate(
-        _mean([estimate.value for estimate in estimates]),
-        _mean([estimate.low for estimate in estimates]),
-        _mean([estimate.high for estimate in estimates]),
-        estimates[0].level,
-        method,
+        value=_mean([estimate.value for estimate in estimates]),
+        low=_mean([estimate.low for estimate in estimates]),
+        high=_mean([estimate.high for estimate in estimates]),
+        level=estimates[0].level,
+        method="means of the ends of the labels' intervals",
     )
 
 
@@ -227,19 +253,18 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _write_labels_page(audits: LabelAudits, source: Any, dataset: Any) -> None:
-    """Write the page, and labels.json.
+    """Write the page with a row per label, and labels.json.
 
     Args:
         audits: The audits.
-        source: The model or the predictions.
-        dataset: The data.
+        source: The model or the predictions, as a path or an object in memory.
+        dataset: The data, as a path or an object in memory.
     """
     labels = list(audits.figures)
     # Objects in memory have no name.
     name = "the table"
     if isinstance(source, (str, os.PathLike)):
         name = short_name(str(source))
-    # Tables in memory have no name either.
     facts = [("labels", str(len(labels)))]
     if isinstance(dataset, str):
         facts.append(("data", short_name(dataset)))
@@ -264,13 +289,18 @@ def make_label_settings(
         model: As in `audit_labels`.
         dataset: As in `audit_labels`.
         settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
+
+    Returns:
+        Label -> the settings that differ between labels: `target` or `score_columns`, `scores`,
+        `label_column`, `label_names` and `first_label`.
     """
-    # Predictions may be a table, which is no option.
+    # Predictions may be a table in memory, which is no value of an option.
     options = {name: value for name, value in settings.items() if name != "predictions"}
     general = select_options(AuditOptions, options)
     predictions = settings.get("predictions")
     label_settings: dict[str, dict[str, Any]] = {}
     has_headings = False
+    described_source = dataset
     if predictions is None:
         from rightreasons.models.heads import read_labels
 
@@ -282,14 +312,17 @@ def make_label_settings(
             predictions, label_names=parse_names(general.label_names), options=stored
         )
         for label, column in columns.items():
-            score_columns = format_names([column])
             label_settings[label] = {
-                "score_columns": score_columns,
+                "score_columns": format_names([column]),
                 "scores": kind,
+                # The target selects a label of a model, and a file has a column for each.
                 "target": None,
             }
+        # The file of predictions may contain the labels.
+        if dataset is None:
+            described_source = predictions
 
-    description = read_description(predictions if dataset is None else dataset)
+    description = read_description(described_source)
     label_columns = write_label_expressions(
         _open_tables(description, general),
         list(label_settings),
@@ -307,7 +340,7 @@ def make_label_settings(
 
 
 def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
-    """Return the tables of the splits of data; the only table of data without splits."""
+    """Return the tables of all splits of data; of data without splits, its only table."""
     opened = as_table(description, options.config, data_dir=options.data_dir)
     if isinstance(opened, dict):
         return list(opened.values())
@@ -315,23 +348,28 @@ def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
 
 
 def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
-    """Return whether items have several labels each: lists of them, or texts that list them."""
+    """Return whether items have several labels each: lists of labels, or texts that list them.
+
+    Args:
+        dataset: The data, as in `audit_labels`.
+        settings: Options of the audit, by name.
+    """
     options = select_options(AuditOptions, settings)
     description = read_description(dataset)
-    # All splits have the same columns.
+    # All splits have the same columns, so that one of them is enough.
     table = _open_tables(description, options)[0]
-    column = str(
-        options.label_column
-        or description.settings.get("label_column")
-        or find_usual_column(table.column_names, LABEL_HEADINGS)
-    )
+    column = options.label_column or description.settings.get("label_column")
+    if not column:
+        column = find_usual_column(table.column_names, LABEL_HEADINGS)
+    column = str(column)
     if column not in table.column_names:
         return False
     cells = get_values(table, column)
     try:
         for cell in select_single_labels(cells, column):
             labels = list_labels(cell)
-            # One label may contain a comma, unless it is asked for or all are numbers.
+            # A text with commas may be a single label, unless the user asks for a part of it or
+            # all parts are numbers.
             is_list = options.target in labels or all(map(str.isdecimal, labels))
             if len(labels) > 1 and is_list:
                 return True

@@ -92,7 +92,8 @@ class LearningOutcome:
         baseline = self.baseline
         if best is None or baseline is None or best.iid_score is None or baseline.iid_score is None:
             return False
-        return best.iid_score < baseline.iid_score and best.p_values.get("iid", 1.0) < ALPHA
+        is_lower = best.iid_score < baseline.iid_score
+        return is_lower and best.p_values.get("iid", 1.0) < ALPHA
 
     @property
     def change(self) -> float | None:
@@ -105,16 +106,23 @@ class LearningOutcome:
         return self.best is not None and self.best.p_values.get(HELD_OUT, 1.0) < ALPHA
 
     def list_changes(self) -> list[tuple[str, float, float]]:
-        """Return setting, G before and G after of the best training, in the usual order."""
-        if self.best is None:
+        """List the G scores of the best training by setting, next to those of the model before it.
+
+        Returns:
+            (setting, G before, G after) in the order of `PARTITIONS`, such as
+            `("functionality", 0.61, 0.74)`, for the settings whose runs are finished.
+        """
+        best = self.best
+        if best is None:
             return []
         changes = []
         for setting in PARTITIONS:
-            difference = self.best.differences.get(setting)
-            # The runs of some settings may not be finished.
-            if difference is not None:
-                score = self.best.scores[setting]
-                changes.append((setting, score - difference, score))
+            # The difference is the score after the training minus the score before.
+            difference = best.differences.get(setting)
+            if difference is None:
+                continue
+            score = best.scores[setting]
+            changes.append((setting, score - difference, score))
         return changes
 
     def get_rate(self, row: PlanScores | None, setting: str, name: str) -> float | None:
@@ -125,34 +133,49 @@ class LearningOutcome:
 
 
 def list_score_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield accuracy and G scores of each training by setting, before and after."""
-    for row in m.trained:
-        training = f"{row.configuration}, {row.method}, seed {row.seed}"
-        baseline = m.find_baseline(row)
-        if baseline is not None and baseline.iid_score is not None and row.iid_score is not None:
+    """Yield the accuracy and the G scores of each training, with those of the model before it.
+
+    A row has the name of the training, the name of the score, its value before and after the
+    training, the difference, and its p-value.
+    """
+    for trained in m.trained:
+        training = f"{trained.configuration}, {trained.method}, seed {trained.seed}"
+        baseline = m.find_baseline(trained)
+        # The accuracy on independent data may not have been measured.
+        if (
+            baseline is not None
+            and baseline.iid_score is not None
+            and trained.iid_score is not None
+        ):
             yield (
                 training,
                 "accuracy on independent data",
                 baseline.iid_score,
-                row.iid_score,
-                row.iid_score - baseline.iid_score,
-                row.p_values["iid"],
+                trained.iid_score,
+                trained.iid_score - baseline.iid_score,
+                trained.p_values["iid"],
             )
-        for setting, difference in row.differences.items():
-            score = row.scores[setting]
+        for setting, difference in trained.differences.items():
+            score = trained.scores[setting]
+            # The difference is to IID, the model before.
+            old_score = score - difference
             yield (
                 training,
                 f"G, {SETTING_NAMES[setting]}",
-                # The difference is to IID, the model before.
-                score - difference,
+                old_score,
                 score,
                 difference,
-                row.p_values[setting],
+                trained.p_values[setting],
             )
 
 
 def list_rate_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield the pass rates of each functionality, before and after, the weakest first."""
+    """Yield the pass rates of each functionality before and after the best training.
+
+    A row has the name, class and test type of the functionality; its pass rate before the training,
+    after it, and after a training without this functionality; and the change of the last one. Rates
+    without finished runs are None. Rows are sorted by the rate before, the lowest first.
+    """
     rows = []
     for name, functionality_class, test_type in m.functionalities:
         old_rate = m.get_rate(m.baseline, "standard", name)
@@ -161,17 +184,24 @@ def list_rate_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
         change = None
         if old_rate is not None and held_out_rate is not None:
             change = held_out_rate - old_rate
-        about = (name, functionality_class, test_type)
-        rows.append((*about, old_rate, trained_rate, held_out_rate, change))
-    # The weakest functionality is read first; one without a rate comes last.
-    yield from sorted(rows, key=lambda row: 1.0 if row[3] is None else row[3])
+        # A functionality without a rate comes last, with those that always passed.
+        sorting_rate = 1.0
+        if old_rate is not None:
+            sorting_rate = old_rate
+        row = (name, functionality_class, test_type, old_rate, trained_rate, held_out_rate, change)
+        rows.append((sorting_rate, row))
+    # Only the rate is compared: the sort keeps the order of functionalities with equal rates.
+    rows.sort(key=lambda rate_and_row: rate_and_row[0])
+    for _, row in rows:
+        yield row
 
 
 def draw_scores(key: str, m: LearningOutcome) -> Drawing:
-    """Draw the G scores of the best training next to those before."""
+    """Draw two dots per setting: the G score before and after the best training."""
     rows = []
     for setting, old_score, new_score in m.list_changes():
-        rows.append((SETTING_NAMES[setting], [Estimate(old_score), Estimate(new_score)]))
+        estimates = [Estimate(old_score), Estimate(new_score)]
+        rows.append((SETTING_NAMES[setting], estimates))
     return dot_rows(key, rows=rows, series=("before", "after"), xlabel="G")
 
 
@@ -215,14 +245,17 @@ LEARNING = Question(
 def make_learning_outcome(
     plan: Plan, scores: CollectedScores, averages: Sequence[AverageScore]
 ) -> LearningOutcome:
-    """Return the scores of a plan with the names that a page needs.
+    """Return the scores of a plan with the names that its page shows.
 
     Args:
         plan: The plan.
         scores: Its scores, from `collect_scores`.
         averages: Its mean scores, from `compare_averages`.
     """
-    functionalities = [tuple(row) for row in plan.settings.get("functionalities", [])]
+    functionalities = []
+    # The plan stores [name, class, test type] of each functionality.
+    for functionality in plan.settings.get("functionalities", []):
+        functionalities.append(tuple(functionality))
     return LearningOutcome(
         model=short_name(str(plan.settings.get("model", "the model"))),
         suite=str(plan.settings.get("suite", "the suite")),

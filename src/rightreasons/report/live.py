@@ -101,11 +101,16 @@ class LiveReport:
         self.page = _add_settings(page, self._describe())
 
     def _describe(self) -> dict[str, Any]:
-        """Return what the script of the page needs to know about the models."""
+        """Return the settings of the page's script.
+
+        Returns:
+            `{"models": [{"name": ..., "labels": [...]}], "has_pairs": ...}`: the models in the
+            order of their predictions, and whether a request has two texts.
+        """
         models = []
         for scorer in self.scorers:
             labels = list(scorer.label_names or ())
-            # The audited model may only number its classes.
+            # If the audited model only numbers its classes, the names of the data are shown.
             if labels == self.audit["model"]["label_names"]:
                 labels = list_class_names(self.audit)
             models.append({"name": short_name(scorer.name), "labels": labels})
@@ -208,7 +213,16 @@ def _get_text(request: Any, name: str) -> str:
 
 
 def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) -> list[Scorer]:
-    """Return the models as scorers; by default, the audited one."""
+    """Open models as scorers.
+
+    Args:
+        models: Models, as `as_scorer` takes them; () for the audited one.
+        audit: Content of audit.json.
+        folder: Folder of the report, for messages.
+
+    Raises:
+        OptionError: If the audited model was an object in memory, or a model has no classes.
+    """
     if not models:
         path = audit["model"]["path"]
         if path is None:
@@ -218,7 +232,7 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
                 option="model",
             )
         models = [path]
-    # Each model has its own classes, in its own order: they are shown, not compared.
+    # Models may have different classes: their predictions are shown side by side, not compared.
     scorers = [as_named_scorer(model, audit["model"]["label_names"]) for model in models]
     for scorer in scorers:
         if not scorer.label_names:
@@ -229,8 +243,13 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
 
 
 def _add_settings(page: str, settings: Mapping[str, Any]) -> str:
-    """Tell the script of a page which models it may ask, and allow it to ask them."""
-    # Names of models and labels come from users.
+    """Return the HTML of a page whose script may query this server.
+
+    Args:
+        page: HTML of a stored page, whose security policy forbids all requests.
+        settings: What the script reads from `<meta name="live">`: the models and the kind of items.
+    """
+    # Names of models and labels come from users, and could end the attribute.
     content = html.escape(json.dumps(settings), quote=True)
     meta = f'<meta name="live" content="{content}">'
     allowed = page.replace(POLICY, LIVE_POLICY, 1)
@@ -285,7 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(file.read_bytes(), content_type)
 
     def do_POST(self) -> None:
-        """Send the predictions of a text, or the texts of an item."""
+        """Send the predictions of a text, or the texts of an item, as JSON."""
         length = self.headers.get("Content-Length", "")
         name = self._find_name()
         if name not in ("predict", "item"):
@@ -295,8 +314,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             body = self.rfile.read(int(length))
             try:
-                answer = self._answer(name, parse_json(body.decode(), "the request"))
-            # Whatever a model says of a text is shown on the page, which goes on.
+                request = parse_json(body.decode(), "the request")
+                answer = self._answer(name, request)
+            # The page shows any error of the model or the request, and remains usable.
             except Exception as error:
                 answer = {"error": str(error) or type(error).__name__}
             self._send(json.dumps(answer).encode(), CONTENT_TYPES[".json"])
@@ -309,17 +329,21 @@ class _Handler(BaseHTTPRequestHandler):
         return {"models": live.predict(request)}
 
     def _find_name(self) -> str | None:
-        """Return what is asked for; None without the token, or if another site asks."""
-        # A request that does not come from the page gets no answer, not even whether there is one.
-        # Another site can make a browser send requests here, but not with this host and token.
+        """Return the requested name, such as "predict" or "audit.json"; "" for the page.
+
+        Returns:
+            The path of the address after the token; None if the request may not be answered,
+            because its host or its token is another one.
+        """
+        # Another site can make a browser send requests here, but not with this host and token. It
+        # gets no answer, not even whether the name exists.
         host = self.headers.get("Host", "")
-        if host not in (
-            f"{HOST}:{self.server.server_port}",
-            f"localhost:{self.server.server_port}",
-        ):
+        port = self.server.server_port
+        if host not in (f"{HOST}:{port}", f"localhost:{port}"):
             return None
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
         token, _, name = path.removeprefix("/").partition("/")
+        # A plain comparison would reveal by its time how much of a guessed token is correct.
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             return None
         return name

@@ -23,8 +23,13 @@ def ignore_message(_: str) -> None:
 
 
 def describe_labels(context: AuditContext) -> list[str]:
-    """Return what known issues changed, how labels map to classes, and how many are missing."""
+    """Return messages about the labels, before the model reads anything.
+
+    They state which known issues of the data were corrected, how its labels map to the classes of
+    the model, and how many items of each split have no label.
+    """
     lines = context.list_corrections()
+    # Labels of choices are positions, which need no mapping.
     if context.primary.class_of is not None:
         mapping = context.primary.label_mapping
         lines.append(f"Labels of {context.dataset_name} matched with the classes {mapping}.")
@@ -41,22 +46,31 @@ def describe_labels(context: AuditContext) -> list[str]:
 
 
 def describe_missing_classes(context: AuditContext) -> str:
-    """Return which classes have no label, if labels were matched by number; "" otherwise.
+    """Return a warning about the classes that no label of the primary split has; "" for none.
 
-    Their order may then be another one.
+    If labels were matched with classes by number, this may mean that the classes of the model are
+    in another order. Labels that were matched by name need no warning.
     """
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
         return ""
-    unlabeled = []
+    unlabeled_classes = []
     for number, name in enumerate(context.label_names or ()):
         if number not in split.class_of:
-            unlabeled.append(name)
-    return describe_unlabeled(unlabeled)
+            unlabeled_classes.append(name)
+    return describe_unlabeled(unlabeled_classes)
 
 
 def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[str]:
-    """Return what is asked of how many items, what they can show, and which have no scores."""
+    """Return messages about the questions of an audit and the items that answer them.
+
+    They state which questions are asked about how many items, how many items settle the verdict of
+    each, and which items of each split have no scores.
+
+    Args:
+        context: The audit, with the scores of the items.
+        sections: The questions that apply.
+    """
     lines = describe_questions(context, sections)
     split = context.primary
     n_units = count_units(split.clusters, len(split))
@@ -69,10 +83,10 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
         if power is None:
             continue
         # Unlabeled items do not count for questions about correct answers.
-        n_relevant = n_units
+        n_relevant_units = n_units
         if section.needs_labels:
-            n_relevant = n_labeled_units
-        lines.append(f"{section.name}: {power.describe(n_relevant)}.")
+            n_relevant_units = n_labeled_units
+        lines.append(f"{section.name}: {power.describe(n_relevant_units)}.")
 
     for audited_split in context.splits:
         for line in describe_unscored_items("item", len(audited_split), audited_split.left_out):
@@ -81,8 +95,11 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
 
 
 def describe_questions(context: AuditContext, sections: Sequence[Question]) -> list[str]:
-    """Return the questions, with their numbers of items."""
-    # Stored predictions are not asked for.
+    """Return a line on which questions are asked about how many items; none for stored predictions.
+
+    Example: "2 questions (cues, probes) about 150 items of test, and test_flipped."
+    """
+    # Nothing is asked of stored predictions.
     if context.stored is not None or not sections:
         return []
     names = ", ".join(section.name for section in sections)

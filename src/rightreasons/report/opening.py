@@ -35,6 +35,10 @@ def open_context(
         data_name: Name of the data in the report.
         progress: Whether to show progress bars.
 
+    Returns:
+        The audit, not yet scored. Its primary split is the first selected one, and the others are
+        compared with it.
+
     Raises:
         ValueError: If the model or the data cannot be used, or do not belong together.
     """
@@ -43,16 +47,19 @@ def open_context(
         source, data, split_names = _open_model(request, folder, data_name)
     else:
         source, data, split_names = _open_predictions(request, data_name)
-    # A scorer whose classes have names of their own is matched with the labels below.
-    label_match = getattr(source, "label_match", "")
 
     roles: dict[str, Role] = dict.fromkeys(split_names, "comparison")
     roles[split_names[0]] = "primary"
+    # A scorer may declare how its classes are matched with the labels of the data.
+    label_match = getattr(source, "label_match", "")
     splits = take_splits(data, roles, request.general, source.label_names, data_name, label_match)
-    # A training split that is audited itself is no source of examples.
+    # A training split that is audited itself is no independent source of words.
     train = None
     if "train" not in split_names:
         train = data.get("train")
+    previous: Mapping[str, Mapping[str, Any]] = {}
+    if request.previous is not None:
+        previous = request.previous.tested
     arguments = list_arguments(get_sources(request, source), request.reproducing_options)
     return AuditContext(
         source=source,
@@ -64,7 +71,7 @@ def open_context(
         settings=request.general,
         progress=progress,
         command=make_audit_command(arguments),
-        previous={} if request.previous is None else request.previous.tested,
+        previous=previous,
         judge_scores=judge_scores,
     )
 
@@ -72,45 +79,64 @@ def open_context(
 def _open_model(
     request: AuditRequest, folder: Path, data_name: str
 ) -> tuple[Scorer, Mapping[str, datasets.Dataset], list[str]]:
-    """Return the model, the splits of the data, and the names of those to audit."""
+    """Open a model and the data.
+
+    Returns:
+        The model; the splits by name, with the training texts as "train" if there are any; and the
+        names of the splits to audit, the primary one first.
+    """
+    needs_labels = any(section.needs_labels for section in request.sections)
+    # The folder has what earlier runs of this report spent, which counts for a price limit.
+    asking = AskingOptions(request.prompt, request.server, folder / WORK)
     data, scorer = open_inputs(
         request.model,
         add_row_options(request.dataset, request.general),
         request.get_opening_options(),
-        # What earlier runs of this report spent counts for a bound of the price.
-        AskingOptions(request.prompt, request.server, folder / WORK),
-        require_labels=any(section.needs_labels for section in request.sections),
+        asking,
+        require_labels=needs_labels,
         scores=request.stored.scores,
     )
     candidates = dict(data)
-    # Training texts that are stored separately are not a split to audit.
+    # Training texts from another source are not a split to audit.
     if request.train is not None:
         candidates.pop("train", None)
-    return scorer, data, choose_splits(candidates, request.general.split, data_name)
+    split_names = choose_splits(candidates, request.general.split, data_name)
+    return scorer, data, split_names
 
 
 def _open_predictions(
     request: AuditRequest, data_name: str
 ) -> tuple[StoredModel, Mapping[str, datasets.Dataset], list[str]]:
-    """Return the stored predictions, their items with the training texts, and their split."""
+    """Open stored predictions.
+
+    Returns:
+        The predictions in the place of a model; the splits by name: their items, and the training
+        texts if there are any; and the name of the only split to audit.
+    """
     table = request.predictions
-    # A path without further options is that of the options, which the reader knows.
+    # A path is also among the options, and is read there unless rows of it are selected.
     if isinstance(table, str) and request.general.where is None:
         table = None
-    source, split, items = open_stored(
+    source, split_name, items = open_stored(
         request.get_stored_options(),
         request.general,
         request.dataset,
         data_name,
         add_row_options(table, request.general),
     )
-    data = add_training_split({split: items}, source.task, request.get_opening_options())
-    return source, data, [split]
+    data = add_training_split({split_name: items}, source.task, request.get_opening_options())
+    return source, data, [split_name]
 
 
 def get_sources(request: AuditRequest, source: Scorer | StoredModel) -> tuple[Any, Any]:
-    """Return the model and the data for `list_arguments`."""
-    # No file can name a table in memory; the opened model is an object, which says so.
+    """Return the model and the data of a request, from which `list_arguments` makes its command.
+
+    Args:
+        request: The inputs and options.
+        source: The opened model.
+    """
+    # No command can name a table in memory. The opened model is an object, for which
+    # `list_arguments` makes no command.
     if request.has_table:
         return source, request.dataset
     return request.model, request.dataset

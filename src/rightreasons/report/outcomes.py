@@ -87,7 +87,7 @@ def get_finding(result: SectionResult) -> Finding:
 def compose_first_screen(
     outcomes: Sequence[Outcome], subject: str, heading: str, *, is_correction: bool = False
 ) -> dict[str, Any] | None:
-    """Gather what a reader sees first.
+    """Compose what a reader sees first: the worst finding, all answers, and what to do.
 
     Args:
         outcomes: The questions of the page, in its order.
@@ -101,51 +101,67 @@ def compose_first_screen(
         worst first; `plot`, the picture of the finding unless it is a contrast; and `actions`, what
         to do by question. None if no question is answered.
     """
-    # Models that are compared have no worst question.
-    rows = list_answered(outcomes)
-    if subject:
+    is_about_model = bool(subject)
+    if is_about_model:
         rows = sort_worst_first(outcomes)
+    else:
+        rows = list_answered(outcomes)
     if not rows:
         return None
-    finding = get_finding(rows[0][1])
+    _, worst_result = rows[0]
+    finding = get_finding(worst_result)
     claim = heading
-    if subject:
-        # Findings are clauses that continue the name of the model.
-        claim = f"{subject} {finding.claim}".rstrip(".") + "."
+    if is_about_model:
+        # A finding is a clause that continues the name of the model.
+        sentence = f"{subject} {finding.claim}"
+        claim = f"{sentence.rstrip('.')}."
     # The bars of a contrast show the finding more plainly than a plot.
     plot = None
     if finding.contrast is None:
-        plot = find_plot(rows[0][1])
-    # Several models have no verdict, and a correction that succeeded leads on.
-    is_about_model = bool(subject) and not is_correction
+        plot = find_plot(worst_result)
+    # A good verdict about a model needs no repair. That of a correction, or of a comparison, has
+    # actions that go on from it.
+    only_gates_if_good = is_about_model and not is_correction
     actions = {}
     for outcome, result in rows:
-        actions[outcome.question] = _select_actions(result, is_about_model=is_about_model)
+        actions[outcome.question] = _select_actions(result, only_gates_if_good=only_gates_if_good)
     return {"claim": claim, "rows": rows, "plot": plot, "actions": actions}
 
 
-def _select_actions(result: SectionResult, *, is_about_model: bool) -> tuple[Action, ...]:
-    """Return what to do about a finding."""
+def _select_actions(result: SectionResult, *, only_gates_if_good: bool) -> tuple[Action, ...]:
+    """Return what to do about the finding of a section.
+
+    Args:
+        result: The section.
+        only_gates_if_good: Whether a good verdict leaves only the actions that set up a gate, which
+            reports if a later model is worse.
+    """
     actions = get_finding(result).actions
-    if is_about_model and result.verdict.tone == "good":
-        # A model without a problem needs no repair, only a gate that watches it.
-        return tuple(
-            action for action in actions if action.command.startswith("rightreasons gate ")
-        )
-    return actions
+    if not only_gates_if_good or result.verdict.tone != "good":
+        return actions
+    gates = []
+    for action in actions:
+        if action.command.startswith("rightreasons gate "):
+            gates.append(action)
+    return tuple(gates)
 
 
 def find_plot(result: SectionResult) -> Plot | None:
-    """Return the picture that shows a finding, or else the first of the section."""
+    """Return the picture that a finding names, or else the first one; None without pictures."""
     key = get_finding(result).plot
     for plot in result.plots:
         if plot.key == key:
             return plot
-    return next(iter(result.plots), None)
+    if result.plots:
+        return result.plots[0]
+    return None
 
 
 def find_figure(result: SectionResult) -> Headline | None:
-    """Return the figure that a finding names, or else the first share of the overview."""
+    """Return the figure that a finding names, or else the first share of the section's overview.
+
+    None if the section has neither.
+    """
     key = get_finding(result).figure
     headlines = list(result.headlines)
     for section_part in result.parts:
@@ -153,7 +169,7 @@ def find_figure(result: SectionResult) -> Headline | None:
     for headline in headlines:
         if headline.key == key:
             return headline
-    # A finding without a figure is shown by the first one that has a place on the scale.
+    # Only shares can be placed on the common scale from 0 to 100 %.
     for headline in result.headlines:
         if headline.unit == "fraction":
             return headline
@@ -171,11 +187,12 @@ def find_examples(result: SectionResult) -> ExampleList | None:
 
 
 def place_bar(headline: Headline) -> dict[str, float] | None:
-    """Place a share and its interval on a scale from 0 to 100 %.
+    """Compute the position of a share and its interval on a scale from 0 to 100 %.
 
     Returns:
-        `low` and `width` of the interval and `dot`, the left end of the mark of the share, in
-        percent; None if the figure is no share.
+        `low` and `width` of the interval, and `dot`, the left end of the mark of the share, in
+        percent of the scale, such as `{"low": 20.0, "width": 10.0, "dot": 24.5}`. None if the
+        figure is no share.
     """
     estimate = headline.estimate
     value = estimate.value
@@ -183,12 +200,12 @@ def place_bar(headline: Headline) -> dict[str, float] | None:
         return None
     low = value if estimate.low is None else estimate.low
     high = value if estimate.high is None else estimate.high
-    # Differences of shares may be negative, and have no place on the scale.
+    # A difference of shares may be negative, and has no place on the scale.
     if value < 0 or low < -1 or max(high, value) > 1:
         return None
     low = max(low, 0.0)
-    return {
-        "low": round(100 * low, 2),
-        "width": round(max(100 * (high - low), 0.5), 2),
-        "dot": round(min(max(100 * value - 0.5, 0.0), 99.0), 2),
-    }
+    # An interval stays visible, however short it is.
+    width = max(100 * (high - low), 0.5)
+    # The mark is 1 % wide, centered at the value, and stays within the scale.
+    dot = min(max(100 * value - 0.5, 0.0), 99.0)
+    return {"low": round(100 * low, 2), "width": round(width, 2), "dot": round(dot, 2)}

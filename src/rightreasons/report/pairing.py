@@ -186,64 +186,74 @@ def prediction_files(audit: Audit) -> dict[str, str]:
 def open_pair(reports: Sequence[str | os.PathLike[str]]) -> ReportPair:
     """Read two reports, and check that they can be compared item by item.
 
+    Args:
+        reports: Folders of reports, or their audit.json.
+
     Raises:
         FileNotFoundError: If one is not a report.
         ValueError: If there are not two, or they are of other tasks, splits or kinds of answers.
     """
     if len(reports) != 2:
         raise ValueError(f"Expected two reports, but got {len(reports)}.")
-    audits = list(map(read_audit, reports))
-    folders = list(map(report_folder, reports))
-    pair = ReportPair((folders[0], folders[1]), (audits[0], audits[1]))
+    first_audit, second_audit = [read_audit(report) for report in reports]
+    first_folder, second_folder = [report_folder(report) for report in reports]
+    pair = ReportPair((first_folder, second_folder), (first_audit, second_audit))
     for folder, audit in zip(pair.folders, pair.audits, strict=True):
         if audit["model"]["task"] == "confidence":
             raise ValueError(
                 f"Expected two reports with class scores, but {folder} has the confidence in given answers, which "
                 "are not those of another model."
             )
-    splits = [audit["dataset"]["primary"] for audit in audits]
-    tasks = [audit["model"]["task"] for audit in audits]
-    for name, values in (("split", splits), ("task", tasks)):
-        if values[0] != values[1]:
+    splits = (first_audit["dataset"]["primary"], second_audit["dataset"]["primary"])
+    tasks = (first_audit["model"]["task"], second_audit["model"]["task"])
+    for property_name, (first_value, second_value) in (("split", splits), ("task", tasks)):
+        if first_value != second_value:
             raise ValueError(
-                f"Expected reports of the same {name}, {values[0]}, but {folders[1]} is of {values[1]}."
+                f"Expected reports of the same {property_name}, {first_value}, but {second_folder} is of {second_value}."
             )
     return pair
 
 
 def shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Return the (2, M) rows of the names that two lists share, in the order of the first.
+    """Return the rows of the names that two lists share, in the order of the first list.
+
+    Returns:
+        (2, M) row of each shared name in the first list, and in the second one.
 
     Example:
         >>> shared_rows(["a", "b", "c"], ["c", "a"]).tolist()
         [[0, 2], [1, 0]]
     """
-    row_by_name = {name: row for row, name in enumerate(second)}
-    pairs = []
+    row_in_second = {name: row for row, name in enumerate(second)}
+    row_pairs = []
     for row, name in enumerate(first):
-        if name in row_by_name:
-            pairs.append((row, row_by_name[name]))
-    return np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        if name in row_in_second:
+            row_pairs.append((row, row_in_second[name]))
+    # The shape is given, because an array of no pairs has only one dimension.
+    return np.array(row_pairs, dtype=np.intp).reshape(-1, 2).T
 
 
 def same_items(audits: Sequence[Audit]) -> bool:
-    """Return whether two reports answer a question item by item for the same items.
+    """Return whether two reports have the same primary split, and values by item of one question.
 
-    Their predictions may be gone: the fingerprints of the items are compared.
+    The fingerprints of the split are compared, so that no file of predictions is needed.
+
+    Args:
+        audits: Content of two audit.json.
     """
-    questions = []
     fingerprints = set()
+    question_sets = []
     for audit in audits:
-        names = set()
-        for answer in audit["questions"]:
-            if answer["result"] and answer["result"].get("by_item"):
-                names.add(answer["question"])
-        questions.append(names)
         for split in audit["dataset"]["splits"]:
             if split["name"] == audit["dataset"]["primary"]:
                 fingerprints.add(split["fingerprint"])
-    common_questions = questions[0] & questions[1]
-    return len(fingerprints) == 1 and bool(common_questions)
+        questions = set()
+        for answer in audit["questions"]:
+            if answer["result"] and answer["result"].get("by_item"):
+                questions.add(answer["question"])
+        question_sets.append(questions)
+    shared_questions = question_sets[0] & question_sets[1]
+    return len(fingerprints) == 1 and bool(shared_questions)
 
 
 # ------------------------------------------------------------------------------------ predictions
@@ -260,40 +270,48 @@ def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
         ValueError: If their classes differ, they give an item two labels, or share no labeled item.
     """
     # Everything that two reports may differ in is checked before anything is computed.
-    mapping = _match_classes(pair.audits)
-    first_files, second_files = map(prediction_files, pair.audits)
+    class_of = _match_classes(pair.audits)
+    first_folder, second_folder = pair.folders
+    first_audit, second_audit = pair.audits
+    first_files = prediction_files(first_audit)
+    second_files = prediction_files(second_audit)
     names = [name for name in first_files if name in second_files]
-    for folder, audit, files in zip(
-        pair.folders, pair.audits, (first_files, second_files), strict=True
-    ):
-        check_files(folder, audit, [files[name] for name in names])
+    check_files(first_folder, first_audit, [first_files[name] for name in names])
+    check_files(second_folder, second_audit, [second_files[name] for name in names])
 
     splits = []
     figures: list[ComparedFigure] = []
-    ids = {}
+    ids_by_split = {}
     for name in names:
-        predictions = (
-            read_predictions(pair.folders[0] / first_files[name]),
-            read_predictions(pair.folders[1] / second_files[name]),
-        )
-        items = _join_items(pair, name, *predictions, mapping)
+        first_predictions = read_predictions(first_folder / first_files[name])
+        second_predictions = read_predictions(second_folder / second_files[name])
+        items = _join_items(pair, name, first_predictions, second_predictions, class_of)
         if items is None:
             continue
         splits.append(items.count_outcomes())
         figures += items.compare_figures(resampling)
-        ids[name] = items.ids
-    # Reports of questions that keep no predictions are compared by their questions alone.
-    if not splits and (names or not same_items(pair.audits)):
+        ids_by_split[name] = items.ids
+    # Reports that store no predictions may still have questions to compare.
+    has_only_questions = not names and same_items(pair.audits)
+    if not splits and not has_only_questions:
         raise ValueError(
-            f"Expected two reports of the same items, but {pair.folders[0]} and {pair.folders[1]} share no labeled "
+            f"Expected two reports of the same items, but {first_folder} and {second_folder} share no labeled "
             "item with the same id and text."
         )
-    return SplitComparison(tuple(splits), tuple(figures), ids)
+    return SplitComparison(tuple(splits), tuple(figures), ids_by_split)
 
 
 def _match_classes(audits: Sequence[Audit]) -> NDArray[np.int64] | None:
-    """Return the first model's class of each of the second's classes; None for multiple choice."""
-    model, partner = (audit["model"] for audit in audits)
+    """Match the classes of the second model with those of the first, by their names.
+
+    Returns:
+        (K,) class of the first model for each class of the second; None for multiple choice.
+
+    Raises:
+        ValueError: If the models have different classes.
+    """
+    model = audits[0]["model"]
+    partner = audits[1]["model"]
     if model["task"] == "multiple_choice":
         return None
     if len(model["label_names"]) != len(partner["label_names"]):
@@ -301,7 +319,7 @@ def _match_classes(audits: Sequence[Audit]) -> NDArray[np.int64] | None:
             f"Expected two models of the same classes, but {model['name']} has {', '.join(model['label_names'])} "
             f"and {partner['name']} has {', '.join(partner['label_names'])}."
         )
-    # The classes of both may be the same in another order, or spelled differently.
+    # The names may be in another order, or be spelled differently.
     terms = MatchTerms(partner["name"], model["name"])
     return match_labels(partner["label_names"], model["label_names"], terms=terms).class_of
 
@@ -325,9 +343,9 @@ class _JoinedItems:
     judged: tuple[JudgedItems, JudgedItems]
 
     def count_outcomes(self) -> ComparedSplit:
-        """Return the counts of the items by which model is correct."""
-        items, other_items = self.judged
-        is_same = items.top.predicted == other_items.top.predicted
+        """Count the items by which of the two models is correct, and those with the same answer."""
+        first_items, second_items = self.judged
+        is_same = first_items.top.predicted == second_items.top.predicted
         return ComparedSplit(
             split=self.split,
             n_items=len(self.ids),
@@ -336,35 +354,36 @@ class _JoinedItems:
             ids_only_first=self.only_first[:MAX_NAMED_IDS],
             ids_only_second=self.only_second[:MAX_NAMED_IDS],
             same_answers=int(np.count_nonzero(is_same)),
-            **count_paired_outcomes(items, other_items),
+            **count_paired_outcomes(first_items, second_items),
         )
 
     def compare_figures(self, resampling: Resampling) -> Iterator[ComparedFigure]:
-        """Yield the figures of calibration of both models with their tests."""
-        first_figures, second_figures = [
-            measure_figures(items, COMPARED_FIGURES, resampling=resampling) for items in self.judged
-        ]
-        for key, estimate in first_figures.items():
+        """Yield each figure of calibration that both models have, with the test of its difference."""
+        first_items, second_items = self.judged
+        first_figures = measure_figures(first_items, COMPARED_FIGURES, resampling=resampling)
+        second_figures = measure_figures(second_items, COMPARED_FIGURES, resampling=resampling)
+        for key, first_estimate in first_figures.items():
+            second_estimate = second_figures[key]
             # The log loss has no value if a label has probability 0.
-            if estimate.value is None or second_figures[key].value is None:
+            if first_estimate.value is None or second_estimate.value is None:
                 continue
-            test = paired_test(key, *self.judged, resampling=resampling)
+            test = paired_test(key, first_items, second_items, resampling=resampling)
             yield _make_figure(
                 key=key,
                 question=get_question_name(CalibrationOptions),
-                texts=FIGURES[key],
+                description=FIGURES[key],
                 split=self.split,
-                estimates=(estimate, second_figures[key]),
+                estimates=(first_estimate, second_estimate),
                 test=dataclasses.replace(test, n_items=len(self.ids)),
             )
 
 
 def _list_other_ids(predictions: Predictions, rows: NDArray[np.intp]) -> tuple[str, ...]:
-    """Return the ids of the items of a report that are not among some rows."""
-    # A report of a million items has few that the other lacks.
+    """Return the ids of all items of a report but those of some rows."""
     is_other = np.ones(len(predictions), dtype=bool)
     is_other[rows] = False
     ids = []
+    # Only the few items that the other report lacks are visited in Python.
     for row in np.flatnonzero(is_other).tolist():
         ids.append(str(predictions.ids[row]))
     return tuple(ids)
@@ -375,28 +394,47 @@ def _join_items(
     split: str,
     first: Predictions,
     second: Predictions,
-    mapping: NDArray[np.int64] | None,
+    class_of: NDArray[np.int64] | None,
 ) -> _JoinedItems | None:
-    """Join the labeled items of a split by id and text; None if no item is in both reports."""
+    """Join the labeled items of a split by id and text.
+
+    Args:
+        pair: The reports, for messages.
+        split: Name of the split.
+        first: Predictions of the first model.
+        second: Predictions of the second model.
+        class_of: (K,) class of the first model for each class of the second; None for multiple
+            choice, whose choices are the same.
+
+    Returns:
+        The items with the scores of both models in the order of the first model's classes; None if
+        no labeled item is in both reports.
+
+    Raises:
+        ValueError: If an item has different labels in the two reports.
+    """
     rows = shared_rows(_identify_items(first), _identify_items(second))
-    first_rows, second_rows = rows[:, first.labels[rows[0]] >= 0]
+    is_labeled = first.labels[rows[0]] >= 0
+    first_rows, second_rows = rows[:, is_labeled]
     if not len(first_rows):
         return None
     labels = first.labels[first_rows]
-    second_labels = second.labels[second_rows]
+    original_labels = second.labels[second_rows]
+    second_labels = original_labels
     second_logits = take_rows(second.logits, second_rows)
-    # Labels and scores of the second model in the numbering of the first one's classes.
-    if mapping is not None:
-        second_labels = mapping[second_labels]
-        second_logits = np.asarray(second_logits)[:, np.argsort(mapping)]
-    unmapped_labels = second.labels[second_rows]
+    if class_of is not None:
+        second_labels = class_of[original_labels]
+        # `argsort` inverts the mapping: column k of the result is the second model's class for the
+        # first model's class k.
+        second_logits = np.asarray(second_logits)[:, np.argsort(class_of)]
 
-    # Of two reports that give an item different labels, one took its labels for other classes.
-    conflicts = np.flatnonzero((unmapped_labels >= 0) & (labels != second_labels))
-    if conflicts.size:
-        index = int(conflicts[0])
+    # If two reports give an item different labels, one of them confused its classes. An item may
+    # also have a label in the first report only.
+    is_conflict = (original_labels >= 0) & (labels != second_labels)
+    if is_conflict.any():
+        index = int(np.flatnonzero(is_conflict)[0])
         first_name = _name_label(pair.audits[0], int(labels[index]))
-        second_name = _name_label(pair.audits[1], int(unmapped_labels[index]))
+        second_name = _name_label(pair.audits[1], int(original_labels[index]))
         raise ValueError(
             f"Expected two reports that give each item the same label, but item {first.ids[first_rows[index]]!r} of "
             f"the split {split!r} is {first_name!r} in the first and {second_name!r} in the second."
@@ -437,30 +475,39 @@ def compare_questions(
             a behavioral suite are joined by id alone, as both reports must be about the same suite.
         resampling: Level, resamples and seed.
     """
-    first_results, second_results = map(_get_results, pair.audits)
-    compared = []
+    first_results = _get_results(pair.audits[0])
+    second_results = _get_results(pair.audits[1])
+    compared_figures = []
+    # A dictionary keeps the order of the names, and each of them once.
     unpaired: dict[str, None] = {}
-    for question, result in first_results.items():
-        partner_result = second_results.get(question)
+    for question, first_result in first_results.items():
+        second_result = second_results.get(question)
         # Two suites have different cases under the same ids.
-        if partner_result is None or not _have_same_suite(result, partner_result):
+        if second_result is None or not _have_same_suite(first_result, second_result):
             continue
         for folder, audit in zip(pair.folders, pair.audits, strict=True):
             check_files(folder, audit, [get_items_path(question)])
-        first_figures = read_item_values(pair.folders[0], question, result)
-        second_figures = read_item_values(pair.folders[1], question, partner_result)
+        first_figures = read_item_values(pair.folders[0], question, first_result)
+        second_figures = read_item_values(pair.folders[1], question, second_result)
         for key in dict.fromkeys([*first_figures, *second_figures]):
             figure = first_figures.get(key)
             partner = second_figures.get(key)
             # Two reports may name different features as the strongest: these are not one figure.
             if figure is None or partner is None or key == UNNAMED_FEATURE:
                 unpaired.update(dict.fromkeys(_list_findings(figure, partner)))
-            # Of dozens of figures that neither report is about, the tests would only cost power.
-            elif figure.is_finding or partner.is_finding:
-                ids = None if figure.groups else shared_ids
-                compared.append(_compare_items(question, figure, partner, ids, resampling))
-    figures_of_both = [figure for figure in compared if figure is not None]
-    return QuestionComparison(tuple(figures_of_both), tuple(unpaired))
+                continue
+            # Dozens of figures are no finding of either report. Testing them as well would make
+            # the correction for the number of tests stricter.
+            if not figure.is_finding and not partner.is_finding:
+                continue
+            # Only cases of a suite have groups, and are joined by id alone.
+            ids = shared_ids
+            if figure.groups:
+                ids = None
+            compared_figure = _compare_items(question, figure, partner, ids, resampling)
+            if compared_figure is not None:
+                compared_figures.append(compared_figure)
+    return QuestionComparison(tuple(compared_figures), tuple(unpaired))
 
 
 def _have_same_suite(result: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
@@ -470,12 +517,12 @@ def _have_same_suite(result: Mapping[str, Any], partner: Mapping[str, Any]) -> b
 
 
 def _list_findings(*figures: ItemFigure | None) -> list[str]:
-    """Return the names of the figures that a report is about."""
+    """Return the names of figures that are findings; a figure that a report lacks is None."""
     return [figure.name for figure in figures if figure is not None and figure.is_finding]
 
 
 def _get_results(audit: Audit) -> dict[str, Any]:
-    """Return the result of each question that was answered."""
+    """Return question -> its result, for the answered questions of an audit."""
     results = {}
     for answer in audit["questions"]:
         # A question that was skipped or failed has none.
@@ -491,7 +538,18 @@ def _compare_items(
     shared_ids: Collection[str] | None,
     resampling: Resampling,
 ) -> ComparedFigure | None:
-    """Compare one figure; None if too few items are shared."""
+    """Compare the means of one figure over the items that both reports have measured.
+
+    Args:
+        question: Name of the question.
+        first: Values by item of the first model.
+        second: Values by item of the second model.
+        shared_ids: Ids of the items with the same text in both reports; None to trust all ids.
+        resampling: Level, resamples and seed of the test.
+
+    Returns:
+        Both means and the test of their difference; None if fewer than `MIN_ITEMS` are shared.
+    """
     rows = shared_rows(first.ids, second.ids)
     if shared_ids is not None:
         is_shared = [first.ids[row] in shared_ids for row in rows[0]]
@@ -499,26 +557,29 @@ def _compare_items(
     first_rows, second_rows = rows
     if len(first_rows) < MIN_ITEMS:
         return None
-    # Both columns in the order of the first report.
-    values = [np.array(first.values)[first_rows], np.array(second.values)[second_rows]]
-    bounds: dict[str, Any] = {"low": first.low, "high": first.high}
+    # Both columns are in the order of the first report.
+    first_values = np.array(first.values)[first_rows]
+    second_values = np.array(second.values)[second_rows]
+    options: dict[str, Any] = {"low": first.low, "high": first.high}
     if first.groups:
         weights = _weigh_groups(np.array(first.groups)[first_rows])
-        values = [column * weights for column in values]
-        bounds = {"low": 0.0, "high": first.high * float(weights.max())}
+        first_values = first_values * weights
+        second_values = second_values * weights
+        # Weighted values have other bounds.
+        options = {"low": 0.0, "high": first.high * float(weights.max())}
     # Cases with the same text get the same answer from each model: they are one unit of the test.
     if first.clusters:
-        bounds["clusters"] = np.array(first.clusters)[first_rows]
+        options["clusters"] = np.array(first.clusters)[first_rows]
 
-    test = compare_paired_means(*values, **bounds, resampling=resampling)
+    test = compare_paired_means(first_values, second_values, **options, resampling=resampling)
     estimates = []
-    for column in values:
-        interval = bounded_mean_interval(column, **bounds, confidence_level=resampling.level)
-        estimates.append(make_estimate(float(column.mean()), interval))
+    for values in (first_values, second_values):
+        interval = bounded_mean_interval(values, **options, confidence_level=resampling.level)
+        estimates.append(make_estimate(float(values.mean()), interval))
     return _make_figure(
         key=first.key,
         question=question,
-        texts=first,
+        description=first,
         split="",
         estimates=(estimates[0], estimates[1]),
         test=test,
@@ -526,31 +587,45 @@ def _compare_items(
 
 
 def _weigh_groups(groups: NDArray[Any]) -> NDArray[np.float64]:
-    """Return weights by which the mean over cases is the mean over groups of their means."""
+    """Return weights of cases by which their weighted mean is the mean of the group means.
+
+    Args:
+        groups: (N,) group of each case.
+
+    Returns:
+        (N,) weights with the mean 1. Those of each group have the same sum.
+    """
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    # The weights of all cases have the mean 1, and those of each group the same sum.
-    weights = len(codes) / (len(names) * counts)
-    return np.asarray(weights[codes], dtype=np.float64)
+    weight_by_group = len(codes) / (len(names) * counts)
+    return np.asarray(weight_by_group[codes], dtype=np.float64)
 
 
 def _make_figure(
     *,
     key: str,
     question: str,
-    texts: Any,
+    description: Any,
     split: str,
     estimates: tuple[Estimate, Estimate],
     test: PairedTest,
 ) -> ComparedFigure:
-    """Join a test with the estimates of both models; `texts` has the name, the unit, and which is better."""
-    # One constructor for figures of calibration and of items, so that both have the same columns.
+    """Combine the estimates of both models with the test of their difference.
+
+    Args:
+        key: Key of the figure in audit.json.
+        question: Name of the question.
+        description: An object with the `name`, the `unit` and the `better` direction of the figure.
+        split: Name of the split; "" for figures that are not measured by split.
+        estimates: The figure of the first and of the second model.
+        test: The test.
+    """
     return ComparedFigure(
         question=question,
         key=key,
-        name=texts.name,
+        name=description.name,
         split=split,
-        unit=texts.unit,
-        better=texts.better,
+        unit=description.unit,
+        better=description.better,
         n_items=test.n_items,
         first=estimates[0],
         second=estimates[1],

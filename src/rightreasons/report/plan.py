@@ -80,57 +80,72 @@ class CountingEngine:
     def generate(
         self, requests: Sequence[Request], *, options: Generation, **keywords: Any
     ) -> Answers:
-        """Count requests, and return random answers."""
+        """Count requests, and return `options.n` random replies to each."""
         settings = {**options.to_dict(), "drawn": options.temperature > 0}
         self._count(requests, "replies", settings)
         answers = []
         for request in requests:
             rng = item_rng(options.seed, request.name)
-            answers.append([Reply(_draw_answer(request, rng)) for _ in range(options.n)])
+            replies = [Reply(_draw_answer(request, rng)) for _ in range(options.n)]
+            answers.append(replies)
         return Answers(answers)
 
     def _draw_likelihoods(self, requests: Sequence[Request], kind: str) -> Likelihoods:
-        """Count requests, and return random likelihoods of one token per continuation."""
+        """Count requests, and return random log-probabilities of one token per continuation."""
         self._count(requests, kind, {})
-        # Logarithms of uniform numbers, which are valid log-probabilities.
         counts = []
+        # An empty array first: `concatenate` refuses a list without arrays.
         values = [np.empty(0)]
         for request in requests:
             count = len(request.continuations)
             counts.append(count)
-            values.append(-item_rng(0, request.name).exponential(size=count))
-        return Likelihoods(
-            Ragged.of(np.concatenate(values), counts), Ragged.of(np.ones(sum(counts)), counts)
-        )
+            # The negative of an exponential number is the logarithm of a uniform one, and so a
+            # valid log-probability.
+            exponentials = item_rng(0, request.name).exponential(size=count)
+            values.append(-exponentials)
+        log_probabilities = Ragged.of(np.concatenate(values), counts)
+        n_tokens = Ragged.of(np.ones(sum(counts)), counts)
+        return Likelihoods(log_probabilities, n_tokens)
 
     def _count(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> None:
-        """Add the cost of requests that were not counted before."""
-        groups: Sequence[tuple[str, Sequence[Request]]] = [(kind, requests)]
+        """Add the cost of requests to `cost`, without those that were counted before.
+
+        Args:
+            requests: The requests of a question.
+            kind: What is asked for: "likelihoods", "next words" or "replies".
+            settings: Options of generation, which distinguish requests; {} without generation.
+        """
+        sent_groups: Sequence[tuple[str, Sequence[Request]]] = [(kind, requests)]
         estimate: Callable[..., Usage] = functools.partial(estimate_cost, None)
-        # A server is sent other requests than a local model, and bills their tokens.
         engine: Any = self._engine
+        # A server is sent other requests than a local model, and bills their tokens.
         if hasattr(engine, "plan_requests"):
             estimate = engine.cost
-            # The first prompts tell how many tokens all of them have, and which requests are sent.
-            if not self._counted_keys and requests:
+            # Trial requests show how many tokens the prompts have, and how they are sent.
+            is_first_call = not self._counted_keys
+            if is_first_call and requests:
                 engine.sample_prompts(requests)
-            groups = engine.plan_requests(requests, kind)
-        for sent_kind, sent_requests in groups:
+            sent_groups = engine.plan_requests(requests, kind)
+        for sent_kind, sent_requests in sent_groups:
+            keys = make_keys({"kind": sent_kind, **settings}, sent_requests)
             # Equal requests are sent once, and answered from the journal afterwards.
             new_requests = {}
-            keys = make_keys({"kind": sent_kind, **settings}, sent_requests)
             for key, request in zip(keys, sent_requests, strict=True):
                 if key not in self._counted_keys:
                     new_requests[key] = request
-            self._counted_keys |= new_requests.keys()
+            self._counted_keys.update(new_requests)
             self.cost += estimate(list(new_requests.values()), sent_kind, settings)
 
 
 def _draw_answer(request: Request, rng: np.random.Generator) -> str:
-    """Return a random answer with reasons, or a probability if a request has no options."""
+    """Return a random reply to a request: four reasons and one of its options.
+
+    A request without options asks for a probability, and the reply is "0.5".
+    """
     if not request.continuations:
         return "0.5"
-    # Each reply has its own reasons, as later requests about reasons quote them.
+    # Later requests may quote reasons. Those of different requests differ, because equal requests
+    # are counted once.
     reasons = " ".join(f"Reason {letter} of {request.name!r}." for letter in "abcd")
     option = str(rng.choice(request.continuations)).strip()
     return f"{reasons}\nANSWER: {option}"
@@ -149,18 +164,19 @@ class Plan(NamedTuple):
 
 
 def plan_command(name: str, prompted: Prompted | None, run: Callable[..., object]) -> Plan:
-    """Return the cost of a command that asks one question.
+    """Return the cost of a command that asks one question, without sending its requests.
 
     Args:
         name: Name of the row.
         prompted: The language model. None for another kind of model, which is sent no requests.
-        run: Runs the command; called with a model that sends nothing, and `out`, a folder for its
-            answers.
+        run: Runs the command. It is called with a copy of the model that sends nothing, and with
+            `out`, a folder for its answers, which is deleted afterwards.
     """
     if prompted is None:
         return Plan([NO_REQUESTS], {})
     planned, engine = _replace_engine(prompted)
-    # Random answers may have no figures: by then the requests have been counted.
+    # Figures of random answers may be undefined, which raises an error. By then, all requests
+    # have been counted.
     with _discard_results() as folder, contextlib.suppress(ValueError):
         run(planned, out=folder)
     return _price_plan([(name, engine.cost)], prompted.engine)
@@ -183,13 +199,15 @@ def plan_audit(
     prompted = context.prompted
     if prompted is None:
         return Plan([NO_REQUESTS], {})
-    rows = _count_costs(context, prompted, sections, options, skip_reasons)
-    skipped = []
+    costs = _count_costs(context, prompted, sections, options, skip_reasons)
+    total = Usage()
+    for _, cost in costs:
+        total = total + cost
+    skipped_lines = []
     for name, reason in skip_reasons.items():
         if reason:
-            skipped.append(f"Not asked: {name}. {reason}")
-    total = sum((cost for _, cost in rows), Usage())
-    return _price_plan([*rows, ("together", total)], prompted.engine, skipped)
+            skipped_lines.append(f"Not asked: {name}. {reason}")
+    return _price_plan([*costs, ("together", total)], prompted.engine, skipped_lines)
 
 
 def count_requests(
@@ -198,7 +216,7 @@ def count_requests(
     options: Mapping[str, Options],
     skip_reasons: Mapping[str, str],
 ) -> dict[str, int]:
-    """Return how many requests each step of an audit of a local language model makes, about.
+    """Estimate how many requests each step of an audit sends to a local language model.
 
     Args:
         context: The audit, not scored.
@@ -214,19 +232,21 @@ def count_requests(
     prompted = context.prompted
     if prompted is None or hasattr(prompted.engine, "plan_requests"):
         return {}
-    if sum(map(len, context.splits)) > MAX_PLANNED_ITEMS:
+    n_items = sum(map(len, context.splits))
+    if n_items > MAX_PLANNED_ITEMS:
         return {}
     reasons = dict(skip_reasons)
     for name, question_options in options.items():
-        # A second model is tried when it is opened, which the question itself does once.
+        # A judge, which is a second model, is tried when it is opened. The question itself does
+        # so, and not its plan as well.
         if getattr(question_options, "judge", None) is not None:
             reasons[name] = "It has a judge."
     try:
-        rows = _count_costs(context, prompted, sections, options, reasons)
+        costs = _count_costs(context, prompted, sections, options, reasons)
     except ValueError:
-        # The audit itself will say what is wrong.
+        # The audit itself will raise the error.
         return {}
-    return {name: cost.requests for name, cost in rows if cost.requests}
+    return {step: cost.requests for step, cost in costs if cost.requests}
 
 
 def _count_costs(
@@ -236,7 +256,18 @@ def _count_costs(
     options: Mapping[str, Options],
     skip_reasons: Mapping[str, str],
 ) -> list[tuple[str, Usage]]:
-    """Return the cost of the items and of each question that applies, by running it without a model."""
+    """Return the cost of each step of an audit, by running it with an engine that counts requests.
+
+    Args:
+        context: The audit, not scored.
+        prompted: Its language model.
+        sections: Name -> question.
+        options: Question -> its options.
+        skip_reasons: Question -> why it does not apply; "" if it does.
+
+    Returns:
+        (step, cost) of the items, of each question, and of each second model of a question.
+    """
     planned, engine = _replace_engine(prompted)
     # Some questions query a second model, such as a judge.
     second_engines: list[CountingEngine] = []
@@ -245,7 +276,7 @@ def _count_costs(
         second_engines.append(CountingEngine(second_engine))
         return second_engines[-1]
 
-    rows: list[tuple[str, Usage]] = []
+    costs: list[tuple[str, Usage]] = []
     with _discard_results() as folder:
         planned_context = dataclasses.replace(
             context,
@@ -257,19 +288,20 @@ def _count_costs(
         )
         scored = score_audit(planned_context, [section.reads for section in sections.values()])
         if scored.answers:
-            rows.append((ITEMS, engine.cost))
+            costs.append((ITEMS, engine.cost))
         for name, section in sections.items():
             if skip_reasons[name]:
                 continue
-            # The engine keeps what it counted before, so that equal requests are free.
+            # The engine remembers the requests of earlier steps, so that equal ones cost nothing.
             engine.cost = Usage()
+            # Figures of random answers may be undefined.
             with contextlib.suppress(ValueError):
                 section.run(scored, options[name])
-            rows.append((name, engine.cost))
+            costs.append((name, engine.cost))
             for second_engine in second_engines:
-                rows.append((f"{name}, the second model, at most", second_engine.cost))
+                costs.append((f"{name}, the second model, at most", second_engine.cost))
             second_engines.clear()
-    return rows
+    return costs
 
 
 def _replace_engine(model: Prompted) -> tuple[Prompted, CountingEngine]:
@@ -292,16 +324,23 @@ def _discard_results() -> Iterator[Path]:
 
 
 def _price_plan(
-    rows: Sequence[tuple[str, Usage]], engine: Engine, further_lines: Sequence[str] = ()
+    costs: Sequence[tuple[str, Usage]], engine: Engine, further_lines: Sequence[str] = ()
 ) -> Plan:
-    """Return the table of costs, what a server was sent so far, and further lines."""
-    # A local model has neither a client nor prices.
+    """Return a plan: a table of costs, what a server was sent so far, and further lines.
+
+    Args:
+        costs: (step, cost) of each row.
+        engine: Engine of the model. That of a server has a client, whose options have prices.
+        further_lines: Lines after the table.
+    """
     client = getattr(engine, "client", None)
-    options = None if client is None else client.options
+    options = None
+    if client is not None:
+        options = client.options
     table = [HEADINGS]
-    for name, cost in rows:
-        table.append((name, *cost.list_words(options)))
-    # A column of dashes would only ask what it means.
+    for step, cost in costs:
+        table.append((step, *cost.list_words(options)))
+    # The last column is the price, which local models do not have.
     has_prices = any(row[-1] for row in table[1:])
     n_columns = len(HEADINGS) if has_prices else len(HEADINGS) - 1
     lines = align_columns([row[:n_columns] for row in table])
@@ -311,10 +350,8 @@ def _price_plan(
             f"{client.usage.describe(client.options)}"
         )
 
-    costs: dict[str, dict[str, Any]] = {}
-    for name, cost in rows:
+    counts_by_step: dict[str, dict[str, Any]] = {}
+    for step, cost in costs:
         counts = cost.to_dict(options or ServerOptions())
-        costs[name] = {}
-        for column in COSTS:
-            costs[name][column] = counts[column]
-    return Plan([*lines, *further_lines], costs)
+        counts_by_step[step] = {column: counts[column] for column in COSTS}
+    return Plan([*lines, *further_lines], counts_by_step)

@@ -182,11 +182,11 @@ def parse_question_options(
 ks.
     """
     names = list(questions)
-    options_by_name = dict(options or {})
-    for name in options_by_name:
+    values_by_name = dict(options or {})
+    for name in values_by_name:
         if name not in QUESTIONS:
             raise make_unknown_name_error("question", name, QUESTIONS)
-        # Options that nothing reads are a mistake.
+        # Options that no question reads are a mistake of the user.
         if name not in names:
             raise ValueError(
                 f"Expected options of the questions asked ({', '.join(names)}), but got options "
@@ -195,15 +195,16 @@ ks.
     parsed = {}
     for name in names:
         options_class = QUESTIONS[name].options
-        parsed[name] = options_class.read(options_by_name.get(name), f"the question {name!r}")
+        values = values_by_name.get(name)
+        parsed[name] = options_class.read(values, f"the question {name!r}")
     return parsed
 
 
 def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the command-line words of an audit.
+    """Return the words of the command line that makes an audit.
 
     Args:
-        arguments: Name -> value of its arguments and options.
+        arguments: Name -> value of the arguments and options of `audit`.
 
     Example:
         >>> format_audit_arguments({"model": "m", "questions": ["cues", "probes"], "limit": 5})
@@ -211,13 +212,16 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
         >>> format_audit_arguments({"model": "m", "fail_fast": True})
         ['m', '--fail-fast']
     """
-    # Model and data stand before all flags.
-    words = [str(arguments[name]) for name in ("model", "dataset") if name in arguments]
+    words = []
+    # Model and data have no flags, and come first.
+    for name in ("model", "dataset"):
+        if name in arguments:
+            words.append(str(arguments[name]))
     for name, value in arguments.items():
         if name in ("model", "dataset"):
             continue
         flag = name.replace("_", "-")
-        # Typer makes a pair of flags of each switch.
+        # A switch has two flags without a value.
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif isinstance(value, dict):
@@ -230,7 +234,7 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def read_reproduction(file: Path) -> list[str]:
-    """Read an audit.yaml as the command-line words of its audit.
+    """Read an audit.yaml, and return the words of the command line that repeats its audit.
 
     Args:
         file: A file that a report or a person wrote: the model, the data and any option of `audit`
@@ -248,18 +252,20 @@ def read_reproduction(file: Path) -> list[str]:
             f"Expected the options of an audit in {file}, but it is not YAML: "
             f"{format_value(error)}."
         ) from None
-    if not isinstance(arguments, dict) or not all(
-        _is_argument(name, value) for name, value in arguments.items()
-    ):
+    is_valid = isinstance(arguments, dict)
+    if is_valid:
+        is_valid = all(_is_argument(name, value) for name, value in arguments.items())
+    if not is_valid:
         raise ValueError(
             f"Expected a value per option of an audit in {file}, but got {format_value(arguments)}."
         )
+    # YAML reads some names as other types than texts.
     return format_audit_arguments({str(name): value for name, value in arguments.items()})
 
 
 def _is_argument(name: object, value: object) -> bool:
-    """Return whether a value can be one of an option of `audit`."""
-    # Only the features that an earlier report named are a mapping.
+    """Return whether an option of `audit` can have a value of this kind in audit.yaml."""
+    # Only the record of an earlier report is a mapping.
     if isinstance(value, dict):
         return name == "after"
     return value is not None

@@ -60,7 +60,10 @@ def make_record(
 
 
 def _describe_model(context: AuditContext) -> dict[str, Any]:
-    """Return what is known about the model; its path is added by those who know it."""
+    """Return the description of the model in audit.json.
+
+    Its `path` is None, and set by the caller if the model was opened from a folder or a hub id.
+    """
     logged = None
     if context.stored is not None:
         logged = list(context.stored.logged)
@@ -81,11 +84,12 @@ def _describe_model(context: AuditContext) -> dict[str, Any]:
 
 
 def _describe_weights(context: AuditContext) -> str | None:
-    """Return how the weights of a local model are stored; None if that is unknown."""
+    """Return how the weights of a local model are stored, such as their precision; None if unknown."""
     scorer: Any = context.source
+    # The scorer of a language model is inside the engine that answers its prompts.
     if context.prompted is not None:
         scorer = getattr(context.prompted.engine, "scorer", None)
-    # An estimator or a function has no weights to speak of.
+    # An estimator or a function has no stored weights.
     if not hasattr(scorer, "describe"):
         return None
     return scorer.describe().get("weights") or None
@@ -98,15 +102,18 @@ def _describe_batching(context: AuditContext) -> str | None:
         return None
     batching = context.scores().way
     prompted = context.prompted
-    # The remainder is about unreadable answers, which have their own figures.
+    # For generated answers, a note on unreadable ones follows, which have their own figures.
     if prompted is not None and prompted.rendering.scoring == "generated":
-        batching = batching.partition("; ")[0]
+        batching, _, _ = batching.partition("; ")
     return batching or None
 
 
 def _describe_prompt(context: AuditContext) -> dict[str, Any] | None:
-    """Return the prompt and the failed requests; None if no prompt was used."""
-    # If no question reads scores, there were no requests in this form.
+    """Return the description of the prompt in audit.json, with the failed requests of questions.
+
+    None if no request was made with this prompt: the model is not prompted, or no question reads
+    its scores.
+    """
     if context.prompted is None or not context.answers:
         return None
     failed = []
@@ -116,20 +123,20 @@ def _describe_prompt(context: AuditContext) -> dict[str, Any] | None:
 
 
 def _describe_data(context: AuditContext) -> dict[str, Any]:
-    """Return what is known about the data."""
+    """Return the description of the data in audit.json: its labels, known issues and splits."""
     primary = context.primary
-    class_of_label = {}
+    class_name_by_label = {}
     if primary.class_of is not None and context.label_names is not None:
-        classes = primary.class_of.tolist()
-        for label, number in zip(primary.data_label_names, classes, strict=False):
-            # A label may be none of the model's classes.
+        class_numbers = primary.class_of.tolist()
+        for label, number in zip(primary.data_label_names, class_numbers, strict=False):
+            # The number is -1 for a label that is none of the model's classes.
             if number >= 0:
-                class_of_label[label] = context.label_names[number]
+                class_name_by_label[label] = context.label_names[number]
     return {
         "name": context.dataset_name,
         "label_names": list(primary.data_label_names),
         "label_mapping": primary.label_mapping,
-        "label_classes": class_of_label,
+        "label_classes": class_name_by_label,
         "primary": primary.name,
         "known_issues": context.list_corrections(),
         "splits": [_describe_split(context, split) for split in context.splits],
@@ -137,13 +144,13 @@ def _describe_data(context: AuditContext) -> dict[str, Any]:
 
 
 def _describe_split(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    """Return the numbers of items of a split, and where its predictions are."""
-    predictions = None
+    """Return the description of a split in audit.json: numbers of items, and its predictions."""
+    predictions_path = None
     n_truncated = None
     # A split that no question reads has no scores.
     if context.has_scores(split):
-        predictions = get_predictions_path(split.name)
-        # What a stored prediction was made from is unknown.
+        predictions_path = get_predictions_path(split.name)
+        # It is unknown whether the text of a stored prediction was truncated.
         if context.stored is None:
             n_truncated = int(context.scores(split).truncated)
     return {
@@ -153,7 +160,7 @@ def _describe_split(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
         "n_available": split.n_available,
         "n_truncated": n_truncated,
         "fingerprint": split.fingerprint,
-        "predictions": predictions,
+        "predictions": predictions_path,
         "left_out": [{"id": item_id, "reason": reason} for item_id, reason in split.left_out],
     }
 

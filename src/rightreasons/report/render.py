@@ -74,13 +74,17 @@ _WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, r
 
 
 def split_citations(source: str) -> Iterator[tuple[str, str]]:
-    """Divide a source into texts and the addresses that they link to, "" for none.
+    """Divide a source into pieces of text, each with the address that it links to.
+
+    Yields:
+        (text, address) pairs, which together are the source. The address is "" for text that is no
+        citation.
 
     Example:
         >>> list(split_citations("LMI: Schuster et al. 2019, section 3"))
         [('LMI: ', ''), ('Schuster et al. 2019', 'https://arxiv.org/abs/1908.05267'), (', section 3', '')]
     """
-    # What stands between two works is text.
+    # End of the last piece that was yielded.
     end = 0
     for match in _WORK.finditer(source):
         if match.start() > end:
@@ -136,14 +140,18 @@ def render_page(page: Page) -> str:
     first_screen = compose_first_screen(
         page.outcomes, page.subject, page.heading, is_correction=page.is_correction
     )
-    answered = list_answered(page.outcomes)
+    # A page without an answered question has its own heading.
     heading = page.heading
+    answered = []
     if first_screen is not None:
-        answered = first_screen["rows"]
         heading = first_screen["claim"]
-    # The changes of the worst finding come first, if not all fit.
-    changes = select_changes(change for _, result in answered for change in result.changes)
-    # A page without items and changes, such as a comparison, needs no data.
+        answered = first_screen["rows"]
+    # The changed texts of the worst finding come first, if not all fit on the page.
+    all_changes = []
+    for _, result in answered:
+        all_changes += result.changes
+    changes = select_changes(all_changes)
+    # A page without items and changed texts, such as a comparison, needs no data for the script.
     script_data = None
     if page.items is not None or changes:
         script_data = to_script_data(page.items, changes)
@@ -156,12 +164,18 @@ def render_page(page: Page) -> str:
         "version": rightreasons.__version__,
     }
     html: str = _load_template().render(**variables)
-    # Browsers drop or misread such characters, and a reader should see that there were some.
+    # Browsers drop or misread control characters, and a reader should see that there were some.
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", html)
 
 
 def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
-    """Write a page with its pictures and files of results, in place of what the folder holds."""
+    """Write a page with its pictures and files of results, in place of what the folder holds.
+
+    Args:
+        out: The folder.
+        page: The page.
+        results: Name of a file -> its content, which is written as JSON.
+    """
     from rightreasons.page.plots import Drawing
 
     # A page that cannot be rendered must not replace an earlier one.
@@ -169,9 +183,8 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     with replace_files_on_success(out) as folder:
         for _, result in list_answered(page.outcomes):
             for plot in result.plots:
-                write_bytes(
-                    folder / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png
-                )
+                drawing = Drawing(plot.key, plot.spec)
+                write_bytes(folder / "figures" / f"{plot.key}.png", drawing.png)
         for name, content in results.items():
             write_json(folder / name, content)
         write_text(folder / PAGE, html)
@@ -260,30 +273,36 @@ def _link_citations(source: str) -> Markup:
 
 
 def mark_text(example: Example) -> Markup:
-    """Return the text of an example, escaped, cut, and with its marks."""
+    """Return the text of an example as HTML, with its marks, and shortened to `MAX_TEXT`."""
     pieces = []
     end = 0
     for mark in example.marks:
-        # A mark that the cut divides would end inside a word.
+        # Marks that are not entirely within the shown text are omitted.
         if mark.end > MAX_TEXT:
             break
         pieces.append(escape(example.text[end : mark.start]))
         pieces.append(_write_mark(mark, example.text[mark.start : mark.end]))
         end = mark.end
-    # What is left is cut where the whole text would be.
-    pieces.append(escape(shorten(example.text, MAX_TEXT)[end:]))
+    remaining_text = shorten(example.text, MAX_TEXT)[end:]
+    pieces.append(escape(remaining_text))
     return Markup("").join(pieces)
 
 
 def _write_mark(mark: Mark, text: str) -> Markup:
-    """Write a marked piece of a text."""
-    name: str = mark.kind
+    """Write a marked piece of a text as a `<mark>` element.
+
+    Its class is the kind of the mark. A weight, such as an attribution, sets the strength of the
+    color by the variable `--w`, and has the additional class "against" if it is negative. A note is
+    shown when the mouse is over the mark.
+    """
+    css_class: str = mark.kind
     style = Markup("")
     if mark.kind == "weight":
         style = Markup(' style="--w:{:.2f}"').format(abs(mark.weight))
         if mark.weight < 0:
-            name = "weight against"
+            css_class = "weight against"
     title = Markup("")
     if mark.note:
         title = Markup(' title="{}"').format(mark.note)
-    return Markup('<mark class="{}"{}{}>{}</mark>').format(name, style, title, text)
+    # `Markup.format` escapes its arguments.
+    return Markup('<mark class="{}"{}{}>{}</mark>').format(css_class, style, title, text)

@@ -26,7 +26,8 @@ def list_arguments(
         options: Question -> its options.
 
     Returns:
-        The arguments by name; {} if the model or the data is an object in memory.
+        Name -> value of the arguments that are not defaults, such as `{"model": "m", "dataset":
+        "d.csv", "limit": 5, "probes_ks": [1]}`; {} if the model or the data is an object in memory.
     """
     arguments: dict[str, Any] = {}
     for name, source in zip(("model", "dataset"), sources, strict=True):
@@ -39,9 +40,9 @@ def list_arguments(
     if questions:
         arguments["questions"] = list(questions)
     for group in settings:
-        arguments |= group.get_changes()
-    for question, group in (options or {}).items():
-        for name, value in group.get_changes().items():
+        arguments.update(group.get_changes())
+    for question, question_options in (options or {}).items():
+        for name, value in question_options.get_changes().items():
             arguments[f"{question}_{name}"] = value
 
     # YAML has lists, and no tuples.

@@ -90,15 +90,18 @@ class AuditRequest:
 
     @property
     def reproducing_options(self) -> tuple[Options, ...]:
-        """Options of the audit as a whole that repeat it."""
+        """All options of the audit but those of questions, from which its command is made."""
         stored = self.get_stored_options()
         if isinstance(self.predictions, JoinedFiles):
-            # The options name both files; their joint name is only for messages.
+            # The options name both files; their joint name is no file.
             stored = self.stored
         return self.general, self.resumption, stored, self.prompt, self.server
 
     def get_stored_options(self) -> StoredOptions:
-        """Return the options of stored predictions, with their name."""
+        """Return the options of stored predictions, in which `predictions` is a name.
+
+        The name is the path, the joint name of two files, or "the table" for a table in memory.
+        """
         if self.predictions is None:
             return self.stored
         if isinstance(self.predictions, JoinedFiles):
@@ -137,7 +140,7 @@ def parse_request(
         dataset: The data.
         sections: The requested questions.
         options: Question -> its options.
-        settings: Options of the audit as a whole.
+        settings: Options of the audit as a whole, by name.
 
     Raises:
         TypeError: If an option has the wrong type.
@@ -145,13 +148,14 @@ def parse_request(
             data nor stored predictions.
     """
     values = _join_names(settings)
-    known_options = [name for kind in OPTION_CLASSES for name in kind.list_names()]
+    known_options: list[str] = []
+    for options_class in OPTION_CLASSES:
+        known_options += options_class.list_names()
     check_options(values, known_options, "audit")
-    # These may be tables in memory, which are no values of options.
+    # Both may be tables in memory, which are no values of options.
     predictions = values.pop("predictions", None)
     train = values.pop("train", None)
     question_names = [section.name for section in sections]
-    # An earlier audit without these questions has nothing to repeat.
     previous = None
     if values.get("after") is not None:
         previous = read_earlier(values["after"])
@@ -173,6 +177,7 @@ def parse_request(
         previous=previous,
     )
     _check_single_audit(request.general)
+    # The options may name two files in place of the predictions.
     predictions = join_answers(predictions, request.stored)
     model, dataset, predictions = resolve_inputs(
         model, dataset, predictions, request.stored, request.prompt
@@ -187,13 +192,18 @@ def parse_request(
 
 
 def _join_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which lists of names are joined, as on the command line."""
+    """Return settings in which lists of names are texts, with commas between the names.
+
+    Options that take several names (`LISTED_OPTIONS`) are lists in Python, and texts on the command
+    line and in reports.
+    """
     joined = dict(settings)
     for option in LISTED_OPTIONS:
         names = settings.get(option)
         if not isinstance(names, (list, tuple)):
             continue
-        if option == "text_column" and len(names) == 1 and names[0]:
+        is_single_name = len(names) == 1 and bool(names[0])
+        if option == "text_column" and is_single_name:
             # The name of a single column may contain a comma, and is not quoted.
             joined[option] = names[0]
         else:
@@ -222,25 +232,32 @@ def _check_single_audit(options: AuditOptions) -> None:
 
 
 def join_answers(predictions: Any, stored: StoredOptions) -> Any:
-    """Return the predictions, or items and answers in two files if the options name them.
+    """Return the stored predictions: those that were given, or two files that the options name.
+
+    Args:
+        predictions: A path or a table; None if it was not given.
+        stored: Options, in which `items` and `answers` may name a file of items and a file of
+            answers to them, which are joined by the column `join`.
 
     Raises:
         OptionError: If one of the two files is missing, or there are predictions as well.
     """
     files = {"items": stored.items, "answers": stored.answers}
-    names = [name for name, file in files.items() if file is not None]
-    if not names and stored.join is not None:
+    given_names = [name for name, file in files.items() if file is not None]
+    # The column would join nothing.
+    if not given_names and stored.join is not None:
         raise OptionError(
             "Expected `items` and `answers` with `join`, but got neither.", option="join"
         )
-    if not names:
+    if not given_names:
         return predictions
-    # Two files take the place of the predictions.
-    if len(names) == 1 or predictions is not None:
-        inputs = names if predictions is None else [*names, "predictions"]
+    inputs = list(given_names)
+    if predictions is not None:
+        inputs.append("predictions")
+    if inputs != ["items", "answers"]:
         raise OptionError(
             f"Expected `items` and `answers` without `predictions`, but got {' and '.join(inputs)}.",
-            option=tuple(names),
+            option=tuple(given_names),
         )
     return JoinedFiles(stored.items, stored.answers, stored.join)
 
@@ -250,6 +267,14 @@ def resolve_inputs(
 ) -> tuple[Any, Any, Any]:
     """Find out what a single path is, and check that the inputs belong together.
 
+    Args:
+        model: The model. If there is no data, it may be a path of predictions or of a log instead,
+            or that of the data of given predictions.
+        dataset: The data; None if it was not given.
+        predictions: Stored predictions; None if they were not given.
+        stored: Options of stored predictions, which must be the defaults for a model.
+        prompt: Options of prompts, which must be the defaults for stored predictions.
+
     Returns:
         The model, the data and the predictions. Either the model or the predictions are None.
 
@@ -257,18 +282,19 @@ def resolve_inputs(
         ValueError: If there is neither a model with data nor stored predictions.
     """
     if dataset is None and isinstance(model, (str, os.PathLike)):
+        path = model
+        # Predictions take the place of the model, so that the path is that of the data.
         if predictions is not None:
-            # Predictions take the place of the model, so that the path is that of the data.
-            model, dataset = None, model
-        elif _is_predictions_file(model):
-            model, predictions = None, model
+            model, dataset = None, path
+        elif _is_predictions_file(path):
+            model, predictions = None, path
         else:
-            log = _find_log(Path(model))
+            log = _find_log(Path(path))
             if log is not None:
                 model, predictions = None, os.fspath(log)
 
-    # Either a model reads the data, or its predictions are there and may contain the data.
     _check_unused_options(predictions, stored, prompt)
+    # A model needs data, and the file of predictions may contain it.
     if predictions is None:
         is_complete = model is not None and dataset is not None
     else:
@@ -320,10 +346,14 @@ def _find_log(folder: Path) -> Path | None:
 
 
 def _check_unused_options(predictions: Any, stored: StoredOptions, prompt: Prompt) -> None:
-    """Refuse options of stored predictions for a model, and of prompts for stored predictions."""
+    """Raise an OptionError for an option that is not read.
+
+    Options of stored predictions are not read for a model, and those of prompts are not read for
+    stored predictions.
+    """
     if predictions is None:
         unused = stored.get_changes()
-        # The numbers of a function may be logits, too.
+        # This option is also read for a model: the numbers of a function may be logits, too.
         unused.pop("scores", None)
         reason = "without `predictions`"
     else:

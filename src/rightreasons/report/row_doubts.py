@@ -94,7 +94,7 @@ class AuditedRows:
 
 
 def check_audited_rows(context: AuditContext) -> AuditedRows:
-    """Check the rows of the primary split with what a model answered.
+    """Check the rows of the primary split, and which of them the model answers correctly.
 
     Args:
         context: The audit, scored if any question reads scores.
@@ -103,20 +103,25 @@ def check_audited_rows(context: AuditContext) -> AuditedRows:
         ValueError: If the scores of an item depend on the other items.
     """
     split = context.primary
-    data = split.data
-    table = RowTable(data, _assign_roles(context, split), judge_answers(context), context.train)
-    # A user may have settled a check in data.yaml.
+    roles = _assign_roles(context, split)
+    table = RowTable(split.data, roles, judge_answers(context), context.train)
+    # A user may have settled a check in data.yaml, which is then skipped.
     doubts = check_rows(table, context.settings.settled_checks)
     doubts += check_repeated_scores(context)
     return AuditedRows(tuple(doubts), describe_unused_columns(table))
 
 
 def judge_answers(context: AuditContext) -> Outcomes | None:
-    """Return which answers to the primary split are correct; None if they or the labels are unknown."""
+    """Return which answers to the labeled items of the primary split are correct.
+
+    Of a classification, the outcomes also have the labels and the predicted classes.
+
+    Returns:
+        The outcomes; None if no item has a label, or the model has not answered.
+    """
     split = context.primary
     if not context.has_scores(split) or not split.labeled.any():
         return None
-    # Only labeled items can be correct or incorrect.
     scores = context.scores(split)
     labels = split.labels[split.labeled]
     rows = np.flatnonzero(split.labeled)
@@ -124,39 +129,49 @@ def judge_answers(context: AuditContext) -> Outcomes | None:
     order_doubt = ""
     if context.stored is not None:
         order_doubt = context.stored.order_doubt
+    # In this task, the label is whether a given answer is correct.
     if context.task == "confidence":
         return Outcomes(labels == 1, rows=rows, order_doubt=order_doubt, is_stored=is_stored)
     predicted = scores.predicted[split.labeled]
+    # The choices of different items are no classes.
     if context.task == "multiple_choice" or isinstance(scores.logits, Ragged):
         return Outcomes(predicted == labels, rows=rows, is_stored=is_stored)
-    # A model numbers its classes, which the labels of the data may call otherwise.
-    names = context.label_names or ()
+    if not order_doubt:
+        order_doubt = doubt_class_order(context)
+    class_names = context.label_names or ()
+    # The labels are numbered as the classes of the model, whatever the data calls them.
     return Outcomes(
         is_correct=predicted == labels,
         rows=rows,
         labels=np.asarray(labels, dtype=np.int64),
         answers=np.asarray(predicted, dtype=np.int64),
         gold=np.asarray(labels, dtype=np.int64),
-        n_classes=len(names),
-        order_doubt=order_doubt or doubt_class_order(context),
+        n_classes=len(class_names),
+        order_doubt=order_doubt,
         is_stored=is_stored,
     )
 
 
 def doubt_class_order(context: AuditContext) -> str:
-    """Say that another order of the classes would fit far better, if labels were matched by number."""
+    """Return a doubt if another order of the classes would fit the labels far better; "" for none.
+
+    The order is only doubtful if labels were matched with classes by number.
+    """
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
         return ""
     scores = context.scores(split)
+    # The choices of different items are no classes.
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return ""
-    # The names of the model's classes say nothing if they are only numbers.
     return suggest_class_order(scores.logits, scores.labels, scores.label_names)
 
 
 def withhold_by_rows(result: SectionResult, rows: AuditedRows) -> SectionResult:
-    """Return the answer to a question without a good or bad verdict while a doubt is open."""
+    """Return the answer to a question; while a doubt about the rows is open, without its verdict.
+
+    Only good and bad verdicts are withheld, and replaced by a neutral one that states the doubt.
+    """
     if not rows.open_doubts or result.verdict.tone not in ("good", "bad"):
         return result
     # One doubt is enough to withhold; the page lists all of them.
@@ -170,28 +185,32 @@ def withhold_by_rows(result: SectionResult, rows: AuditedRows) -> SectionResult:
 
 
 def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
-    """Return which columns of a split are its text, label and ids, and which have other roles."""
-    # The audit has given its columns the names of the common schema.
-    names = split.data.column_names
-    text = tuple(name for name in TEXTS if name in names)
-    # Labels of given answers say whether they are correct, not what the text is about.
-    label = ""
-    if "label" in names and context.task != "confidence":
-        label = "label"
-    # Columns of a file of predictions were used, whatever they are called.
-    used: tuple[str, ...] = ()
+    """Return which columns of a split are its text, label and ids, and which have other roles.
+
+    The columns have the names of the common schema, which the audit has given them.
+    """
+    columns = split.data.column_names
+    text_columns = tuple(name for name in TEXTS if name in columns)
+    # In the task "confidence", the label is whether an answer is correct, not what the text is
+    # about.
+    label_column = ""
+    if "label" in columns and context.task != "confidence":
+        label_column = "label"
+    # Columns that a file of predictions was read from are used, whatever their names are.
+    used_columns: tuple[str, ...] = ()
     if context.stored is not None:
-        used = context.stored.columns_used
-    groups = split.groups_column or ""
+        used_columns = context.stored.columns_used
+    groups_column = split.groups_column or ""
     return RowRoles(
-        text=text,
-        label=label,
-        id=_find_name(REPEATED_ID, names),
-        copied_row=_find_name(COPIED_ROW, names),
-        further=(*OURS, *used, "label", groups),
+        text=text_columns,
+        label=label_column,
+        id=_find_name(REPEATED_ID, columns),
+        copied_row=_find_name(COPIED_ROW, columns),
+        further=(*OURS, *used_columns, "label", groups_column),
         has_known_copies=True,
     )
 
 
 def _find_name(name: str, names: Sequence[str]) -> str:
+    """Return a name if it is among others, or else ""."""
     return name if name in names else ""

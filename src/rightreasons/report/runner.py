@@ -152,10 +152,11 @@ class AuditResult:
 
         failures = []
         for condition in conditions:
-            # A gate fails if a condition is met, so that "fail" means success here.
-            checked = check(self.audit, condition)
-            if checked.outcome != "fail":
-                failures.append(f"Expected {condition}, but got {checked.told.rstrip('.')}.")
+            # A gate states what must not be: its check "fails" if the condition is met.
+            gate_check = check(self.audit, condition)
+            is_met = gate_check.outcome == "fail"
+            if not is_met:
+                failures.append(f"Expected {condition}, but got {gate_check.told.rstrip('.')}.")
         if failures:
             raise AssertionError("\n".join(failures))
 
@@ -238,10 +239,16 @@ def audit(
     check_kind(options, "options", Mapping | None)
     log = None
     if dataset is None:
-        log = open_recorded_log(model if model is not None else settings.get("predictions"))
+        path = model
+        if path is None:
+            path = settings.get("predictions")
+        # A log of our own tasks has the answers to the edited items of all questions.
+        log = open_recorded_log(path)
     if log is not None:
-        # Its answers take the place of the model, and everything else is as of any audit.
+        # The log is audited as a model that gives the recorded answers. The edits have to be those
+        # that were recorded, so that the seed is that of the log.
         settings.pop("predictions", None)
+        settings["seed"] = log.settings.seed
         return audit(
             log.scorer,
             log.items,
@@ -253,12 +260,12 @@ def audit(
             raise_errors=raise_errors,
             command=command or shlex.join(["rightreasons", "audit", log.path]),
             tell=tell,
-            **{**settings, "seed": log.settings.seed},
+            **settings,
         )
     request = parse_request(model, dataset, load_sections(questions), options, settings)
     folder = check_folder(out, own=OWN)
     is_main = processes().is_main
-    # Of several processes, one speaks and writes.
+    # Of several processes, only the main one prints messages and writes the report.
     say: Say = ignore_message
     if tell is not None and is_main:
         say = tell
@@ -273,7 +280,7 @@ def audit(
         return _plan(context, selected, say)
 
     n_requests_by_step: dict[str, int] = {}
-    # Without anybody to read the total, it is not computed.
+    # Counting takes time, and is only done if somebody can read the total.
     is_watched = progress and is_progress_visible() and processes().count == 1
     if tell is not None or is_watched:
         n_requests_by_step = count_requests(context, *_map_questions(selected))
@@ -288,7 +295,15 @@ def audit(
     requested = select_requested(outcomes, selected)
     _say_all(describe_answers(scored, answers), say)
 
-    report = _Report(request, scored, selected, sort_for_report(outcomes), answers, rows, subject)
+    report = _Report(
+        request=request,
+        context=scored,
+        questions=selected,
+        outcomes=sort_for_report(outcomes),
+        answers=answers,
+        rows=rows,
+        subject=subject,
+    )
     record = report.make_record()
     if is_main:
         # Questions are named only if they are not the default ones.
@@ -303,8 +318,13 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 
 
 def _plan(context: AuditContext, questions: Sequence[AuditQuestion], say: Say) -> AuditResult:
-    """Return what an audit would cost, without running it."""
-    # A plan asks a stand-in for the model, which counts its requests.
+    """Return what an audit would cost, without running it, and print its lines.
+
+    Args:
+        context: The audit, not scored.
+        questions: The questions.
+        say: Called with each line of the plan.
+    """
     plan = plan_audit(context, *_map_questions(questions))
     _say_all(plan.lines, say)
     return AuditResult(context.out, {"plan": plan.costs}, (), written=False)
@@ -323,21 +343,30 @@ def _map_questions(
 def _score(
     context: AuditContext, questions: Sequence[AuditQuestion], say: Say
 ) -> tuple[AuditContext, AuditedRows]:
-    """Return the audit with the scores that questions read, and the findings about its rows."""
+    """Score the splits that questions read, check the rows, and print what was found.
+
+    Args:
+        context: The audit, not scored.
+        questions: The questions, also those that do not apply.
+        say: Called with each message.
+
+    Returns:
+        The audit with its scores, and the findings about its rows.
+    """
     reads = [question.section.reads for question in questions]
     scored = score_audit(context, reads)
     rows = check_audited_rows(scored)
-    # The mapping of labels to classes, which the report states, may be doubtful.
-    doubt = rows.class_order
-    if not doubt:
-        doubt = describe_missing_classes(scored)
-        if doubt:
-            say(doubt)
-    if doubt:
-        mapping = f"{scored.primary.label_mapping}. {doubt}"
+    mapping_doubt = rows.class_order
+    if not mapping_doubt:
+        mapping_doubt = describe_missing_classes(scored)
+        # The doubt about the order is among the lines of `rows`, and this one is not.
+        if mapping_doubt:
+            say(mapping_doubt)
+    # The report states the mapping of labels to classes, and now the doubt as well.
+    if mapping_doubt:
+        mapping = f"{scored.primary.label_mapping}. {mapping_doubt}"
         primary = dataclasses.replace(scored.primary, label_mapping=mapping)
         scored = dataclasses.replace(scored, primary=primary)
-    # Questions that do not apply are in the report, with their reasons.
     applicable = [question.section for question in questions if not question.skip_reason]
     _say_all(describe_run(scored, applicable), say)
     _say_all(rows.lines, say)
@@ -373,8 +402,7 @@ class _Report:
         return {outcome.question: options[outcome.question] for outcome in self.outcomes}
 
     def make_record(self) -> dict[str, Any]:
-        """Return the content of audit.json, checked, without digests of files."""
-        # Predictions and figures are separate files, whose digests are added by `write`.
+        """Return the content of audit.json, checked against its schema, without digests of files."""
         record = make_record(
             self.context,
             self.outcomes,
@@ -404,6 +432,8 @@ class _Report:
         Returns:
             The record with the digests of the files.
         """
+        # audit.yaml has the arguments from which the command is composed. A given command makes
+        # the data or the model itself, as that of the demo does, and no file can name these.
         arguments: dict[str, Any] = {}
         if command is None:
             arguments = self._list_arguments(is_default=is_default)
@@ -416,11 +446,14 @@ class _Report:
         return write_report(self.context, record, self.outcomes, page, arguments)
 
     def _list_arguments(self, *, is_default: bool) -> dict[str, Any]:
-        """Return the arguments that repeat the audit."""
+        """Return the arguments that repeat the audit, without the questions if they are the default."""
         options = self.options_by_question
+        questions = list(options)
+        if is_default:
+            questions = []
         return list_arguments(
             get_sources(self.request, self.context.source),
             self.request.reproducing_options,
-            () if is_default else list(options),
+            questions,
             options,
         )

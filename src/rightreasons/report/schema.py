@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import operator
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -69,39 +68,47 @@ JSON_TYPES: dict[type, dict[str, Any]] = {
 
 @functools.cache
 def make_record_class(part: Any) -> type[Record]:
-    """Return the record class of a part of the report, with the fields of its dataclass."""
+    """Return a pydantic class that checks a part of the report as audit.json has it.
+
+    Args:
+        part: A dataclass, whose fields become those of the record.
+    """
     hints = get_type_hints(part)
     types = {}
     for field in dataclasses.fields(part):
         if field.metadata != NOT_SERIALIZED:
             types[field.name] = _convert_type(hints[field.name])
-    # Pictures are files, and some texts have few values: audit.json promises more than the class.
-    types |= JSON_TYPES.get(part, {})
+    # Some fields differ in JSON: a picture is the name of its file, and a row has named cells.
+    types.update(JSON_TYPES.get(part, {}))
 
+    # pydantic takes (type, default) of each field; `...` stands for a field without a default.
     declared: dict[str, Any] = {}
     for name, field_type in types.items():
         default: Any = ...
         if name in ADDED_FIELDS.get(part, ()):
             default = None
         declared[name] = (field_type, default)
-    # A length is no type, which the hint of the field could give.
+    # A limited length is no type hint of Python.
     if part is parts.Finding:
         declared["pair"] = (types["pair"], Field(max_length=2))
-    summary = part.__doc__.partition("\n")[0]
-    return create_model(part.__name__, __base__=Record, __doc__=summary, **declared)
+    first_line, _, _ = part.__doc__.partition("\n")
+    return create_model(part.__name__, __base__=Record, __doc__=first_line, **declared)
 
 
 def _convert_type(hint: Any) -> Any:
-    """Return the type that values of a field have in JSON."""
+    """Return the type hint for the values of a field in JSON.
+
+    Dataclasses become record classes, tuples become lists, and mappings dictionaries.
+    """
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return make_record_class(hint)
     origin = get_origin(hint)
     arguments = get_args(hint)
-    # All tuples of the parts have any number of equal elements.
+    # All tuples of the report have any number of elements of one type.
     if origin is tuple:
         return list[_convert_type(arguments[0])]  # type: ignore[misc]
     if origin in (Union, UnionType):
-        return functools.reduce(operator.or_, map(_convert_type, arguments))
+        return Union[tuple(_convert_type(argument) for argument in arguments)]  # noqa: UP007
     if origin is Mapping:
         return dict[str, Any]
     return hint
@@ -213,12 +220,13 @@ def check_audit(audit: object) -> None:
         difference = error.errors()[0]
         path = ".".join(map(str, difference["loc"]))
         message = difference["msg"]
+        message = f"{message[:1].lower()}{message[1:]}"
+        # The input of a missing field would be the whole record that lacks it.
         value = ""
         if difference["type"] != "missing":
             value = f": {format_value(difference['input'], MAX_CHARACTERS)}"
         raise ValueError(
-            f"Expected the audit to fit its schema, but `{path}` does not{value}: "
-            f"{message[:1].lower()}{message[1:]}."
+            f"Expected the audit to fit its schema, but `{path}` does not{value}: {message}."
         ) from None
 
 
@@ -264,12 +272,16 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_version(audit: object, file: Path) -> None:
-    """Refuse an audit of another major version, whose fields have other meanings."""
-    version = audit.get("schema_version") if isinstance(audit, dict) else None
-    # A missing version is an error of the schema.
+    """Raise a ValueError for an audit of another major version, whose fields have other meanings."""
+    if not isinstance(audit, dict):
+        return
+    version = audit.get("schema_version")
+    # A missing version is found by the check of the schema.
     if not isinstance(version, str):
         return
-    if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+    major_version, _, _ = version.partition(".")
+    expected_major_version, _, _ = SCHEMA_VERSION.partition(".")
+    if major_version != expected_major_version:
         raise ValueError(
             f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of "
             f"{version}."
@@ -306,23 +318,27 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
 
 
 def list_class_names(audit: Mapping[str, Any]) -> list[str]:
-    """Return the names of the classes for a reader: the data's, if the model only numbers them.
+    """Return the names of the classes for readers.
+
+    They are those of the model or, if the model only numbers its classes, those of the data.
 
     Args:
         audit: Content of audit.json.
     """
-    names: list[str] = audit["model"]["label_names"]
-    if not are_numbers(names):
-        return names
-    # The data map words to the numbers of the model.
-    word_by_number = {}
-    for word, number in audit["dataset"]["label_classes"].items():
-        word_by_number[number] = word
-    return [word_by_number.get(name, name) for name in names]
+    class_names: list[str] = audit["model"]["label_names"]
+    if not are_numbers(class_names):
+        return class_names
+    # Label of the data by the number that the model has for a name, such as "1" -> "positive".
+    label_by_number = {}
+    for label, number in audit["dataset"]["label_classes"].items():
+        label_by_number[number] = label
+    return [label_by_number.get(name, name) for name in class_names]
 
 
 def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the model and of the data, which are those in the log if it has any.
+    """Return the names of the model and of the data.
+
+    For stored predictions, they are those in the log if it has any.
 
     Args:
         audit: Content of audit.json.
@@ -334,12 +350,12 @@ def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
     """
     model_name = audit["model"]["name"]
     data_name = audit["dataset"]["name"]
-    model, task = audit["model"].get("logged") or ("", "")
-    # A file that does not say whose answers it holds is both the model and the data.
-    if model_name == data_name and not task:
+    logged_model, logged_task = audit["model"].get("logged") or ("", "")
+    # If one file has both the predictions and the data, its name is that of both.
+    if model_name == data_name and not logged_task:
         stem = Path(data_name).stem
-        return model or stem, stem
-    return model or short_name(model_name), task or short_name(data_name)
+        return logged_model or stem, stem
+    return logged_model or short_name(model_name), logged_task or short_name(data_name)
 
 
 def get_short_names(audit: Mapping[str, Any]) -> tuple[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,13 +88,22 @@ TASKS = Question(
 
 
 def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
-    """Write the table as a page and comparison.json, in place of what the folder holds, and return the page."""
+    """Write a table of models and tasks as a page and comparison.json.
+
+    Args:
+        out: The folder; an earlier comparison in it is replaced.
+        table: The table.
+
+    Returns:
+        The page.
+    """
     folder = prepare_page_folder(out, COMPARISON_FILE)
-    names = f"{pluralize(len(table.models), 'model')}, {pluralize(len(table.tasks), 'task')}"
+    n_models = len(table.models)
+    n_tasks = len(table.tasks)
     page = Page(
-        title=names,
+        title=f"{pluralize(n_models, 'model')}, {pluralize(n_tasks, 'task')}",
         heading="How many answers are correct?",
-        facts=[("models", str(len(table.models))), ("tasks", str(len(table.tasks)))],
+        facts=[("models", str(n_models)), ("tasks", str(n_tasks))],
         outcomes=[Outcome("tasks", "Models by tasks", "answered", "", TASKS.answer(table))],
         made=[(f"{cell.model} on {cell.task}", f"report {cell.report}") for cell in table.cells],
     )
@@ -104,9 +112,10 @@ def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
 
 
 def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
-    """Put how many answers are right into one table of models and tasks.
+    """Make a table of the accuracies of several models on several tasks.
 
-    A second report of one model and task, as of another prompt, has " (2)" behind the name of the model.
+    If a model has two reports on a task, such as with different prompts, the second one is listed
+    under its name with " (2)" after it.
 
     Args:
         reports: Folders of reports.
@@ -121,37 +130,37 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
         if answers is None:
             raise ValueError(f"Expected labeled items in {report}, but it has none.")
         model, task = get_names(audit)
-        # A second report of the same model and task, such as one with another prompt.
-        names = {cell.model for cell in cells if cell.task == task}
-        cells.append(
-            ModelOnTask(
-                model=_make_unique(model, names),
-                task=task,
-                report=os.fspath(report),
-                n_items=answers["n_items"],
-                n_unread=sum(answers["lacks"].values()),
-                accuracy=Estimate(**answers["accuracy"]),
-            )
+        models_on_task = {cell.model for cell in cells if cell.task == task}
+        cell = ModelOnTask(
+            model=_make_unique(model, models_on_task),
+            task=task,
+            report=os.fspath(report),
+            n_items=answers["n_items"],
+            n_unread=sum(answers["lacks"].values()),
+            accuracy=Estimate(**answers["accuracy"]),
         )
+        cells.append(cell)
     return ModelsByTasks(_drop_suites(cells))
 
 
 def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
     """Return the cells with short names of tasks: "piqa" for "leaderboard|piqa".
 
-    Tasks of two suites that have the same short name keep their suites.
+    Tasks of two suites that have the same short name keep their suites: they are different tasks,
+    as the second suite may ask about the same items in another form.
     """
-    full_names = defaultdict[str, set[str]](set)
+    full_names_by_short_name: dict[str, set[str]] = {}
     for cell in cells:
-        full_names[cell.task.rpartition("|")[2]].add(cell.task)
-    renamed = []
+        _, _, short_name = cell.task.rpartition("|")
+        full_names_by_short_name.setdefault(short_name, set()).add(cell.task)
+    renamed_cells = []
     for cell in cells:
-        short_task = cell.task.rpartition("|")[2]
-        # A suite may ask the same items in another way, which is another task.
-        if len(full_names[short_task]) > 1:
-            short_task = cell.task
-        renamed.append(dataclasses.replace(cell, task=short_task))
-    return tuple(renamed)
+        _, _, short_name = cell.task.rpartition("|")
+        is_unique = len(full_names_by_short_name[short_name]) == 1
+        if is_unique:
+            cell = dataclasses.replace(cell, task=short_name)
+        renamed_cells.append(cell)
+    return tuple(renamed_cells)
 
 
 def _make_unique(name: str, names: Collection[str]) -> str:
@@ -192,20 +201,22 @@ def find_reports(
         **settings: Settings of the audits.
 
     Raises:
-        FileNotFoundError: If there is nothing.
+        FileNotFoundError: If a path does not exist.
         ValueError: If a folder holds no report and no readable log, or a named log cannot be read.
     """
+    # All paths are resolved before the first log is audited, which takes long.
     sources: list[_Source] = []
     for path in map(Path, paths):
         sources += _list_sources(path)
     reports = []
     errors: dict[Path, ValueError] = {}
-    # Everything is found before the first log is audited, which takes long.
     for number, source in enumerate(sources, start=1):
         if not source.is_log:
             reports.append(source.path)
             continue
-        folder = Path(out) / f"{number:02d}-{safe_name(source.path.stem)}"[:80]
+        folder_name = f"{number:02d}-{safe_name(source.path.stem)}"
+        # Names of files may be too long for a folder with a suffix.
+        folder = Path(out) / folder_name[:80]
         try:
             reports += _audit_sources(source.path, folder, settings)
         except ValueError as error:
@@ -226,15 +237,22 @@ def _warn_of_unread_logs(errors: Mapping[Path, ValueError], *, has_reports: bool
 
 
 def _list_sources(path: Path) -> list[_Source]:
-    """Return the reports and logs of a path."""
-    is_report = report_folder(path) != path or (path / AUDIT_FILE).exists()
-    # A path without a file says so when it is read as a report.
+    """Return the report or the logs that a path is or contains.
+
+    Raises:
+        ValueError: If it is a folder without a report and without logs.
+    """
+    is_audit_file = report_folder(path) != path
+    is_report = is_audit_file or (path / AUDIT_FILE).exists()
+    # A missing path raises an error when it is read as a report.
     if is_report or not path.exists():
         return [_Source(path)]
     if not path.is_dir():
         is_log = get_data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
         return [_Source(path, is_log=is_log)]
-    logs = [_Source(log, is_log=True, is_named=False) for log in list_logs(path)]
+    logs = []
+    for log in list_logs(path):
+        logs.append(_Source(log, is_log=True, is_named=False))
     if not logs:
         raise ValueError(
             f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
@@ -245,19 +263,26 @@ def _list_sources(path: Path) -> list[_Source]:
 def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Path]:
     """Audit a log, or each model in it, and return the folders of the reports.
 
+    Args:
+        log: The log.
+        out: Folder of the report. With several models, their names are added to it.
+        settings: Settings of the audits.
+
     Raises:
         ValueError: If it cannot be read, or has no labeled items.
     """
     try:
         _audit_log(log, out, settings)
     except SeveralSourcesError as error:
-        # Filters and scorers are readings of one model, of which the user has to choose.
+        # A log may also have several filters or scorers, which are different readings of the same
+        # answers: the user has to choose one.
         if error.kind != "provider":
             raise
         folders = []
-        for source in error.sources:
-            folder = out.with_name(f"{out.name}-{safe_name(source)}"[:80])
-            _audit_log(log, folder, {**settings, "log_filter": source})
+        for model in error.sources:
+            folder_name = f"{out.name}-{safe_name(model)}"
+            folder = out.with_name(folder_name[:80])
+            _audit_log(log, folder, {**settings, "log_filter": model})
             folders.append(folder)
         return folders
     return [out]

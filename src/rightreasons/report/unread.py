@@ -60,17 +60,25 @@ def _explain_withholding(
     figures: AnswerFigures,
     compute_bounds: Callable[[], Sequence[Verdict]],
 ) -> str:
-    """Return why unread answers withhold a verdict; "" if they do not."""
+    """Return why unread answers make a verdict uncertain; "" if they could not change it.
+
+    Args:
+        result: The answer to a question, with its verdict on the read answers.
+        figures: How many answers cannot be read, and whether that depends on the correct answer.
+        compute_bounds: Returns the verdicts with all unread answers incorrect, and with all correct;
+            an empty list if they are unknown. Called only if the number of unread answers is small.
+    """
     share = percent(figures.n_unread / figures.n_items)
     unread = f"{share} of the answers cannot be read ({figures.describe_unread()})"
-    # The read answers are no sample of all if reading depends on the correct answer.
+    # The read answers are no random sample if reading depends on the correct answer.
     if figures.is_unread_by_answer:
         return f"{unread}. {figures.describe_dependence()}: the others alone conclude nothing."
     if figures.n_unread > MAX_UNREAD_FOR_VERDICT * figures.n_items:
         limit = percent(MAX_UNREAD_FOR_VERDICT)
         return f"{unread}, more than {limit}: the others alone conclude nothing."
     labels = [verdict.label for verdict in compute_bounds()]
-    if set(labels) <= {result.verdict.label}:
+    is_unchanged = all(label == result.verdict.label for label in labels)
+    if is_unchanged:
         return ""
     return (
         f"{unread}: were all of them incorrect, the verdict would be “{labels[0]}”, and were all "
@@ -117,14 +125,24 @@ def compute_bound_verdicts(
 
 
 def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
-    """Return why requests of questions failed: the reason, their number, and the first of them."""
-    failures = {}
-    if context.prompted is not None:
-        failures = context.prompted.failures
-    # Items without any answer are named with their split.
-    excluded = {name for split in context.splits for name, _ in split.left_out}
+    """Return why requests of questions have no answer, each reason with its requests.
+
+    Returns:
+        (reason, number of requests, name of the first one) for each reason; [] for a model that is
+        not prompted.
+    """
+    if context.prompted is None:
+        return []
+    # Items without any answer are listed by split, in another table.
+    excluded_ids = set()
+    for split in context.splits:
+        for item_id, _ in split.left_out:
+            excluded_ids.add(item_id)
     requests_by_reason: dict[str, list[str]] = {}
-    for name, reason in failures.items():
-        if name not in excluded:
-            requests_by_reason.setdefault(shorten_reason(reason), []).append(name)
-    return [(reason, len(names), names[0]) for reason, names in requests_by_reason.items()]
+    for request, reason in context.prompted.failures.items():
+        if request not in excluded_ids:
+            requests_by_reason.setdefault(shorten_reason(reason), []).append(request)
+    failures = []
+    for reason, requests in requests_by_reason.items():
+        failures.append((reason, len(requests), requests[0]))
+    return failures

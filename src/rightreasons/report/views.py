@@ -37,34 +37,53 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
         audit: Content of audit.json.
         folder: Folder of the report.
     """
-    # The first answer has the headline, as on the page.
     answers = sort_answers(audit)
     variables: dict[str, Any] = {
         "lights": LIGHTS,
         "rows": [_make_summary_row(audit, answer) for answer in answers],
         "others": [answer for answer in audit["questions"] if answer["result"] is None],
         "page": folder / PAGE,
+        **_describe_worst_finding(audit, folder),
+    }
+    html: str = _load_template().render(**variables)
+    return html
+
+
+def _describe_worst_finding(audit: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what the headline of a summary says and shows.
+
+    Returns:
+        `claim` and `evidence`, the finding in two texts; `shares_title` and `shares`, the bars of a
+        contrast; and `picture`, the plot of a finding without a contrast. All are empty if no
+        question is answered.
+    """
+    variables: dict[str, Any] = {
         "claim": "",
         "evidence": "",
         "shares_title": "",
         "shares": [],
         "picture": "",
     }
-    finding = answers[0]["result"]["finding"] if answers else None
-    if finding is not None:
-        subject = get_short_names(audit)[0]
-        variables["claim"] = f"{subject} {finding['claim']}".rstrip(".") + "."
-        variables["evidence"] = finding["evidence"]
-        if finding["contrast"] is not None:
-            variables["shares_title"] = finding["contrast"]["title"]
-            variables["shares"] = _list_shares(finding["contrast"])
-        elif finding["plot"]:
-            variables["picture"] = _read_picture(folder / "figures" / f"{finding['plot']}.png")
-    elif answers:
-        # A question without a finding says everything in its verdict.
-        variables["claim"] = answers[0]["result"]["verdict"]["label"]
-    html: str = _load_template().render(**variables)
-    return html
+    answers = sort_answers(audit)
+    if not answers:
+        return variables
+    worst_result = answers[0]["result"]
+    finding = worst_result["finding"]
+    # A question without a finding says everything in its verdict.
+    if finding is None:
+        variables["claim"] = worst_result["verdict"]["label"]
+        return variables
+    # A finding is a clause that continues the name of the model.
+    subject, _ = get_short_names(audit)
+    sentence = f"{subject} {finding['claim']}"
+    variables["claim"] = f"{sentence.rstrip('.')}."
+    variables["evidence"] = finding["evidence"]
+    if finding["contrast"] is not None:
+        variables["shares_title"] = finding["contrast"]["title"]
+        variables["shares"] = _list_shares(finding["contrast"])
+    elif finding["plot"]:
+        variables["picture"] = _read_picture(folder / "figures" / f"{finding['plot']}.png")
+    return variables
 
 
 @functools.cache
@@ -82,7 +101,16 @@ def _load_template() -> Any:
 
 
 def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of an answered question: its verdict, and the figure of its finding."""
+    """Return what a summary shows of an answered question: its verdict, and one figure.
+
+    Args:
+        audit: Content of audit.json.
+        answer: One of its answered questions.
+
+    Returns:
+        `tone`, `title` and `label` of the verdict, and the name and the value of the figure that
+        the finding names as `figure` and `value`; both are "" if it names none.
+    """
     result = answer["result"]
     row = {
         "tone": result["verdict"]["tone"],
@@ -91,7 +119,7 @@ def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> di
         "figure": "",
         "value": "",
     }
-    # A finding names the figure that shows it; a verdict alone has none.
+    # A verdict without a finding names no figure.
     finding = result["finding"] or {}
     for figure in audit_figures(audit).values():
         if figure.question == answer["question"] and figure.key == finding.get("figure"):
@@ -110,14 +138,16 @@ def _read_picture(path: Path) -> str:
 
 
 def _list_shares(contrast: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the bars of a contrast."""
-    shares = []
+    """Return the bars of a contrast: for each share its name, its text, and its length in percent."""
+    bars = []
     for share in contrast["shares"]:
         estimate = Estimate(**share["estimate"])
         if estimate.value is None:
             continue
-        percent = f"{100 * estimate.value:.1f}"
-        shares.append(
-            {"name": share["name"], "text": format_estimate(estimate), "percent": percent}
-        )
-    return shares
+        bar = {
+            "name": share["name"],
+            "text": format_estimate(estimate),
+            "percent": f"{100 * estimate.value:.1f}",
+        }
+        bars.append(bar)
+    return bars

@@ -29,7 +29,8 @@ def select_changes(
 
     Args:
         changes: (text of an item, change of it) in the order of their importance.
-        max_bytes: Size of all changes.
+        max_bytes: Approximate size of all selected changes. The selection ends at the first change
+            that does not fit.
 
     Returns:
         Text without surplus spaces -> its changes.
@@ -39,22 +40,23 @@ def select_changes(
         >>> select_changes([("a  good film", change), ("a good film", change)])
         {'a good film': [Change(name='“good” → “bad”', text='a bad film', prediction='negative', confidence=0.9)]}
     """
-    # The page does not show surplus spaces, and two swaps may give the same text.
+    # The page does not show surplus spaces. Two swaps may give the same text, which is offered once.
     changes_by_text: dict[str, dict[str, Change]] = {}
     for text, change in changes:
-        changes_of_text = changes_by_text.setdefault(" ".join(text.split()), {})
-        changes_of_text.setdefault(change.text, change)
+        shown_text = " ".join(text.split())
+        change_by_new_text = changes_by_text.setdefault(shown_text, {})
+        change_by_new_text.setdefault(change.text, change)
 
     selected: dict[str, list[Change]] = {}
     n_bytes = 0
-    for number in range(MAX_CHANGES):
-        for text, changes_of_text in changes_by_text.items():
-            if number >= len(changes_of_text):
+    for index in range(MAX_CHANGES):
+        for text, change_by_new_text in changes_by_text.items():
+            if index >= len(change_by_new_text):
                 continue
-            change = list(changes_of_text.values())[number]
-            # The edits are about as long as the name, which has the word and its replacement.
-            name_bytes = len(change.name.encode())
-            n_bytes += 2 * name_bytes + CHANGE_OVERHEAD
+            change = list(change_by_new_text.values())[index]
+            # The page stores the name, and the edits instead of the new text: these are about as
+            # long as the name, which consists of the word and its replacement.
+            n_bytes += 2 * len(change.name.encode()) + CHANGE_OVERHEAD
             if text not in selected:
                 n_bytes += len(text.encode())
             if n_bytes > max_bytes:

@@ -58,17 +58,23 @@ def make_item_frame(audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
 def _make_split_frame(
     audit: Mapping[str, Any], split: str, predictions: Predictions
 ) -> pd.DataFrame:
-    """Return the items of a split with their predictions."""
+    """Return a table with a row per item of a split: its text, label, prediction and confidence.
+
+    Args:
+        audit: Content of audit.json.
+        split: Name of the split.
+        predictions: Its predictions, from the folder of the report.
+    """
     import pandas as pd
 
-    # Choices may vary in number, which `Scores` takes care of.
+    # `Scores` handles items with different numbers of choices.
     scores = Scores(predictions.ids, predictions.logits)
     labels = predictions.labels
     is_labeled = labels >= 0
     is_correct = scores.predicted == labels
     names = list_class_names(audit)
     confidences = scores.confidence
-    # Reports of earlier versions do not say it.
+    # Reports of earlier versions lack the field, and had a confidence.
     if audit["model"].get("has_confidence") is False:
         confidences = np.full(len(labels), np.nan)
     frame = pd.DataFrame(
@@ -83,10 +89,12 @@ def _make_split_frame(
             "disputed": _find_disputed(predictions, names),
         }
     )
+    # In this task, the label is whether a given answer is correct: 1 for correct, 0 for incorrect.
+    # The answers and the correct answers themselves are unknown.
     if audit["model"]["task"] == "confidence":
-        # Of a given answer it is known whether it is correct, but not which it is.
         frame["correct"] = np.where(is_labeled, labels == 1, None)
-        frame["label"] = frame["prediction"] = None
+        frame["label"] = None
+        frame["prediction"] = None
     return frame
 
 
@@ -102,43 +110,68 @@ def _name_labels(labels: NDArray[np.int64], names: Sequence[str]) -> list[str | 
 
 
 def _find_disputed(predictions: Predictions, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return (N,) whether confident learning doubts the label of an item."""
+    """Return (N,) whether confident learning doubts the label of each item.
+
+    No label of a multiple-choice item is doubted: confident learning needs classes that all items
+    have in common.
+
+    Args:
+        predictions: Labels (-1 for none) and scores of N items.
+        names: Names of the classes; () for multiple choice.
+    """
     is_disputed = np.zeros(len(predictions), dtype=np.bool_)
-    rows = np.flatnonzero(predictions.labels >= 0)
-    # The choices of an item are no classes, which other items have too.
-    if names and rows.size and not isinstance(predictions.logits, Ragged):
-        probabilities = softmax(predictions.logits[rows])
-        is_disputed[rows[find_disputed_labels(probabilities, predictions.labels[rows])]] = True
+    labeled_rows = np.flatnonzero(predictions.labels >= 0)
+    logits = predictions.logits
+    if not names or isinstance(logits, Ragged) or not labeled_rows.size:
+        return is_disputed
+    probabilities = softmax(logits[labeled_rows])
+    disputed = find_disputed_labels(probabilities, predictions.labels[labeled_rows])
+    is_disputed[labeled_rows[disputed]] = True
     return is_disputed
 
 
 def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
-    """Add the figures that a finding is about, and the names of those that hold for an item."""
+    """Add a column for each figure that a finding is about, and the column "findings".
+
+    A finding is about a figure such as the flips by a swap of two words, whose value of an item is
+    1 if it holds. "findings" has the names of the figures that hold for the item.
+
+    Args:
+        frame: Items, indexed by "split" and "id"; the columns are added to it.
+        audit: Content of audit.json.
+        folder: Folder of the report, which has the values by item.
+    """
     ids = frame.index.get_level_values("id")
-    findings: list[list[str]] = [[] for _ in range(len(frame))]
+    findings_by_row: list[list[str]] = [[] for _ in range(len(frame))]
     for answer in sort_answers(audit):
         figures = read_item_values(folder, answer["question"], answer["result"])
         for figure in figures.values():
             if not figure.is_finding:
                 continue
-            # Cases of one item, such as its orders, are averaged.
-            values = _average_by_id(figure.ids, figure.values)
-            column = ids.map(values).to_numpy(dtype=np.float64)
+            # An item may have several cases, such as the orders of its choices.
+            value_by_id = _average_by_id(figure.ids, figure.values)
+            column = ids.map(value_by_id).to_numpy(dtype=np.float64)
+            # The cases of a behavioral suite are no items of the data.
             if np.isnan(column).all():
                 continue
             frame[f"{answer['question']}.{figure.key}"] = column
             for row in np.flatnonzero(column > 0).tolist():
-                findings[row].append(figure.name)
-    frame["findings"] = ["; ".join(names) for names in findings]
+                findings_by_row[row].append(figure.name)
+    frame["findings"] = ["; ".join(names) for names in findings_by_row]
     return frame
 
 
 def _average_by_id(ids: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
-    """Return the mean of the values of each id."""
+    """Return the mean of the values of each id.
+
+    Example:
+        >>> _average_by_id(("a", "b", "a"), (1.0, 0.0, 0.0))
+        {'a': 0.5, 'b': 0.0}
+    """
     values_by_id: dict[str, list[float]] = {}
     for item_id, value in zip(ids, values, strict=True):
         values_by_id.setdefault(item_id, []).append(value)
     means = {}
-    for item_id, its_values in values_by_id.items():
-        means[item_id] = float(np.mean(its_values))
+    for item_id, values_of_id in values_by_id.items():
+        means[item_id] = float(np.mean(values_of_id))
     return means

@@ -211,10 +211,10 @@ class PageItems:
 def collect_items(
     context: AuditContext, figures: Sequence[ItemFigure] = (), *, max_bytes: int = MAX_BYTES
 ) -> PageItems | None:
-    """Take the labeled items of an audit, all of them if they fit on the page.
+    """Collect the labeled items of an audit for its page, all of them if they fit on it.
 
     Args:
-        context: What is audited, scored.
+        context: The audit, scored.
         figures: Figures with values by item, those of the worst finding first.
         max_bytes: Size of all items. If a split exceeds its part, two thirds of the places are for
             errors.
@@ -222,7 +222,7 @@ def collect_items(
     Returns:
         The items; None if no item has a label and a prediction.
     """
-    # Of answers with a confidence it is known whether they are correct, but not which they are.
+    # In this task, it is known whether an answer is correct, but not which answer it is.
     if context.task == "confidence":
         return None
     splits = []
@@ -233,64 +233,85 @@ def collect_items(
         return None
 
     figure = find_flag(figures)
-    affected: dict[str, bool] = {}
+    figure_name = ""
+    is_affected_by_id: dict[str, bool] = {}
     if figure is not None:
+        figure_name = figure.name
+        # An item with several cases is affected if any of its cases is.
         for item_id, value in zip(figure.ids, figure.values, strict=True):
-            # Means of repeated cases may be between 0 and 1.
-            affected[item_id] = affected.get(item_id, False) or value > 0
+            is_affected = is_affected_by_id.get(item_id, False)
+            is_affected_by_id[item_id] = is_affected or value > 0
+    max_split_bytes = max_bytes // len(splits)
     collected = []
     for split in splits:
         description = ""
         if split is not context.primary:
             description = describe_difference(context.primary, split)
-        items = _collect_split(context, split, affected, max_bytes // len(splits))
+        items = _collect_split(context, split, is_affected_by_id, max_split_bytes)
         collected.append(dataclasses.replace(items, description=description))
-    return PageItems(tuple(collected), "" if figure is None else figure.name)
+    return PageItems(tuple(collected), figure_name)
 
 
 def find_flag(figures: Sequence[ItemFigure]) -> ItemFigure | None:
-    """Return the first figure that a finding is about and that holds or does not hold for an item."""
+    """Return the first figure of a finding that holds or does not hold for an item; None if none does.
+
+    The values of such a figure are 1 and 0, and -1 if the prediction changed with the control
+    only. An example is whether a swap of two words flips the prediction.
+    """
     for figure in figures:
-        # Minus one is a change that only the control made.
         if figure.is_finding and set(figure.values) <= {-1.0, 0.0, 1.0}:
             return figure
     return None
 
 
 def _collect_split(
-    context: AuditContext, split: AuditSplit, affected: Mapping[str, bool], max_bytes: int
+    context: AuditContext,
+    split: AuditSplit,
+    is_affected_by_id: Mapping[str, bool],
+    max_bytes: int,
 ) -> SplitItems:
-    """Return the labeled items of a split, as many as fit."""
+    """Return the labeled items of a split for the page, as many as fit.
+
+    Args:
+        context: The audit, scored.
+        split: The split, with at least one label.
+        is_affected_by_id: Id -> whether the item shows the worst finding; an item that was not
+            tested is missing.
+        max_bytes: Approximate size of the items.
+    """
     from rightreasons.io.columns import get_arrow_column
 
     scores = context.scores(split)
-    # Without a label, a prediction is neither correct nor wrong.
-    labeled = np.flatnonzero(split.labeled)
-    is_correct = scores.predicted[labeled] == split.labels[labeled]
+    # A prediction without a label is neither correct nor incorrect.
+    labeled_rows = np.flatnonzero(split.labeled)
+    is_correct = scores.predicted[labeled_rows] == split.labels[labeled_rows]
     texts = get_arrow_column(split.data, split.text_column)
-    pairs = None
+    second_texts = None
     if "text_pair" in split.data.column_names:
-        pairs = get_arrow_column(split.data, "text_pair")
-        # Two texts may take twice the bytes; both are cut at the same length.
+        second_texts = get_arrow_column(split.data, "text_pair")
+        # Only first texts are measured, and second ones may take as many bytes.
         max_bytes //= 2
-    n_items = count_fitting(texts, split.ids.arrow, labeled, max_bytes)
-    order = _order_items(split, labeled, is_correct, scores.confidence[labeled], n_items)
-    rows = labeled[order]
+    n_items = count_fitting(texts, split.ids.arrow, labeled_rows, max_bytes)
+    labeled_confidences = scores.confidence[labeled_rows]
+    order = _order_items(split, labeled_rows, is_correct, labeled_confidences, n_items)
+    rows = labeled_rows[order]
+
     confidences = None
     if not context.answers_once:
-        # Rounding may carry a confidence above 1.
+        # By rounding errors, a confidence may exceed 1.
         confidences = np.minimum(scores.confidence[rows], 1.0)
-    # A model may have more classes than occur.
+    # A model may have many more classes than occur among the items.
     label_names = {}
-    for number in np.union1d(split.labels[rows], scores.predicted[rows]).tolist():
-        label_names[number] = context.label_name(number)
+    for label in np.union1d(split.labels[rows], scores.predicted[rows]).tolist():
+        label_names[label] = context.label_name(label)
     ids = split.ids.arrow.take(rows).to_pylist()
+    affected = [is_affected_by_id.get(item_id) for item_id in ids]
     text_pairs = None
-    if pairs is not None:
-        text_pairs = _shorten_texts(pairs.take(rows))
+    if second_texts is not None:
+        text_pairs = _shorten_texts(second_texts.take(rows))
     return SplitItems(
         name=split.name,
-        n_items=len(labeled),
+        n_items=len(labeled_rows),
         n_wrong=int((~is_correct).sum()),
         ids=ids,
         texts=_shorten_texts(texts.take(rows)),
@@ -298,14 +319,14 @@ def _collect_split(
         predictions=scores.predicted[rows],
         confidences=confidences,
         contradicts=split.mislabeled[rows],
-        affected=list(map(affected.get, ids)),
+        affected=affected,
         label_names=label_names,
         text_pairs=text_pairs,
     )
 
 
 def count_fitting(texts: Any, ids: Any, rows: NDArray[np.intp], max_bytes: int) -> int:
-    """Return how many items fit into a number of bytes, judged by the first thousand.
+    """Return how many items fit into a number of bytes, estimated from the first thousand.
 
     Args:
         texts: Texts, a column of Arrow.
@@ -315,27 +336,30 @@ def count_fitting(texts: Any, ids: Any, rows: NDArray[np.intp], max_bytes: int) 
     """
     import pyarrow.compute as pc
 
-    # To measure every text would read a large file once more.
+    # To measure every text would take another pass over a large file.
     sample = rows[:1000]
-    cut_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
-    n_text_bytes = pc.sum(pc.binary_length(cut_texts)).as_py() or 0
+    truncated_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
+    n_text_bytes = pc.sum(pc.binary_length(truncated_texts)).as_py() or 0
     n_id_bytes = pc.sum(pc.binary_length(ids.take(sample))).as_py() or 0
-    # Stored scores of a million items, without their texts, are no list to browse.
+    # A file of scores without texts has nothing to read, so that a few items are enough.
     if n_text_bytes == 0:
         return min(len(rows), MAX_TEXTLESS_ITEMS)
-    n_bytes = ITEM_OVERHEAD * len(sample) + n_text_bytes + n_id_bytes
-    return min(len(rows), int(max_bytes * len(sample) / n_bytes))
+    n_sample_bytes = ITEM_OVERHEAD * len(sample) + n_text_bytes + n_id_bytes
+    n_fitting = int(max_bytes * len(sample) / n_sample_bytes)
+    return min(len(rows), n_fitting)
 
 
 def _shorten_texts(texts: Any) -> list[str]:
-    """Return the texts of a column of Arrow without surplus spaces, the long ones cut."""
+    """Return the texts of an Arrow column, with single spaces and at most `MAX_CHARACTERS` long."""
     import pyarrow.compute as pc
 
-    # Lines and paragraphs would make rows of different heights.
+    # Lines and paragraphs would make the rows of the page unequally high.
     spaced = pc.replace_substring_regex(texts, pattern=r"[\s\p{Z}]+", replacement=" ")
     shortened: list[str] = pc.utf8_trim(spaced, characters=" ").to_pylist()
+    # Arrow finds the long texts, which are few, so that Python handles only these.
     is_long = pc.greater(pc.utf8_length(spaced), MAX_CHARACTERS)
-    for row in np.flatnonzero(is_long.to_numpy(zero_copy_only=False)).tolist():
+    long_rows = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
+    for row in long_rows.tolist():
         shortened[row] = shorten(shortened[row], MAX_CHARACTERS)
     return shortened
 
@@ -347,21 +371,39 @@ def _order_items(
     confidences: NDArray[np.float64],
     n_items: int,
 ) -> NDArray[np.intp]:
-    """Return indices into `rows`: errors by falling, correct predictions by rising confidence."""
+    """Select and order the items of a split that the page shows.
+
+    Errors come first, the most confident ones at the top, and then correct predictions, the least
+    confident ones at the top. In both groups, labels that contradict their texts come last.
+
+    Args:
+        split: The split.
+        rows: (M,) rows of the labeled items.
+        is_correct: (M,) whether each prediction is correct.
+        confidences: (M,) confidence of each prediction.
+        n_items: Number of items to select. A third of them are correct predictions, and more if
+            there are few errors.
+
+    Returns:
+        (n_items,) indices into `rows`.
+    """
     contradicts = split.mislabeled[rows]
+    # Small keys come first: confident errors, and hesitant correct predictions.
     keys = np.where(is_correct, confidences, -confidences)
-    n_wrong = int((~is_correct).sum())
-    # A third of the places is for correct predictions, and more if there are few errors.
-    n_correct_items = max(n_items // 3, n_items - n_wrong)
-    n_correct_items = min(n_correct_items, len(rows) - n_wrong)
-    places = (n_items - n_correct_items, n_correct_items)
+    n_errors = int((~is_correct).sum())
+    n_selected_correct = max(n_items // 3, n_items - n_errors)
+    n_selected_correct = min(n_selected_correct, len(rows) - n_errors)
+    n_selected_errors = n_items - n_selected_correct
+
     groups = []
-    for mask, n_places in zip((~is_correct, is_correct), places, strict=True):
-        candidates = select_smallest(keys, contradicts, np.flatnonzero(mask), n_places)
-        # Ids decide between equal confidences, so that the order of the rows does not.
+    for mask, n_selected in ((~is_correct, n_selected_errors), (is_correct, n_selected_correct)):
+        # Only the candidates are sorted: a split may have a million items.
+        candidates = select_smallest(keys, contradicts, np.flatnonzero(mask), n_selected)
+        # Ids decide between equal confidences, so that the order of the file does not matter.
         ids = to_sortable(split.ids[rows[candidates]])
+        # `lexsort` sorts by its last key first.
         order = np.lexsort((ids, keys[candidates], contradicts[candidates]))
-        groups.append(candidates[order][:n_places])
+        groups.append(candidates[order][:n_selected])
     return np.concatenate(groups)
 
 
@@ -371,63 +413,76 @@ def select_smallest(
     rows: NDArray[np.intp],
     n_rows: int,
 ) -> NDArray[np.intp]:
-    """Return the rows that may be among the first `n_rows` by (is_last, key), ties included.
+    """Return the rows that can be among the first `n_rows` by (is_last, key), in any order.
 
-    To sort all rows, and their ids, takes long if there are a million.
+    Rows with the key of the last one are all included, so that the caller can order them by
+    something else. Unlike a sort of all rows, this takes linear time.
+
+    Args:
+        keys: (N,) keys.
+        is_last: (N,) whether a row comes after those that are not last, whatever its key.
+        rows: Rows to select from.
+        n_rows: Number of rows that are needed.
     """
     if n_rows < 1:
         return rows[:0]
     candidates = rows[~is_last[rows]]
+    # Rows that come last are needed too.
     if len(candidates) <= n_rows:
         return rows
+    # `partition` puts the n-th smallest key where it would be after sorting.
     threshold = np.partition(keys[candidates], n_rows - 1)[n_rows - 1]
     return np.asarray(candidates[keys[candidates] <= threshold])
 
 
 def describe_difference(primary: AuditSplit, split: AuditSplit) -> str:
-    """Describe how a split differs from the primary one whose items it has in another version.
+    """Describe how a split differs from the primary one, if it has the same items in another version.
 
     Args:
         primary: The primary split.
         split: The other split, whose items have the pair ids of the primary one.
 
     Returns:
-        A sentence; "" if the items of the two splits are not paired.
+        A sentence on the numbers of changed texts and labels and on the most frequent edit; "" if
+        the items of the two splits are not paired one to one.
     """
     if primary.pair_ids is None or split.pair_ids is None:
         return ""
     row_by_pair = {pair: row for row, pair in enumerate(primary.pair_ids)}
-    pairs = []
+    paired_rows = []
     for row, pair in enumerate(split.pair_ids):
         if pair in row_by_pair:
-            pairs.append((row_by_pair[pair], row))
-    # With several versions of an item in one split, "the same items" would be wrong.
-    if len(pairs) != len(split) or len(row_by_pair) != len(primary):
+            paired_rows.append((row_by_pair[pair], row))
+    # With several versions of an item in one split, "the items of" would be wrong.
+    if len(paired_rows) != len(split) or len(row_by_pair) != len(primary):
         return ""
 
-    n_labels = 0
+    n_changed_labels = 0
     changed_texts = []
-    for primary_row, row in pairs:
-        n_labels += int(primary.labels[primary_row] != split.labels[row])
+    for primary_row, row in paired_rows:
+        n_changed_labels += int(primary.labels[primary_row] != split.labels[row])
         text = primary.texts[primary_row]
         if text != split.texts[row]:
             changed_texts.append((text, split.texts[row]))
     sentence = (
         f"It has the items of “{primary.name}”, with {pluralize(len(changed_texts), 'text')} and "
-        f"{pluralize(n_labels, 'label')} changed"
+        f"{pluralize(n_changed_labels, 'label')} changed"
     )
 
-    counts: collections.Counter[str] = collections.Counter()
+    edit_counts: collections.Counter[str] = collections.Counter()
+    # A sample of the texts is enough to find the most frequent edit.
     for text, changed_text in changed_texts[:N_COMPARED_TEXTS]:
         for start, end, replacement in list_edits(text, changed_text):
-            counts[_describe_edit(text[start:end].strip(), replacement.strip())] += 1
-    if counts:
-        sentence += f", most often by {counts.most_common(1)[0][0]}"
+            edit = _describe_edit(text[start:end].strip(), replacement.strip())
+            edit_counts[edit] += 1
+    if edit_counts:
+        most_frequent, _ = edit_counts.most_common(1)[0]
+        sentence += f", most often by {most_frequent}"
     return f"{sentence}."
 
 
 def _describe_edit(removed: str, added: str) -> str:
-    """Describe what becomes of a piece of a text."""
+    """Describe an edit by the removed and the added piece of a text, of which one may be ""."""
     if not removed:
         return f"adding “{added}”"
     if not added:

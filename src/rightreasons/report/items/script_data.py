@@ -22,49 +22,70 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
 
     Args:
         items: The items; None for none.
-        changes: Text of an item -> changes of it that the model was asked about.
+        changes: Text of an item -> changes of it that the model was queried with.
 
     Returns:
-        The document, safe inside a `<script type="application/json">`.
+        The document, safe inside a `<script type="application/json">`. `names` are the names of the
+        labels, `splits` the splits with their items, `first_split` the index of the split that the
+        page opens with, and `changes` the changes by text.
     """
-    # Rows name labels by their place among the names.
-    numbers: dict[str, int] = {}
+    # Items refer to the name of a label by its number, which all splits share.
+    number_by_name: dict[str, int] = {}
     splits = []
-    opened_split = 0
+    first_split = 0
     if items is not None:
         for split in items.splits:
-            splits.append(_to_split_data(split, numbers))
-        # The page opens with the split that has most errors.
-        opened_split = items.splits.index(items.worst)
-    edits: dict[str, list[Any]] = {}
+            splits.append(_to_split_data(split, number_by_name))
+        # The page opens with the split that has the largest share of errors.
+        first_split = items.splits.index(items.worst)
+    change_rows: dict[str, list[Any]] = {}
     for text, changes_of_text in changes.items():
-        edits[text] = [_to_change_row(text, change) for change in changes_of_text]
-    data = {"names": list(numbers), "splits": splits, "first_split": opened_split, "changes": edits}
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    # A text must neither end the element nor begin a comment in it.
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - escaped for its element
+        change_rows[text] = [_to_change_row(text, change) for change in changes_of_text]
+    data = {
+        "names": list(number_by_name),
+        "splits": splits,
+        "first_split": first_split,
+        "changes": change_rows,
+    }
+    json_text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    # A text with "</script>" or "<!--" must neither end the element nor begin a comment in it.
+    escaped = json_text.replace("<", "\\u003c")
+    return Markup(escaped)  # noqa: S704 - escaped for its element
 
 
-def _to_split_data(split: SplitItems, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return a split with its items, each a list that the script reads by place."""
-    place_by_label = {}
+def _to_split_data(split: SplitItems, number_by_name: dict[str, int]) -> dict[str, Any]:
+    """Return a split with a row per item: a list of values, which the script reads by position.
+
+    Args:
+        split: The items.
+        number_by_name: Name of a label -> its number in the rows. New names are added to it.
+
+    Returns:
+        `{"name": ..., "facts": ..., "rows": [...]}`. A row has the id, the text, the number of the
+        label and of the prediction, the confidence, the flags, whether the item shows the worst
+        finding, and the second text of a pair.
+    """
+    number_by_label = {}
     for label, name in split.label_names.items():
-        place_by_label[label] = numbers.setdefault(name, len(numbers))
+        number_by_label[label] = number_by_name.setdefault(name, len(number_by_name))
+    labels = map(number_by_label.get, split.labels.tolist())
+    predictions = map(number_by_label.get, split.predictions.tolist())
     confidences: list[float | None] = [None] * len(split)
     if split.confidences is not None:
         confidences = np.round(split.confidences, 4).tolist()
-    # Two bits: whether it is correct, and whether its label contradicts the text.
+    # One number with two bits: whether the prediction is correct, and whether the label contradicts
+    # the text.
     flags = split.is_correct + 2 * split.contradicts
     columns: list[Iterable[Any]] = [
         split.ids,
         split.texts,
-        map(place_by_label.get, split.labels.tolist()),
-        map(place_by_label.get, split.predictions.tolist()),
+        labels,
+        predictions,
         confidences,
         flags.tolist(),
         split.affected,
     ]
-    # The script takes a row without a second text for a single one.
+    # A row without this value is an item with a single text.
     if split.text_pairs is not None:
         columns.append(split.text_pairs)
     return {

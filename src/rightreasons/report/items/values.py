@@ -24,7 +24,7 @@ def get_items_path(question: str) -> str:
 
 
 def format_item_values(figures: Sequence[ItemFigure]) -> str:
-    """Return figures as a table for a spreadsheet, with a row per figure and item.
+    """Return figures as a CSV table with a row per figure and item.
 
     Example:
         >>> figure = ItemFigure.from_arrays("pass_rate", "Pass rate", "higher", ["a", "b"], [1, 0])
@@ -41,13 +41,18 @@ def format_item_values(figures: Sequence[ItemFigure]) -> str:
         header = (*COLUMNS, CLUSTER)
     rows: list[tuple[str, ...]] = [header]
     for figure in figures:
-        keys = [figure.key] * len(figure.ids)
-        empty = ("",) * len(figure.ids)
-        # With 17 digits, each number is read as the one that was written.
-        values = map("{:.17g}".format, figure.values)
-        columns: list[Iterable[str]] = [keys, figure.ids, figure.groups or empty, values]
+        n_items = len(figure.ids)
+        empty_cells = ("",) * n_items
+        # With 17 digits, reading the text gives the same number again.
+        values = [f"{value:.17g}" for value in figure.values]
+        columns: list[Iterable[str]] = [
+            [figure.key] * n_items,
+            figure.ids,
+            figure.groups or empty_cells,
+            values,
+        ]
         if has_clusters:
-            columns.append(figure.clusters or empty)
+            columns.append(figure.clusters or empty_cells)
         rows += zip(*columns, strict=True)
     return format_csv(rows)
 
@@ -84,12 +89,12 @@ def read_item_values(
 
 
 def _make_figure(description: Mapping[str, Any], rows: pd.DataFrame) -> ItemFigure:
-    """Make a figure of its description in audit.json and its rows."""
+    """Make a figure from its description in audit.json and its rows in the CSV file."""
     groups = ()
     if any(rows["group"]):
         groups = tuple(rows["group"])
-    # Figures of independent items have no such column, and reports of earlier versions neither.
     clusters = ()
+    # Only figures of dependent items have the column, and reports of earlier versions lack it.
     if CLUSTER in rows and any(rows[CLUSTER]):
         clusters = tuple(rows[CLUSTER])
     return ItemFigure.from_arrays(

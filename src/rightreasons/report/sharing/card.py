@@ -105,18 +105,19 @@ def format_section(audit: Mapping[str, Any]) -> str:
 
 
 def _describe_audit(audit: Mapping[str, Any]) -> str:
-    """Return a sentence about the version, the items and the level of the intervals."""
+    """Return a sentence about the version, the audited items, the date and the level of intervals."""
     dataset = audit["dataset"]
     _, data_name = get_short_names(audit)
     n_items = 0
     for split in dataset["splits"]:
         if split["name"] == dataset["primary"]:
             n_items = split["n_items"]
+    date = audit["created"][:10]
     level = 100 * audit["settings"]["confidence_level"]
     return (
         f"Audited with rightreasons {audit['rightreasons']} on {pluralize(n_items, 'item')} of the "
         f"split “{escape(dataset['primary'])}” of {escape(data_name)} "
-        f"({audit['created'][:10]}). In brackets: {level:g}% intervals."
+        f"({date}). In brackets: {level:g}% intervals."
     )
 
 
@@ -171,16 +172,29 @@ def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResu
 def _list_headlines(
     answer: Mapping[str, Any], figures: Mapping[str, AuditFigure]
 ) -> list[AuditFigure]:
-    """Return the defined headlines of an answer."""
+    """Return the headlines of an answered question, those without a value excluded.
+
+    Args:
+        answer: The question and its result, from audit.json.
+        figures: Path -> figure of the audit, from `audit_figures`.
+    """
     question = answer["question"]
+    figures_of_question = [figure for figure in figures.values() if figure.question == question]
     # The figures of a question begin with its headlines.
     n_headlines = len(answer["result"]["headlines"])
-    candidates = [figure for figure in figures.values() if figure.question == question]
-    return [figure for figure in candidates[:n_headlines] if figure.estimate.value is not None]
+    headlines = []
+    for figure in figures_of_question[:n_headlines]:
+        if figure.estimate.value is not None:
+            headlines.append(figure)
+    return headlines
 
 
 def _open_card(file: Path, name: str) -> ModelCard:
-    """Open a model card, or begin one."""
+    """Open a model card; if the file does not exist, begin one with the name of the model.
+
+    Raises:
+        ValueError: If its metadata is not that of a model card, or lists several models.
+    """
     import yaml
     from huggingface_hub import ModelCard
     from huggingface_hub.repocard import REGEX_YAML_BLOCK
@@ -188,13 +202,14 @@ def _open_card(file: Path, name: str) -> ModelCard:
     content = f"# {name}\n"
     if file.is_file():
         content = file.read_text("utf-8")
-    # A card without metadata gets an empty block.
+    # The library expects a block of metadata, which may be empty.
     if REGEX_YAML_BLOCK.search(content) is None:
         content = f"---\n{{}}\n---\n{content}"
     try:
         card = ModelCard(content)
-        metadata = yaml.safe_load(content.split("---", 2)[1]) or {}
-        # The library keeps the first model only.
+        _, metadata_block, _ = content.split("---", 2)
+        metadata = yaml.safe_load(metadata_block) or {}
+        # The library would silently drop all models but the first.
         if len(metadata.get("model-index") or []) > 1:
             raise ValueError("several models in its model-index")
     except (ValueError, yaml.YAMLError) as error:
@@ -205,11 +220,12 @@ def _open_card(file: Path, name: str) -> ModelCard:
 
 
 def _insert_section(body: str, section: str) -> str:
-    """Put a section in the place of an earlier one, or at the end."""
+    """Return the text of a card with a section in the place of an earlier one, or at the end."""
     block = f"{BEGIN}\n{section}\n{END}"
     start = body.find(BEGIN)
     end = body.find(END)
-    if 0 <= start < end:
+    has_section = 0 <= start < end
+    if has_section:
         return body[:start] + block + body[end + len(END) :]
     if not body.strip():
         return f"{block}\n"

@@ -60,9 +60,14 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
 
 
 def _describe_model(name: str, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return their record of a model."""
+    """Return the record of a model in the schema of Every Eval Ever.
+
+    Args:
+        name: Name of the model.
+        model: Its description in audit.json.
+    """
     deployment = "self_deployed"
-    # Who runs a server is not known.
+    # A server may be run by anybody.
     if model["server"] is not None:
         deployment = "unknown"
     return {
@@ -96,19 +101,24 @@ def _make_result(figure: AuditFigure, data_name: str, split: str) -> dict[str, A
 
 
 def _describe_metric(figure: AuditFigure) -> dict[str, Any]:
-    """Return the unit and the range of a figure."""
-    unit = figure.unit
-    lowest: float | str = 0.0
-    highest: float | str = "Infinity"
-    # A difference of fractions may be negative, and so may other differences.
+    """Return the unit and the range of a figure in the schema of Every Eval Ever.
+
+    A share is a "proportion" from 0 to 1. Other units have no upper end. The range of a figure with
+    a negative value, such as a difference, also has no lower end, or ends at -1 for shares.
+    """
+    # Only a difference has a negative value, or an interval that begins below 0.
     ends = (figure.estimate.value, figure.estimate.low)
     is_negative = any(end is not None and end < 0 for end in ends)
-    if is_negative:
-        lowest = "-Infinity"
+    lowest: float | str = 0.0
+    highest: float | str = "Infinity"
+    unit = figure.unit
     if unit == "fraction":
         unit = "proportion"
         highest = 1.0
-        lowest = -1.0 if is_negative else 0.0
+        if is_negative:
+            lowest = -1.0
+    elif is_negative:
+        lowest = "-Infinity"
     return {
         "metric_id": f"rightreasons.{figure.path}",
         "metric_name": figure.name,
