@@ -117,12 +117,15 @@ class Shortcuts:
 
     @property
     def types(self) -> NDArray[np.int8]:
-        """(N,) type of the prediction, an index into `TYPES`."""
+        """(N,) type of the prediction, an index into `TYPES`.
+
+        A prediction with at least one lexical shortcut is lexicon-cued, whatever its others are.
+        """
         grammar_codes = [CATEGORIES.index(name) for name in GRAMMAR_CATEGORIES]
         is_lexical = ~np.isin(self.category, grammar_codes)
         n_lexical = self._count_by_text(self.is_shortcut & is_lexical)
+        # 0 is the index of "none", and 1 that of "grammar".
         types = self.cued.astype(np.int8)
-        # One lexical shortcut makes a prediction lexicon-cued, whatever the others are.
         types[n_lexical > 0] = TYPES.index("lexicon")
         return types
 
@@ -234,10 +237,18 @@ def _flag_head_tokens(
     labels: NDArray[np.int64],
     head_by_label: Mapping[int, frozenset[str]],
 ) -> NDArray[np.bool_]:
-    """Return (total,) whether each token is in the head of the label predicted for its text."""
+    """Return (total,) whether each token is in the head of the label predicted for its text.
+
+    Args:
+        ids: (total,) index of each token in the vocabulary.
+        vocabulary: V distinct tokens.
+        labels: (total,) label predicted for the text of each token.
+        head_by_label: Label -> the tokens of its head.
+    """
     in_head = np.zeros(len(ids), dtype=np.bool_)
     for label in np.unique(labels).tolist():
         head = head_by_label[label]
+        # Each distinct token is looked up once, however often it occurs.
         is_member = np.array([token in head for token in vocabulary], dtype=np.bool_)
         has_label = labels == label
         in_head[has_label] = is_member[ids[has_label]]
@@ -247,10 +258,20 @@ def _flag_head_tokens(
 def _flag_top_tokens(
     values: Ragged, rows: NDArray[np.int64], options: DetectorOptions
 ) -> NDArray[np.bool_]:
-    """Return (total,) whether each token is among the top N of its text."""
-    scores = np.abs(values.values) if options.rank_by == "magnitude" else values.values
-    # The sort is stable: of equal scores, the first token of a text comes first.
+    """Return (total,) whether each token is among the top N of its text.
+
+    Args:
+        values: Attributions of the tokens of N texts, in one flat array.
+        rows: (total,) row of the text of each token.
+        options: Number of top tokens, and whether they are ranked by value or magnitude.
+    """
+    scores = values.values
+    if options.rank_by == "magnitude":
+        scores = np.abs(scores)
+    # Text by text, the largest score first. The sort is stable: of equal scores, the first token of
+    # a text comes first.
     order = np.lexsort((-scores, rows))
+    # Position of each sorted token within its text, from 0.
     ranks = np.arange(len(rows)) - np.repeat(values.starts, values.lengths)
     in_top = np.zeros(len(rows), dtype=np.bool_)
     in_top[order] = ranks < options.top_n
@@ -258,8 +279,16 @@ def _flag_top_tokens(
 
 
 def _check_attributions(attributions: Any, texts: Sequence[Sequence[str]]) -> Ragged:
-    """Return attributions of which every text has one per token, all of them finite."""
-    # A mismatch of one text would shift the attributions of all later ones.
+    """Return attributions, after a check that each token has one and that all are finite.
+
+    Args:
+        attributions: N lists of numbers.
+        texts: N lists of tokens.
+
+    Raises:
+        ValueError: If a text has another number of attributions than tokens, or one of them is not
+            finite.
+    """
     values = as_ragged(attributions, "attributions")
     check_same_length(tokens=texts, attributions=values)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))

@@ -48,10 +48,18 @@ TOKEN_TYPES = {
 def list_swapped_examples(
     m: ShortcutAnswers, feature: FeatureEffect | None = None
 ) -> Iterator[Example]:
-    """Yield correct predictions with the swap of a feature, by default of the strongest one.
+    """Yield correct predictions with the swap of a feature, for the page.
 
     Short texts come first, and among them those with the most confident predictions before and
     after the swap.
+
+    Args:
+        m: The answers.
+        feature: The feature; None for the strongest one.
+
+    Yields:
+        The original items, with marks at the swapped words and a note such as "When it becomes
+        “dull”: negative (98.0%)."
     """
     feature = feature or m.strongest
     if feature is None:
@@ -61,7 +69,7 @@ def list_swapped_examples(
     confidences = m.context.scores().confidence
 
     def rank(item: SwappedItem) -> tuple[bool, float, str]:
-        """Order items by length, then by falling confidence, and equal ones by their ids."""
+        """Return a key that is smaller for shorter and more confident items; ids break ties."""
         words = " ".join(get_item(columns, item.row)).split()
         is_long = len(words) > MAX_SHORT_WORDS
         # A prediction of 98% that flips to one of 50.1% convinces nobody: the smaller one counts.
@@ -71,20 +79,26 @@ def list_swapped_examples(
     items = sorted(_select_swapped_items(m, feature), key=rank)
     for item in items[:N_EXAMPLES]:
         original = get_item(columns, item.row)
-        marks, sentences = describe_swap(original, item.text)
+        marks, clauses = describe_swap(original, item.text)
         label = m.context.label_name(item.label)
+        # A whole text is exchanged here, so that marks at words mean nothing.
         if _shows_unchanged(feature):
             marks = ()
             label = f"still {label}"
         example = make_example(m.context, split, item.row, marks=marks)
+        # Answers of a log or a generating model have no confidence.
         if not m.context.answers_once:
             label = f"{label} ({percent(item.confidence)})"
-        note = f"When {join_parts(sentences)}: {label}."
+        note = f"When {join_parts(clauses)}: {label}."
         yield dataclasses.replace(example, note=note)
 
 
 def _select_swapped_items(m: ShortcutAnswers, feature: FeatureEffect) -> Iterator[SwappedItem]:
-    """Yield the swaps of a feature that show its effect, on correct predictions."""
+    """Yield the swaps of a feature that show its effect, on correctly predicted items.
+
+    These are swaps that change the prediction, or leave it the same for a feature whose evidence is
+    that.
+    """
     split = m.context.primary
     predicted = m.context.scores().predicted
     is_correct = predicted == split.labels
@@ -128,27 +142,29 @@ def describe_swap(
         Marks in the first text, and clauses such as "it becomes “dull”".
     """
     replacements = []
-    # Marks are in the first text, so that changes of the second are described.
-    if original[1:] == edited[1:]:
+    # Marks are in the first text only, so that a change of the second text is described.
+    is_second_unchanged = original[1:] == edited[1:]
+    if is_second_unchanged:
         replacements = _list_replacements(original[0], edited[0])
-    # Words of another text correspond to none, even if there are as many of them.
+    # If most words differ, the text is another one, and its words do not correspond.
     n_words = len(original[0].split())
-    if 0 < len(replacements) <= max(2, n_words / 2):
+    max_replacements = max(2, n_words / 2)
+    if 0 < len(replacements) <= max_replacements:
         return _mark_replacements(replacements), _name_replacements(replacements)
 
-    columns: tuple[str, ...] = ("it",)
+    names: tuple[str, ...] = ("it",)
     if len(original) > 1:
-        columns = ("the first text", "the second text")
-    sentences = []
-    for column, old_text, new_text in zip(columns, original, edited, strict=True):
+        names = ("the first text", "the second text")
+    clauses = []
+    for name, old_text, new_text in zip(names, original, edited, strict=True):
         if old_text != new_text:
-            # Spaces and line breaks are shown, as a page shows neither.
+            # A page shows neither double spaces nor line breaks, so that signs stand for them.
             visible = new_text.replace("  ", "␣␣").replace("\n", "⏎")
-            sentences.append(f"{column} becomes “{visible}”")
-    differing_marks = []
+            clauses.append(f"{name} becomes “{visible}”")
+    marks = []
     for mark in list_differences(edited[0], original[0]):
-        differing_marks.append(dataclasses.replace(mark, kind="cue", note=""))
-    return tuple(differing_marks), sentences
+        marks.append(dataclasses.replace(mark, kind="cue", note=""))
+    return tuple(marks), clauses
 
 
 class Replacement(NamedTuple):
@@ -166,7 +182,7 @@ class Replacement(NamedTuple):
 
 
 def _list_replacements(original: str, edited: str) -> list[Replacement]:
-    """Return the replaced words of a text; [] if the words do not correspond."""
+    """Return the replaced words of a text; [] if both texts have different numbers of words."""
     segmenter = Segmenter()
     tokens = segmenter.split((original,))
     new_tokens = segmenter.split((edited,))
@@ -191,18 +207,21 @@ def _mark_replacements(replacements: Sequence[Replacement]) -> tuple[Mark, ...]:
 
 
 def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
-    """Return what the first replaced words become, and how many more there are."""
+    """Return clauses on what the first replaced words become, and on how many more there are.
+
+    Example: ["“fine” becomes “dull”", "“good” becomes “bad”"]. A single word is marked in the text,
+    and needs no name: ["it becomes “dull”"].
+    """
     # A word that occurs twice is replaced twice and named once.
-    first_of_word: dict[str, Replacement] = {}
+    replacement_by_word: dict[str, Replacement] = {}
     for replacement in replacements:
-        first_of_word.setdefault(replacement.token.word, replacement)
-    distinct = list(first_of_word.values())
-    # The only marked word needs no name.
+        replacement_by_word.setdefault(replacement.token.word, replacement)
+    distinct = list(replacement_by_word.values())
     if len(distinct) == 1:
         return [f"it becomes “{distinct[0].substitute}”"]
     clauses = []
-    for _, word, substitute in distinct[:MAX_NAMED_WORDS]:
-        clauses.append(f"“{word}” becomes “{substitute}”")
+    for replacement in distinct[:MAX_NAMED_WORDS]:
+        clauses.append(f"“{replacement.word}” becomes “{replacement.substitute}”")
     n_more = len(distinct) - len(clauses)
     if n_more > 0:
         clauses.append(pluralize(n_more, "more word is swapped", "more words are swapped"))
@@ -210,23 +229,30 @@ def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
 
 
 def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
-    """Yield the swaps of word pairs in single texts, with the prediction after the swap."""
+    """Yield the swaps of word pairs in single texts, which a reader of the page can try.
+
+    Yields:
+        (original text, change): the changed text, its prediction, and a name such as "“fine” →
+        “dull”".
+    """
     pair_names = {row.name for row in m.swaps.pairs}
     for item in m.swaps.swapped_items:
-        if item.feature not in pair_names or len(item.text) > 1:
+        is_single_text = len(item.text) == 1
+        if item.feature not in pair_names or not is_single_text:
             continue
         original = m.context.primary.texts[item.row]
         # A word that occurs twice is swapped twice, and named once.
-        swaps = {}
-        for token, _, substitute in _list_replacements(original, item.text[0]):
-            swaps[f"“{token.word}” → “{substitute.lower()}”"] = True
-        if swaps:
-            name = ", ".join(swaps)
-            confidence = None
-            if not m.context.answers_once:
-                confidence = item.confidence
-            label = m.context.label_name(item.label)
-            yield original, Change(name, item.text[0], label, confidence)
+        swap_names: dict[str, None] = {}
+        for replacement in _list_replacements(original, item.text[0]):
+            word = replacement.token.word
+            swap_names[f"“{word}” → “{replacement.substitute.lower()}”"] = None
+        if not swap_names:
+            continue
+        confidence = None
+        if not m.context.answers_once:
+            confidence = item.confidence
+        label = m.context.label_name(item.label)
+        yield original, Change(", ".join(swap_names), item.text[0], label, confidence)
 
 
 def list_misclassified_examples(m: Any) -> Iterator[Example]:
@@ -264,40 +290,34 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
         row: Row of the item in the measurement.
 
     Returns:
-        The marks in the first text, in its order.
+        The marks in the first text, in its order. The weight is the attribution relative to the
+        largest one of the item.
     """
-    example = measured.reliance.examples[row]
-    pairs = zip(example.positions, example.categories, strict=True)
-    category_by_position = dict(pairs)
+    shortcuts = measured.reliance.examples[row]
+    category_by_position = dict(zip(shortcuts.positions, shortcuts.categories, strict=True))
     attributions = measured.attributions
+    # The tokens of all items are in flat arrays, those of this item from `start` to `stop`.
     start, stop = attributions.scores.offsets[row : row + 2].tolist()
     scores = attributions.scores.values[start:stop]
-    # All attributions of a text are 0 if the model ignores it.
     largest = float(np.abs(scores).max())
+    # All attributions are 0 if the model ignores the text.
     largest = max(largest, 1e-12)
     marks = []
     for position in _rank_tokens(scores, measured.protocol):
         index = start + position
         first_character = int(attributions.starts[index])
-        last_character = int(attributions.ends[index])
+        end_character = int(attributions.ends[index])
         # A special token has no characters, and marks are those of the first text.
         is_second_text = attributions.parts[index] > 0
-        is_special = first_character == last_character
+        is_special = first_character == end_character
         if is_second_text or is_special:
             continue
-        score = float(scores[position])
-        weight = score / largest
-        mark = Mark(
-            first_character,
-            last_character,
-            kind="weight",
-            weight=weight,
-            note=f"attribution {weight:.2f} of the largest",
-        )
-        category = category_by_position.get(position)
-        if category is not None:
-            note = f"shortcut ({TOKEN_TYPES[category]}), {mark.note}"
-            mark = dataclasses.replace(mark, kind="cue", note=note)
+        weight = float(scores[position]) / largest
+        note = f"attribution {weight:.2f} of the largest"
+        mark = Mark(first_character, end_character, kind="weight", weight=weight, note=note)
+        if position in category_by_position:
+            category = TOKEN_TYPES[category_by_position[position]]
+            mark = dataclasses.replace(mark, kind="cue", note=f"shortcut ({category}), {note}")
         marks.append(mark)
     return tuple(_drop_overlaps(marks))
 
@@ -312,8 +332,10 @@ def _rank_tokens(scores: NDArray[np.float64], protocol: Protocol) -> list[int]:
 
 
 def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:
-    """Return marks in order, without those that overlap an earlier one."""
-    # Byte-level pieces of one character have the same span, and the page marks it once.
+    """Return marks in the order of the text, without those that overlap an earlier one.
+
+    Several byte-level pieces of one character have the same span, which is marked once.
+    """
     separate: list[Mark] = []
     for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
         if not separate or mark.start >= separate[-1].end:
@@ -322,12 +344,17 @@ def _drop_overlaps(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def describe_shortcuts(measured: ShortcutMeasurement, row: int) -> str:
-    """Return the shortcuts of an item with their types, such as "“copper” (lexical word)"."""
+    """Return a sentence on the shortcuts of an item, such as "Shortcut: “copper” (lexical word).".
+
+    Args:
+        measured: The measurement.
+        row: Row of the item in the measurement.
+    """
     example = measured.reliance.examples[row]
     # A word that occurs twice among the top tokens is listed once.
-    descriptions = {}
+    descriptions: dict[str, None] = {}
     for token, category in zip(example.tokens, example.categories, strict=True):
-        descriptions[f"“{token}” ({TOKEN_TYPES[category]})"] = True
+        descriptions[f"“{token}” ({TOKEN_TYPES[category]})"] = None
     noun = "Shortcuts"
     if len(descriptions) == 1:
         noun = "Shortcut"

@@ -171,8 +171,11 @@ class Experiment:
         return item_rng(self.seed, f"{name} {self.ids[row]}")
 
     def _draw_goal(self, row: int) -> int:
-        """Draw another label than the predicted one, by its frequency; -1 if there is no other."""
-        # A rare label is a rare goal: its texts would else be the donors of half of all edits.
+        """Draw the label towards which an item is edited; -1 if there is no other label.
+
+        Each label but the predicted one has the chance of its share of all predictions.
+        """
+        # With equal chances, the few texts of a rare label would be the donors of half of all edits.
         sizes = np.array(list(map(len, self.rows_by_label)), dtype=np.float64)
         sizes[self.predictions[row]] = 0.0
         if not sizes.any():
@@ -192,13 +195,17 @@ class Experiment:
     # ------------------------------------------------------------------ queries
 
     def query(self, texts: Iterable[Text | None]) -> None:
-        """Ask the model about the texts that it has not answered yet."""
+        """Query the model with texts, and store its scores in `answers`.
+
+        Texts that the model has answered before are skipped, as are None and texts without words,
+        which it cannot answer.
+        """
         unanswered = []
         # Different edits of an item often give the same text.
         for text in dict.fromkeys(texts):
             if text is None or text in self.answers:
                 continue
-            # An edit may remove the last word of a text; the model cannot answer an empty text.
+            # An edit may have removed the last word of a text.
             if all(map(str.strip, text)):
                 unanswered.append(text)
         if unanswered:
@@ -237,7 +244,12 @@ class Experiment:
         return float(scores[label] - competitors.max())
 
     def find_rows(self, keys: Collection[Key]) -> Rows:
-        """Return the items that have one of some words, in ascending order."""
+        """Return the rows of the items that contain any of some words, in ascending order.
+
+        Args:
+            keys: (column, word) of each word.
+        """
+        # An empty array first: `concatenate` refuses a list without arrays.
         rows = [np.empty(0, dtype=np.int32)]
         for key in keys:
             token_id = self.words.find_id(key)
@@ -252,34 +264,36 @@ class Experiment:
         *,
         keys: Collection[Key] | None = None,
     ) -> Outcome:
-        """Edit items, ask the model about them and their controls, and return the predictions.
+        """Edit items, query the model with them and their controls, and return the predictions.
 
         Args:
-            rows: (M,) items.
+            rows: (M,) rows of the items.
             write: Function that edits an item, given its row.
             keys: Words without which an item has nothing to exchange; None if any item may have.
+
+        Returns:
+            The outcome of the M items. An item without an edit has the predictions -1.
         """
         has_words = np.ones(len(rows), dtype=np.bool_)
         if keys is not None:
             has_words = np.isin(rows, self.find_rows(keys))
 
-        written: dict[int, Edit] = {}
+        edit_by_index: dict[int, Edit] = {}
         queries: list[Text | None] = []
         for index in np.flatnonzero(has_words).tolist():
             edit = write(int(rows[index]))
-            written[index] = edit
+            edit_by_index[index] = edit
             queries += [edit.treated, edit.control]
         # One batch for all items: models answer many texts much faster than one at a time.
         self.query(queries)
 
-        # An item without an edit keeps its prediction, which the measures read from -1.
         n_rows = len(rows)
         texts: list[Text | None] = [None] * n_rows
         words: list[tuple[str, ...]] = [()] * n_rows
         treated = np.full(n_rows, -1)
         control = np.full(n_rows, -1)
         goals = np.full(n_rows, -1)
-        for index, edit in written.items():
+        for index, edit in edit_by_index.items():
             texts[index] = edit.treated
             words[index] = edit.words
             treated[index] = self.get_label(edit.treated)
@@ -359,30 +373,37 @@ class Experiment:
         return self.run(rows, write, keys=words.labels)
 
     def insert_strongest(self, label: int, lists: Sequence[WordList]) -> tuple[Key, Outcome] | None:
-        """Insert the word that makes the label most often; None if no word or no item can tell.
+        """Insert the word that makes a label most often, and return it with its outcome.
 
-        The word is selected on the learning items and measured on the others, whose predictions are
-        other labels.
+        The word is selected on the learning items and measured on the others, in both cases on
+        items whose predictions are other labels. If it were measured on the items that select it,
+        its rate would be too large.
+
+        Args:
+            label: The label.
+            lists: Lists of words, each of which offers its `N_INSERTED` strongest ones.
+
+        Returns:
+            (column, word) and the predictions after the insertion; None if no word predicts the
+            label, or no item has another prediction.
         """
         candidates: list[Key] = []
         for words in lists:
             keys = [key for key in words.labels if words.labels[key] == label]
-            # A word that is put in once counts by the strength of a single occurrence.
+            # The strength is that of a single occurrence, and one occurrence is inserted.
             keys.sort(key=lambda key: -words.strengths[key])
             candidates += keys[:N_INSERTED]
 
-        selecting = self._find_others(label, self.learning_rows)[:N_SELECTING_ITEMS]
-        if not candidates or not len(selecting):
+        selecting_rows = self._find_others(label, self.learning_rows)[:N_SELECTING_ITEMS]
+        if not candidates or not len(selecting_rows):
             return None
 
         rates = []
         for key in dict.fromkeys(candidates):
             # Controls are not needed to rank the words.
-            outcome = self._insert(key, label, selecting, has_control=False)
+            outcome = self._insert(key, label, selecting_rows, has_control=False)
             rate = float((outcome.treated == label).mean())
             rates.append((rate, key))
-        # The word is selected on other items than it is measured on, or its rate would be
-        # flattered.
         _, strongest = max(rates)
         inserted = self.insert_word(strongest, label)
         if inserted is None:
@@ -397,8 +418,7 @@ class Experiment:
         return self._insert(key, label, measuring, has_control=True)
 
     def _find_others(self, label: int, rows: Rows) -> Rows:
-        """Return the items whose prediction is another label."""
-        # An item that has the label already cannot follow.
+        """Return those of some rows whose prediction is another label than the given one."""
         is_other = np.asarray(self.predictions[rows] != label)
         selection: Rows = rows[is_other]
         return selection
@@ -411,7 +431,14 @@ class Experiment:
         *,
         has_control: bool,
     ) -> Outcome:
-        """Put a word into items, with or without the control."""
+        """Insert a word into items, at a random position, and return the predictions.
+
+        Args:
+            key: Column and word.
+            label: Label that the word predicts.
+            rows: Rows of the items.
+            has_control: Whether the model is also queried with a neutral word instead.
+        """
 
         def write(row: int) -> Edit:
             item = self.items[row]
@@ -426,10 +453,18 @@ class Experiment:
     # ------------------------------------------------------------------ everything else
 
     def _draw_donors(self, name: str, row: int) -> Donors:
-        """Draw an item that the model gives the goal, and one that it gives the same label.
+        """Draw the items from which an item and its control take a feature.
 
         Donors are chosen by the model's predictions, not by the gold labels: what the model relies
         on must differ between them, even if the audited file balances it across the labels.
+
+        Args:
+            name: Name of the exchange, which seeds the draw.
+            row: Row of the item.
+
+        Returns:
+            A random item whose prediction is the goal of this one, and a random other item with the
+            same prediction.
         """
         rng = self.make_rng(f"donor {name}", row)
         goal = int(self.goals[row])
@@ -438,9 +473,9 @@ class Experiment:
             donor_row = rng.choice(self.rows_by_label[goal])
             donor = self.items[int(donor_row)]
 
-        # An item is no peer of itself: its own form would change nothing.
         label = int(self.predictions[row])
         peers = self.rows_by_label[label]
+        # An item would not change by its own features.
         peers = peers[peers != row]
         peer = None
         if len(peers):
@@ -454,7 +489,15 @@ class Experiment:
         exchange: edits.Exchange,
         rows: Rows | None = None,
     ) -> Outcome:
-        """Give items a feature of items of another predicted label."""
+        """Give items a feature of items of another predicted label.
+
+        The controls take the feature of other items of the same predicted label.
+
+        Args:
+            name: Name of the feature, which seeds the draw of the donors.
+            exchange: Function that returns a text with the feature of another text.
+            rows: Rows of the items; None for all of them.
+        """
 
         def write(row: int) -> Edit:
             donor, peer = self._draw_donors(name, row)
@@ -503,13 +546,15 @@ class Experiment:
         return self.run(self.all_rows, write)
 
     def exchange_text(self, column: int) -> Outcome:
-        """Replace one of the two texts of items by that of random items."""
+        """Replace one of the two texts of items, given by its column, by that of random items.
+
+        The donor may have any label: the question is whether the prediction stays the same.
+        """
 
         def write(row: int) -> Edit:
             rng = self.make_rng(f"text {column}", row)
-            # Any item will do, whatever its label: the question is whether the prediction stays.
-            donor = self.items[pairs.draw_row(len(self.items), row, rng)]
-            return pairs.exchange_text(self.items[row], column, donor)
+            donor_row = pairs.draw_row(len(self.items), row, rng)
+            return pairs.exchange_text(self.items[row], column, self.items[donor_row])
 
         return self.run(self.all_rows, write)
 
@@ -557,22 +602,27 @@ class Experiment:
         return np.asarray((outcome.control >= 0) & is_changed)
 
     def name_words(self, outcome: Outcome, words: WordList) -> tuple[str, ...]:
-        """Return the words that contribute most to an effect.
+        """Return the words of a list that contribute most to an effect, at most `MAX_NAMED`.
 
-        A word contributes where its replacement changes the prediction and the control does not.
-        Among words that are replaced together, those of large strength are the more likely cause.
+        A changed prediction counts if the control does not change it. It is divided among the words
+        that were replaced in this item, in proportion to the squares of their strengths.
+
+        Args:
+            outcome: Predictions after the words of the list were replaced.
+            words: The list, with the strength of each word.
         """
         strengths = {word: strength for (_, word), strength in words.strengths.items()}
         contributions: dict[str, float] = {}
         is_cause = self.is_changed(outcome) & ~self.is_control_changed(outcome)
         for index in np.flatnonzero(is_cause).tolist():
-            replaced = outcome.words[index]
-            squares = [strengths[word] ** 2 for word in replaced]
+            replaced_words = outcome.words[index]
+            squares = [strengths[word] ** 2 for word in replaced_words]
+            # Suspected words may all have a strength of 0.
             total = max(sum(squares), 1e-12)
-            # Each change counts once, shared by the words that were replaced.
-            for word, square in zip(replaced, squares, strict=True):
+            for word, square in zip(replaced_words, squares, strict=True):
                 share = square / total
                 contributions[word] = contributions.get(word, 0.0) + share
+        # Words of equal contributions are in alphabetical order.
         ordered = sorted(contributions, key=lambda word: (-contributions[word], word))
         return tuple(ordered[:MAX_NAMED])
 

@@ -60,12 +60,17 @@ class Judge:
         return "reason" if is_reason else "open"
 
     def find_source(self, row: FeatureEffect) -> Literal["", "planted", "vanishing", "named"]:
-        """Return what shows that a feature is no reason; "" if nothing does."""
-        if row.test in ("words", "declared words", "words named before"):
+        """Return what shows that a feature is no reason for a label; "" if nothing does.
+
+        A feature of words is no reason only if all of its words are none: otherwise, the other
+        words may be what decides.
+        """
+        is_of_words = row.test in ("words", "declared words", "words named before")
+        if is_of_words:
             names = set(row.words)
-            # Of a pair with one word that is no reason, the other word may decide.
             is_spurious = bool(names) and names <= self.declared
         else:
+            # A user may name the feature itself, or all features of its test.
             names = {row.name, row.test}
             is_spurious = bool(names & self.not_reasons)
         if not is_spurious:
@@ -99,22 +104,24 @@ def find_vanishing_words(
     level = resampling.correct_for_tests(max(len(words), 1)).level
     train_words, train_labels = _split_labeled(*train)
     split_words, split_labels = _split_labeled(*split)
-    priors = np.bincount(train_labels) / len(train_labels)
+    train_priors = np.bincount(train_labels) / len(train_labels)
     vanishing = set()
     for word in words:
         is_in_train = _flag_texts(train_words, word)
         is_in_split = _flag_texts(split_words, word)
         if not is_in_train.any() or not is_in_split.any():
             continue
-        counts = np.bincount(train_labels[is_in_train], minlength=len(priors))
-        excess = counts / is_in_train.sum() - priors
-        label = int(excess.argmax())
+        # The word is associated with the label whose share rises most with it.
+        label_counts = np.bincount(train_labels[is_in_train], minlength=len(train_priors))
+        train_excess = label_counts / is_in_train.sum() - train_priors
+        label = int(train_excess.argmax())
 
-        # The upper end of the interval: few texts with the word show nothing.
+        # The upper end of the interval is compared, because few texts with the word show nothing.
         n_hits = int((split_labels[is_in_split] == label).sum())
         interval = wilson(n_hits, int(is_in_split.sum()), confidence_level=level)
-        prior = float((split_labels == label).mean())
-        if interval.high - prior < excess[label] / 2:
+        split_prior = float((split_labels == label).mean())
+        largest_split_excess = interval.high - split_prior
+        if largest_split_excess < train_excess[label] / 2:
             vanishing.add(word)
     return frozenset(vanishing)
 
@@ -130,7 +137,7 @@ def _flag_texts(texts: Sequence[set[str]], word: str) -> NDArray[np.bool_]:
 def _split_labeled(
     texts: Sequence[str], labels: NDArray[np.int64]
 ) -> tuple[list[set[str]], NDArray[np.int64]]:
-    """Return the words of each labeled text, and its label."""
+    """Return the set of words of each labeled text, and the labels of these texts."""
     rows = np.flatnonzero(labels >= 0)
     words = []
     for row in rows.tolist():
@@ -140,7 +147,7 @@ def _split_labeled(
 
 def list_effects(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
     """Return the effects on which a conclusion rests: all tests and pairs except reasons."""
-    # The strongest pair is among both.
+    # The strongest pair is in both lists, and counts once.
     rows = list(dict.fromkeys([*swaps.rows, *swaps.pairs]))
     return [row for row in rows if judge.judge(row) != "reason"]
 

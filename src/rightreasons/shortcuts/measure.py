@@ -264,12 +264,21 @@ def _find_valid_rows(attributions: Attributions, ids: Sequence[object]) -> NDArr
 def _describe_exclusions(
     attributions: Attributions, n_excluded: int, n_items: int, settings: Protocol
 ) -> str:
-    """Return how many items are excluded and why; "" if none is."""
+    """Return a sentence on how many items are excluded and why; "" if none is.
+
+    Args:
+        attributions: Attributions of the items that the model could read, and the failures of the
+            others.
+        n_excluded: Number of items without valid attributions.
+        n_items: Number of all items.
+        settings: Settings of the measurement, with the largest allowed gap between the sum of the
+            attributions and the change of the score.
+    """
     if not n_excluded:
         return ""
     reason = "because their gradients are not finite."
     if attributions.failures:
-        # One failure stands for all of them: a reader needs an example, not a list.
+        # One example of a failure is enough for a reader.
         item_id, message = next(iter(attributions.failures.items()))
         reason = f"such as {item_id!r}: {message}"
     elif settings.max_gap is not None:
@@ -369,9 +378,22 @@ def join_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None = None) ->
 def _split_into_pieces(
     classifier: Classifier, texts: list[str], text_pairs: list[str] | None, settings: Protocol
 ) -> list[list[str]]:
-    """Return the pieces of each text that LMI counts."""
+    """Split texts into the pieces of a tokenizer that local mutual information counts.
+
+    Special tokens are excluded, unless the protocol counts them (`count_special`): then each text
+    is padded, and only [CLS], [SEP] and [PAD] are excluded, as in the released code of the paper.
+
+    Args:
+        classifier: The classifier with the tokenizer.
+        texts: N texts.
+        text_pairs: N second texts; None for single texts.
+        settings: The protocol.
+
+    Returns:
+        N lists of pieces.
+    """
     tokenizer = classifier.tokenizer
-    # The released code pads every text to the maximum length, so that it counts padding, too.
+    max_length = _get_max_length(classifier, settings)
     padding: bool | str = False
     if settings.count_special and settings.max_length:
         padding = "max_length"
@@ -379,29 +401,32 @@ def _split_into_pieces(
         texts,
         text_pairs,
         truncation=True,
-        max_length=_get_max_length(classifier, settings) or classifier.max_length,
+        max_length=max_length or classifier.max_length,
         padding=padding,
         return_attention_mask=False,
         return_special_tokens_mask=True,
     )
 
     pieces_by_text = []
-    for ids, mask in zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True):
-        pieces = []
-        for piece, is_special in zip(tokenizer.convert_ids_to_tokens(ids), mask, strict=True):
-            # The released code excludes three tokens by name, and counts those of other tokenizers.
+    for ids, special_mask in zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True):
+        counted_pieces = []
+        pieces = tokenizer.convert_ids_to_tokens(ids)
+        for piece, is_special in zip(pieces, special_mask, strict=True):
             is_excluded = is_special
+            # The names are those of BERT. Special tokens of other tokenizers are counted.
             if settings.count_special:
                 is_excluded = piece in UNCOUNTED_TOKENS
             if not is_excluded:
-                pieces.append(piece)
-        pieces_by_text.append(pieces)
+                counted_pieces.append(piece)
+        pieces_by_text.append(counted_pieces)
     return pieces_by_text
 
 
 def _get_max_length(classifier: Any, settings: Protocol) -> int | None:
-    """Return the maximum number of tokens of a text; None for what the model allows."""
-    # A paper's length may be more than a small model allows.
+    """Return the number of tokens to which a protocol truncates texts; None if it has none.
+
+    It is at most the number that the model allows, which may be less than that of the paper.
+    """
     if settings.max_length is None:
         return None
     return min(settings.max_length, int(classifier.max_length))

@@ -316,14 +316,17 @@ def measure_swaps(  # noqa: PLR0913
     n_items = limit or plan_items(columns, training, budget)
     order = _shuffle_items(ids, resampling.seed)[:n_items]
     items = [get_item(columns, row) for row in order.tolist()]
-    # Items that repeat each other are one unit: ten copies show no more than one.
+    item_clusters: list[Any] | None = None
     n_duplicates = 0
-    if clusters is None:
-        codes = cluster_duplicates([" ".join(item) for item in items])
-        n_duplicates = int((codes != np.arange(len(items))).sum())
-        clusters = codes.tolist() if n_duplicates else None
+    if clusters is not None:
+        item_clusters = [str(clusters[row]) for row in order.tolist()]
     else:
-        clusters = [str(clusters[row]) for row in order.tolist()]
+        # Items that repeat each other are one cluster: ten copies show no more than one.
+        codes = cluster_duplicates([" ".join(item) for item in items])
+        # A cluster has the number of its earliest item, so that all other items have another one.
+        n_duplicates = int((codes != np.arange(len(items))).sum())
+        if n_duplicates:
+            item_clusters = codes.tolist()
 
     experiment = Experiment(
         _CachedScorer(source, out, options),
@@ -331,7 +334,7 @@ def measure_swaps(  # noqa: PLR0913
         items=items,
         predictions=np.asarray(predictions, dtype=np.int64)[order],
         ids=[str(ids[row]) for row in order.tolist()],
-        clusters=encode_clusters(clusters, len(items)),
+        clusters=encode_clusters(item_clusters, len(items)),
         seed=resampling.seed,
     )
     gold = np.full(len(items), -1)
@@ -341,7 +344,7 @@ def measure_swaps(  # noqa: PLR0913
         experiment,
         resampling,
         declared=[word.lower() for word in declared],
-        # What a user calls a reason may decide, whatever an earlier audit said of it.
+        # A word that the user calls a reason may decide, even if an earlier audit named it.
         previous=previous.exclude(training.reasons),
     )
     return suite.summarize(
@@ -365,15 +368,25 @@ def convert_seconds(seconds: float) -> int:
 
 
 def plan_items(columns: Sequence[Sequence[str]], training: TrainingTexts, budget: int) -> int:
-    """Return the number of items that a budget allows, given the length of the first ones."""
-    # The first items are enough for a plan, and the same on any machine.
+    """Return the number of items that a budget of passes allows.
+
+    All edits of an item take `PASSES_PER_ITEM` passes. On half of the items, but on at most
+    `MAX_LEARNING_ITEMS`, each token is also left out once, up to `MAX_LEFT_OUT` tokens.
+
+    Args:
+        columns: One or two lists of N texts, of which the first ones are measured.
+        training: Labeled texts, whose segmenter splits the items.
+        budget: Number of passes of one item through the model.
+    """
     lengths = []
     for row in range(min(len(columns[0]), N_PLANNING_ITEMS)):
         tokens = training.segmenter.split(get_item(columns, row))
         lengths.append(min(len(tokens), MAX_LEFT_OUT))
-    mean_length = float(np.mean(lengths)) if lengths else 0.0
-    # Tokens are left out one at a time on half of the items, up to a number of them.
+    mean_length = 0.0
+    if lengths:
+        mean_length = float(np.mean(lengths))
     n_items = budget / (PASSES_PER_ITEM + mean_length / 2)
+    # If half of the items are more than the limit, the passes that leave out a token are constant.
     if n_items > 2 * MAX_LEARNING_ITEMS:
         n_items = (budget - MAX_LEARNING_ITEMS * mean_length) / PASSES_PER_ITEM
     return max(MIN_BUDGET_ITEMS, int(n_items))
@@ -404,23 +417,30 @@ class _CachedScorer:
     options: Mapping[str, Any]
 
     def __call__(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        """Return (M, K) scores; a row of NaN for an item that the model could not score."""
+        """Return (M, K) scores; a row of NaN for an item that the model could not score.
+
+        Args:
+            texts: M items, each a tuple of one or two texts.
+        """
         names = [str(index) for index in range(len(texts))]
-        # The name of a batch is its content: an interrupted audit asks nothing again.
         folder = None
         if self.out is not None:
+            # The folder is named by the content of the batch, so that a run that resumes finds it.
             folder = Path(self.out) / digest_value([list(text) for text in texts])
-        pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
+        second_texts = None
+        if len(texts[0]) > 1:
+            second_texts = [text[1] for text in texts]
         scores = predict(
             self.source,
             [text[0] for text in texts],
-            text_pairs=pairs,
+            text_pairs=second_texts,
             ids=names,
             out=folder,
             **self.options,
         )
         logits = np.asarray(scores.logits, dtype=np.float64)
         values = np.full((len(texts), logits.shape[1]), np.nan)
+        # Items that the model could not score are missing from `scores`.
         rows = [int(name) for name in scores.ids]
         # A score of minus infinity, the logarithm of 0, would make margins undefined.
         values[rows] = np.clip(logits, -1e6, 1e6)
@@ -454,14 +474,16 @@ class _TestSuite:
     # ------------------------------------------------------------------ tests
 
     def _swap_pairs(self) -> None:
-        """Swap the pairs of both lists one at a time.
+        """Swap pairs of words one at a time, and store their outcomes in `pairs`.
 
-        The model's own list was learned on some items, and so its pairs are measured on the others.
+        The pairs are those of an earlier audit, of the words that predict a label in the training
+        texts, and of the model's own list. This list was learned on some of the items, so that its
+        pairs are measured on the others.
         """
         experiment = self.experiment
-        self.pairs: dict[Pair, Outcome] = {}
         training = experiment.training
-        # Pairs of an earlier audit come first: none is left out because a list has it too.
+        self.pairs: dict[Pair, Outcome] = {}
+        # Pairs of the earlier audit come first, so that a list cannot pair their words otherwise.
         label_pairs = pair_words(training, self.label_list, experiment.seed)
         for pair in dict.fromkeys([*self.previous.pairs, *label_pairs]):
             self.pairs[pair] = experiment.swap_pair(pair, experiment.all_rows)
@@ -472,61 +494,82 @@ class _TestSuite:
                 self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
     def _swap_lists(self) -> None:
-        """Swap all listed words, the strongest word of each text, and the declared words."""
-        experiment = self.experiment
+        """Swap the words of each list: predictive, own, exclusive and declared words.
+
+        A list that does not exist is noted in `untested`, with the reason. Declared words are
+        swapped together only if the training texts associate some of them with a label.
+        """
         self._swap_list("all listed words", self.label_list)
         if len(self.own_list):
             self._swap_list(OWN_LIST_TEST, self.own_list)
         else:
             self.untested[OWN_LIST_TEST] = "the model loses no confidence with any word"
-        exclusive_words = list_exclusive_words(experiment.training)
-        if exclusive_words is None:
-            self.untested["exclusive words"] = "no few words of a single label are in most texts"
-        else:
+        exclusive_words = list_exclusive_words(self.experiment.training)
+        if exclusive_words is not None:
             self._swap_list("exclusive words", exclusive_words)
-        keys = [key for key in self.label_list.labels if key[1] in self.declared]
-        if keys:
-            self._swap_list("declared words", self.label_list.restrict(keys))
+        else:
+            self.untested["exclusive words"] = "no few words of a single label are in most texts"
+        declared_keys = []
+        for column, word in self.label_list.labels:
+            if word in self.declared:
+                declared_keys.append((column, word))
+        if declared_keys:
+            self._swap_list("declared words", self.label_list.restrict(declared_keys))
 
     def _swap_earlier_lists(self) -> None:
-        """Swap the words that decided in an earlier audit, and the lists that it had."""
+        """Repeat the tests of an earlier audit: of the words that decided, and of its lists.
+
+        A list that the training texts give again is not tested twice.
+        """
         experiment = self.experiment
         if self.previous.decisive:
-            # By the same swaps as each pair alone, so that the joint effect can be compared.
+            # The words of all decisive pairs are swapped at once, by the swaps of each pair.
             outcome = experiment.swap_pairs(
                 self.previous.decisive, experiment.all_rows, "words named before"
             )
             self._record("words named before", outcome, self.previous.decisive_words)
-        frequencies = experiment.training.frequencies
-        for test, recorded in self.previous.lists.items():
-            # The same training texts give the same list, which is tested already.
-            is_tested = test in self.lists and recorded.keys() == self.lists[test].labels.keys()
-            if not recorded or is_tested:
+        for test, label_by_key in self.previous.lists.items():
+            current = self.lists.get(test)
+            is_tested = current is not None and label_by_key.keys() == current.labels.keys()
+            if not label_by_key or is_tested:
                 continue
-            # The other lists have strengths of another kind, which are not recorded.
-            strengths = self.previous.strengths if test == OWN_LIST_TEST else {}
-            words = make_recorded_list(recorded, strengths, frequencies)
-            # In the way of the first test, so that the same words are drawn as then.
+            # Strengths are recorded for the model's own list only, whose strongest word of each
+            # text is swapped. Other lists are swapped as a whole.
+            strengths: Mapping[Key, float] = {}
+            if test == OWN_LIST_TEST:
+                strengths = self.previous.strengths
+            frequencies = experiment.training.frequencies
+            words = make_recorded_list(label_by_key, strengths, frequencies)
+            # The swap has the name of the first test, so that the same words are drawn as then.
             outcome = self._exchange_words(test, words)
             names = experiment.name_words(outcome, words)
             self._record(EARLIER_TESTS[test], outcome, names)
 
     def _swap_list(self, test: str, words: WordList) -> None:
-        """Swap all words of a list at once."""
-        experiment = self.experiment
+        """Run the test of a list of words, and store its outcome.
+
+        Args:
+            test: Name of the test.
+            words: The list. If it is empty, the reason is noted in `untested`.
+        """
         if not len(words):
             self.untested[test] = "the labeled texts offer no word that predicts a label"
             return
+        # Lists that a later audit tests again are recorded.
         if test in EARLIER_TESTS:
             self.lists[test] = words
         outcome = self._exchange_words(test, words)
-        self._record(test, outcome, experiment.name_words(outcome, words))
+        names = self.experiment.name_words(outcome, words)
+        self._record(test, outcome, names)
 
     def _exchange_words(self, test: str, words: WordList) -> Outcome:
-        """Exchange all words of a list at once, or of the model's own list the strongest one of each text."""
+        """Exchange the words of a list in all items, and return the predictions.
+
+        Of the model's own list, only the strongest word of each text is exchanged, and only in the
+        items on which the list was not learned.
+        """
         experiment = self.experiment
         if test == OWN_LIST_TEST:
-            # The model's own list was learned on the other items.
             return experiment.swap_strongest(words, experiment.testing_rows)
         return experiment.swap_list(words, experiment.all_rows, test)
 
@@ -536,8 +579,14 @@ class _TestSuite:
         outcome: Outcome,
         words: tuple[str, ...] = (),
     ) -> None:
-        """Note the outcome of a test, or that no item could be edited."""
-        # Texts that are all of one length offer no other length, for instance.
+        """Store the outcome of a test; if no item could be edited, note that it is untested.
+
+        Args:
+            test: Name of the test.
+            outcome: Predictions after the edits.
+            words: Words by which the report names the feature; () if it does not consist of words.
+        """
+        # Texts of the same length, for instance, cannot take each other's length.
         if outcome.is_edited.any():
             self.outcomes[test] = outcome
             self.names[test] = words
@@ -545,12 +594,13 @@ class _TestSuite:
             self.untested[test] = "no item has anything to exchange"
 
     def _exchange_forms(self) -> None:
-        """Exchange everything besides listed words: the form, the length, thirds, rare words."""
+        """Test everything but listed words: form, length, rare words, any word, and each third."""
         experiment = self.experiment
         self._record("form", experiment.exchange_form())
         self._record("length", experiment.exchange("length", forms.take_length))
         self._record("rare words", experiment.swap_rare_words())
         self._record("any word", experiment.replace_neutral_words())
+        # The thirds are one test, "place": their effects are compared with each other.
         self.thirds: dict[str, Outcome] = {}
         for third, name in enumerate(THIRDS):
             outcome = experiment.exchange_third(third)
@@ -560,34 +610,48 @@ class _TestSuite:
             self.untested["place"] = "no item has three words"
 
     def _exchange_texts(self) -> None:
-        """Exchange one text of a pair, and what its two texts share."""
+        """Test, for items of two texts, the words that both share, and each text alone."""
         experiment = self.experiment
-        if len(experiment.items[0]) < 2:
+        n_texts = len(experiment.items[0])
+        if n_texts < 2:
             return
         self._record("overlap", experiment.exchange_overlap())
-        # What is exchanged is the other text.
-        for name, column in zip(ONE_TEXT, (1, 0), strict=True):
-            self._record(name, experiment.exchange_text(column))
+        # Whether the first text alone decides is seen if the second one is exchanged, and vice
+        # versa.
+        for name, exchanged_column in zip(ONE_TEXT, (1, 0), strict=True):
+            self._record(name, experiment.exchange_text(exchanged_column))
 
     def _insert_words(self) -> None:
-        """Insert, for each label, the word that makes it most often, and those that once did."""
+        """Insert, for each label, the word that makes it most often.
+
+        Words that an earlier audit found to make a label are inserted again. `inserted` has the
+        label and the outcome of each inserted word.
+        """
+        experiment = self.experiment
         self.inserted: dict[Key, tuple[int, Outcome]] = {}
-        for label in range(self.experiment.training.n_classes):
-            inserted = self.experiment.insert_strongest(label, (self.own_list, self.label_list))
-            if inserted is not None:
-                key, outcome = inserted
-                self.inserted[key] = label, outcome
+        for label in range(experiment.training.n_classes):
+            insertion = experiment.insert_strongest(label, (self.own_list, self.label_list))
+            if insertion is not None:
+                key, outcome = insertion
+                self.inserted[key] = (label, outcome)
         for key, label in self.previous.inserted.items():
-            repeated = self.experiment.insert_word(key, label)
+            repeated = experiment.insert_word(key, label)
             if repeated is not None:
-                self.inserted[key] = label, repeated
+                self.inserted[key] = (label, repeated)
 
     # ------------------------------------------------------------------ effects
 
     def list_effects(self) -> list[FeatureEffect]:
-        """Return the effects of all tests, with the error split evenly among them."""
-        # Bonferroni over all tests of the question, so that its verdict as a whole keeps the level.
-        n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted) + bool(self.thirds)
+        """Return the effects of all tests except pairs and insertions, and set `corrected`.
+
+        `corrected` is the resampling at the level of a single test, which all effects use: the
+        error is split evenly among the tests, pairs and insertions (Bonferroni), so that the
+        verdict as a whole keeps the level.
+        """
+        n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted)
+        # The thirds are one test.
+        if self.thirds:
+            n_tests += 1
         self.corrected = self.resampling.correct_for_tests(max(n_tests, 1))
         effects = [self._measure_test(test) for test in self.outcomes]
         if len(self.thirds) == len(THIRDS):
@@ -595,18 +659,21 @@ class _TestSuite:
         return effects
 
     def _measure_test(self, test: str) -> FeatureEffect:
-        """Return the effect of a test, and for a decisive form its most effective part."""
+        """Return the effect of a test, by the name of its outcome in `outcomes`.
+
+        A form that decides is named by its most effective part, such as "capitals and accents".
+        """
         outcome = self.outcomes[test]
-        words = self.names[test]
         if test in ONE_TEXT:
-            effect = self.experiment.measure_fixed(outcome, self.corrected)
-            return self._decide("one text alone", test, (), effect, outcome)
+            # The evidence is the predictions that stay the same without the other text.
+            fixed_effect = self.experiment.measure_fixed(outcome, self.corrected)
+            return self._decide("one text alone", test, (), fixed_effect, outcome)
         effect = self.experiment.measure(outcome, self.corrected)
-        row = self._decide(test, test, words, effect, outcome)
+        row = self._decide(test, test, self.names[test], effect, outcome)
+        # To find the part takes further passes, which only a decisive form is worth.
         if test == "form" and row.is_decisive:
-            # Only a form that decides is worth the passes that find out which part of it does.
-            name, marks = name_form_parts(self.experiment)
-            row = dataclasses.replace(row, name=name, words=marks)
+            part_name, marks = name_form_parts(self.experiment)
+            row = dataclasses.replace(row, name=part_name, words=marks)
         return row
 
     def _measure_place(self) -> FeatureEffect:
@@ -616,14 +683,16 @@ class _TestSuite:
         that relies on what stands in one place depends on one third much more than on the others.
         """
         experiment = self.experiment
-        differences = {}
+        differences_by_third = {}
         for name, outcome in self.thirds.items():
-            differences[name] = experiment.compute_differences(outcome)
-        ordered = sorted(differences, key=lambda name: -differences[name].mean())
-        largest, second = ordered[:2]
-        outcome = self.thirds[largest]
-        excess = differences[largest] - differences[second]
-        # The excess of an item is the difference of two differences, and so between -2 and 2.
+            differences_by_third[name] = experiment.compute_differences(outcome)
+        thirds_by_effect = sorted(
+            differences_by_third, key=lambda name: -differences_by_third[name].mean()
+        )
+        strongest, second = thirds_by_effect[:2]
+        outcome = self.thirds[strongest]
+        excess = differences_by_third[strongest] - differences_by_third[second]
+        # Each difference of an item is -1, 0 or 1, so that their excess is between -2 and 2.
         interval = bounded_mean_interval(
             excess,
             low=-2.0,
@@ -636,7 +705,7 @@ class _TestSuite:
             deciding_share=float(excess.mean()),
             interval=interval,
         )
-        return self._decide("place", largest, (), effect, outcome)
+        return self._decide("place", strongest, (), effect, outcome)
 
     def list_pairs(self, order: NDArray[np.intp]) -> list[PairChanges]:
         """Return the effect of each pair of words that any item has, largest first."""
@@ -654,36 +723,46 @@ class _TestSuite:
         return self._decide("words", name, pair.predictive_words, effect, outcome)
 
     def measure_strongest_pair(self) -> FeatureEffect | None:
-        """Return the effect of the strongest pair without selection bias.
+        """Return the effect of the strongest pair without selection bias; None without pairs.
 
-        Even items are measured by the pair that changes most predictions of odd ones, and vice
-        versa. If both halves agree, this is the effect of the pair on all items.
+        The largest of many measured effects is too large by chance. Therefore even items are
+        measured with the pair that changes most predictions of odd items, and vice versa. If both
+        halves select the same pair, the result is its effect on all items.
         """
-        testing = self.experiment.testing_rows
-        if not self.pairs or len(testing) < 2:
+        testing_rows = self.experiment.testing_rows
+        n_testing = len(testing_rows)
+        if not self.pairs or n_testing < 2:
             return None
         pairs = list(self.pairs)
-        table = np.empty((len(pairs), len(testing)))
+        # (pairs, testing items) whether the swap changes the prediction and its control does not.
+        differences = np.empty((len(pairs), n_testing))
         for index, outcome in enumerate(self.pairs.values()):
-            # Pairs of the own list were measured on the last rows only.
-            table[index] = self.experiment.compute_differences(outcome)[-len(testing) :]
-        even_best = int(table[:, 0::2].mean(axis=1).argmax())
-        odd_best = int(table[:, 1::2].mean(axis=1).argmax())
-        if even_best == odd_best:
-            outcome = self.pairs[pairs[even_best]]
-            return self._measure_pair(pairs[even_best], outcome)
+            # Pairs of the model's own list were measured on the testing items only, which come last.
+            differences[index] = self.experiment.compute_differences(outcome)[-n_testing:]
+        best_of_even = int(differences[:, 0::2].mean(axis=1).argmax())
+        best_of_odd = int(differences[:, 1::2].mean(axis=1).argmax())
+        if best_of_even == best_of_odd:
+            pair = pairs[best_of_even]
+            return self._measure_pair(pair, self.pairs[pair])
 
-        # Each half is measured by the pair that the other half selected.
-        is_odd = np.arange(len(testing)) % 2 == 1
-        outcome = self._mix_outcomes(pairs[odd_best], pairs[even_best], is_odd)
-        strongest = int(table.mean(axis=1).argmax())
+        is_odd = np.arange(n_testing) % 2 == 1
+        outcome = self._mix_outcomes(pairs[best_of_odd], pairs[best_of_even], is_odd)
+        # The effect is named after the pair that is strongest on all items.
+        strongest = int(differences.mean(axis=1).argmax())
         return self._measure_pair(pairs[strongest], outcome)
 
     def _mix_outcomes(self, pair: Pair, partner: Pair, mask: NDArray[np.bool_]) -> Outcome:
-        """Return the outcome of a pair on the testing items, or of its partner if a mask is set."""
-        rows = np.arange(-len(mask), 0)
-        outcome = self.pairs[pair].take(rows)
-        alternative = self.pairs[partner].take(rows)
+        """Return an outcome on the testing items that combines those of two pairs.
+
+        Args:
+            pair: Pair whose outcome is taken if the mask is not set.
+            partner: Pair whose outcome is taken if the mask is set.
+            mask: (M,) mask of the testing items.
+        """
+        # The testing items are the last ones of each outcome.
+        indices = np.arange(-len(mask), 0)
+        outcome = self.pairs[pair].take(indices)
+        alternative = self.pairs[partner].take(indices)
         return dataclasses.replace(
             outcome,
             treated=np.where(mask, alternative.treated, outcome.treated),
@@ -692,14 +771,15 @@ class _TestSuite:
         )
 
     def list_insertions(self) -> list[FeatureEffect]:
-        """Return how often the inserted word of each label makes it."""
+        """Return, for each inserted word, the share of items that it gives its label."""
         effects = []
         for key, (label, outcome) in self.inserted.items():
-            # An item that has the word already cannot show what it makes.
+            # Items that contain the word already are not edited.
             edited = outcome.take(np.flatnonzero(outcome.is_edited))
             if not len(edited.rows):
                 continue
-            # A change to any other label than that of the word is not what the test asks for.
+            # Only a change to the label of the word counts: any other prediction is replaced by the
+            # original one, as if nothing had changed.
             predictions = self.experiment.predictions[edited.rows]
             edited = dataclasses.replace(
                 edited,
@@ -707,7 +787,8 @@ class _TestSuite:
                 control=np.where(edited.control == label, label, predictions),
             )
             effect = self.experiment.measure(edited, self.corrected)
-            row = self._decide("insertion", key[1], key[1:], effect, edited)
+            _, word = key
+            row = self._decide("insertion", word, (word,), effect, edited)
             effects.append(dataclasses.replace(row, label=label))
         return effects
 
@@ -719,10 +800,18 @@ class _TestSuite:
         effect: DecidingShare,
         outcome: Outcome,
     ) -> FeatureEffect:
-        """Return an effect with the decision whether it is above the margin of its test."""
+        """Return the effect of a feature with the decision whether it exceeds its margin.
+
+        Args:
+            test: Name of the test, which has the margin.
+            name: Description of the feature.
+            words: Words that the feature consists of; () if it does not consist of words.
+            effect: Share of predictions that the feature decides.
+            outcome: Predictions from which the effect was measured.
+        """
         margin = TEST_MARGINS[test]
         n_items = len(outcome.rows)
-        # Items of one cluster are one unit, of which a decision needs enough.
+        # Items of one cluster count as one unit.
         n_units = count_units(self.experiment.get_clusters(outcome.rows), n_items)
         decision = decide_above(effect.estimate, margin, n_items, n_units)
         return FeatureEffect(test, name, words, effect, decision, level=self.resampling.level)
@@ -785,22 +874,34 @@ class _TestSuite:
     def _make_record(
         self, effects: Sequence[FeatureEffect], insertions: Sequence[FeatureEffect]
     ) -> FeatureRecord:
-        """Return the words that were tested, and those that decide, for a later audit."""
+        """Return a record of the words that were tested and of those that decide.
+
+        A later audit repeats these tests. The record includes what earlier audits recorded, so that
+        a word that one of them named is tested by all later ones.
+
+        Args:
+            effects: Effects of all tests and pairs.
+            insertions: Effects of inserted words.
+        """
         decisive_words: set[str] = set()
         for effect in effects:
             if effect.is_decisive and effect.test in NAMING_TESTS:
                 decisive_words.update(effect.words)
-        # What one audit named is tested by every later one.
-        pairs = dict.fromkeys(self.previous.decisive)
+        decisive_pairs = list(self.previous.decisive)
         for pair in self.pairs:
             if decisive_words & set(pair.predictive_words):
-                pairs[pair] = None
+                decisive_pairs.append(pair)
 
-        followed_words = {effect.words for effect in insertions if effect.decision.level == "large"}
+        decisive_insertions = set()
+        for effect in insertions:
+            if effect.decision.level == "large":
+                decisive_insertions.update(effect.words)
         inserted = dict(self.previous.inserted)
         for key, (label, _) in self.inserted.items():
-            if key[1:] in followed_words:
+            _, word = key
+            if word in decisive_insertions:
                 inserted[key] = label
+
         lists = {test: dict(labels) for test, labels in self.previous.lists.items()}
         for test, words in self.lists.items():
             lists.setdefault(test, {}).update(words.labels)
@@ -808,7 +909,7 @@ class _TestSuite:
             pairs=tuple(self.pairs),
             lists=lists,
             strengths={**self.previous.strengths, **self.own_list.strengths},
-            decisive=tuple(pairs),
+            decisive=tuple(dict.fromkeys(decisive_pairs)),
             inserted=inserted,
         )
 
@@ -819,37 +920,51 @@ class _TestSuite:
         return np.where(outcome.treated >= 0, outcome.treated, self.experiment.predictions[rows])
 
     def _count_unstable(self) -> int:
-        """Return how many unchanged items get another label when they are read again."""
-        rows = self.experiment.learning_rows[:N_REPEATED]
-        # The unchanged items were asked about again to learn the model's own list.
+        """Count the unchanged items that get another label when the model reads them again.
+
+        The second reading was a part of learning the model's own list, so that it costs no pass.
+        """
+        experiment = self.experiment
         n_unstable = 0
-        for row in rows.tolist():
-            label = self.experiment.get_label(self.experiment.items[row])
-            # An item that the model could not score the second time has the label -1.
+        for row in experiment.learning_rows[:N_REPEATED].tolist():
+            label = experiment.get_label(experiment.items[row])
+            # The label is -1 if the model could not score the item the second time.
             is_scored = label >= 0
-            if is_scored and label != self.experiment.predictions[row]:
+            if is_scored and label != experiment.predictions[row]:
                 n_unstable += 1
         return n_unstable
 
     def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
-        """Yield the edited items with their predictions, those of the strongest pairs first."""
+        """Yield the edited items of all features with their predictions.
+
+        The pairs of words come first, those that change most predictions at the top.
+
+        Args:
+            order: (N,) row of each measured item in the data.
+        """
 
         def count_changes(pair: Pair) -> int:
             return int(self.experiment.is_changed(self.pairs[pair]).sum())
 
-        named_outcomes = []
+        outcomes_by_name = []
         for pair in sorted(self.pairs, key=count_changes, reverse=True):
-            name = " / ".join(pair.words)
-            named_outcomes.append((name, self.pairs[pair]))
-        named_outcomes += self.outcomes.items()
-        named_outcomes += self.thirds.items()
-        for name, outcome in named_outcomes:
+            pair_name = " / ".join(pair.words)
+            outcomes_by_name.append((pair_name, self.pairs[pair]))
+        outcomes_by_name += self.outcomes.items()
+        outcomes_by_name += self.thirds.items()
+        for name, outcome in outcomes_by_name:
             yield from self._list_edited_items(name, outcome, order)
 
     def _list_edited_items(
         self, name: str, outcome: Outcome, order: NDArray[np.intp]
     ) -> Iterator[SwappedItem]:
-        """Yield the items that the edit of a feature changed."""
+        """Yield the items that the edit of a feature changed, with their new predictions.
+
+        Args:
+            name: Name of the feature.
+            outcome: Edited items and their predictions.
+            order: (N,) row of each measured item in the data.
+        """
         # Most words are in few items, so that only the edited ones are visited.
         for index in np.flatnonzero(outcome.is_edited).tolist():
             text = outcome.texts[index]

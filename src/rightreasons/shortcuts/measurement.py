@@ -144,11 +144,14 @@ class ShortcutAnswers:
 
     @functools.cached_property
     def by_memory(self) -> list[tuple[str, Estimate]]:
-        """Accuracy on near duplicates of training texts and on others; [] without duplicates."""
+        """Accuracy on near duplicates of training texts, and on all other items.
+
+        A lower accuracy on the others is a sign that the model has memorized its training texts.
+        [] if no labeled item is a near duplicate.
+        """
         split = self.context.primary
         if self.remembered is None or not self.remembered[split.labeled].any():
             return []
-        # Accuracy that falls beyond the duplicates is a sign of memory, not of skill.
         is_correct = self.context.scores().predicted == split.labels
         accuracies = []
         for name, mask in (
@@ -174,25 +177,28 @@ class ShortcutAnswers:
     @functools.cached_property
     def effects(self) -> list[FeatureEffect]:
         """Effects on which the conclusion rests, largest first."""
-        return sorted(
-            list_effects(self.swaps, self.judge), key=lambda row: -row.effect.deciding_share
-        )
+        effects = list_effects(self.swaps, self.judge)
+        return sorted(effects, key=lambda row: -row.effect.deciding_share)
 
     @functools.cached_property
     def deciding(self) -> list[FeatureEffect]:
         """Features that decide: spurious ones first, then strong pairs of words, then others."""
-        rows = [row for row in self.effects if row.is_decisive]
-        if not rows:
+        decisive = [row for row in self.effects if row.is_decisive]
+        if not decisive:
             return []
-        largest = rows[0].effect.deciding_share
+        # The effects are sorted.
+        largest_share = decisive[0].effect.deciding_share
 
         def rank(row: FeatureEffect) -> tuple[bool, bool, float]:
+            """Return a key that is smaller for features that are named first."""
+            share = row.effect.deciding_share
             is_spurious = row.decision.level == "large" and self.judge.judge(row) == "spurious"
-            # A single pair says more than a list that holds it, unless the list decides much more.
-            is_specific = row.test == "words" and row.effect.deciding_share > 0.6 * largest
-            return not is_spurious, not is_specific, -row.effect.deciding_share
+            # A single pair tells a reader more than a list that contains it, unless the list
+            # decides much more.
+            is_strong_pair = row.test == "words" and share > 0.6 * largest_share
+            return not is_spurious, not is_strong_pair, -share
 
-        return sorted(rows, key=rank)
+        return sorted(decisive, key=rank)
 
     @property
     def followed(self) -> list[FeatureEffect]:
@@ -206,19 +212,28 @@ class ShortcutAnswers:
 
     @property
     def strongest(self) -> FeatureEffect | None:
-        """The feature of the verdict: the first that decides, or else a pair of words."""
+        """The feature of the verdict: the first that decides, or else the strongest pair of words.
+
+        Without pairs, it is the strongest feature of any test; None if nothing was tested.
+        """
         if self.deciding:
             return self.deciding[0]
-        pairs = [row for row in self.effects if row.test == "words"]
-        candidates = [*pairs, *self.effects]
-        return candidates[0] if candidates else None
+        for row in self.effects:
+            if row.test == "words":
+                return row
+        if self.effects:
+            return self.effects[0]
+        return None
 
     @property
     def reported(self) -> FeatureEffect | None:
-        """Effect of the strongest feature as quoted; a pair's is of items that did not select it."""
+        """The strongest feature, with the effect that the report quotes.
+
+        For a pair of words, the effect is measured on other items than those that selected the
+        pair: the largest of many measured effects is too large by chance.
+        """
         row = self.strongest
         unbiased = self.swaps.strongest_pair
-        # The largest of many effects is too large: the items that select it do not measure it.
         if row is not None and unbiased is not None and row.words == unbiased.words:
             return unbiased
         return row
@@ -230,7 +245,7 @@ class ShortcutAnswers:
 
     @property
     def named_before(self) -> FeatureEffect | None:
-        """What the feature that an earlier audit named decides now; None if it named none.
+        """Present effect of the feature that an earlier audit named; None if it named none.
 
         Its words are swapped together, if they are single words or pairs; a list of words is
         swapped again as it was.
@@ -239,28 +254,35 @@ class ShortcutAnswers:
             return None
         for test in self.previous.repeating_tests:
             for row in self.swaps.rows:
-                # Another third of the text is another feature.
-                is_other = row.test in POSITION_TESTS and row.name != self.previous.name
-                if row.test == test and not is_other:
+                # These tests report the most effective position, which may be another one now.
+                is_other_position = row.test in POSITION_TESTS and row.name != self.previous.name
+                if row.test == test and not is_other_position:
                     return self._name_as_before(row)
         return None
 
     def _name_as_before(self, row: FeatureEffect) -> FeatureEffect:
-        """Return an effect with the words by which the earlier report named the feature."""
-        # The words of a list that flip most now are others than those that a reader knows.
+        """Return an effect with the words by which the earlier report named the feature.
+
+        A reader knows these words. The words of the same list that flip most predictions now may be
+        others.
+        """
         if self.previous is not None and row.test in EARLIER_TESTS.values():
             return dataclasses.replace(row, words=self.previous.words)
         return row
 
     @property
     def has_new_feature(self) -> bool:
-        """Whether the feature of the verdict decides, and is other than the one named before."""
+        """Whether something decides that an earlier audit did not name."""
         if not self.deciding or self.named_before is None:
             return False
-        if self.deciding[0].test == self.named_before.test:
+        strongest = self.deciding[0]
+        if strongest.test == self.named_before.test:
             return False
-        words = set(self.deciding[0].words)
-        return not words or not words <= set(self.named_before.words)
+        words = set(strongest.words)
+        # A feature without words, such as the length, is new if its test is.
+        if not words:
+            return True
+        return not words <= set(self.named_before.words)
 
     @property
     def has_same_items(self) -> bool:
@@ -300,13 +322,18 @@ class ShortcutAnswers:
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
-    """Measure what decides by swaps, then the figures of the paper on the primary split."""
-    is_halved = context.train is None
+    """Measure what decides by swaps, then the figures of the paper on the primary split.
+
+    Args:
+        context: The audit, scored.
+        options: Options of the question.
+    """
     protocol = get_protocol(options.protocol)
     if options.stop_words is not None:
-        # A missing list of stop words is said now rather than after the swaps.
+        # A missing list of stop words raises an error before the swaps, which take long.
         load_stop_words(options.stop_words)
         protocol = protocol.replace(stop_words=options.stop_words)
+    is_halved = context.train is None
     context = with_training(context)
     split = context.primary
     train = cast("datasets.Dataset", context.train)
@@ -318,13 +345,17 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     judge = _make_judge(context, options, columns)
     previous = _read_previous(context, n_columns=len(columns))
     swaps = _measure_swaps(context, options, columns, items, judge, previous)
-    file = Path(context.scorer.name) / RECORDS
+    # A model that was fine-tuned with our callback has a record of its training in its folder.
+    records = []
+    records_file = Path(context.scorer.name) / RECORDS
+    if records_file.is_file():
+        records = read_json(records_file)
     answers = ShortcutAnswers(
         context,
         swaps,
         judge,
         protocol,
-        records=read_json(file) if file.is_file() else [],
+        records=records,
         remembered=_find_remembered(items, columns),
         is_halved=is_halved,
         previous=previous,
@@ -344,17 +375,29 @@ def _measure_swaps(
     judge: Judge,
     previous: EarlierAudit | None,
 ) -> SwapMeasurement:
-    """Measure what decides by swaps on the primary split."""
+    """Measure what decides by swaps on the primary split.
+
+    Args:
+        context: The audit, with training texts.
+        options: Options of the question.
+        columns: One or two lists of training texts.
+        items: One or two lists of the texts of the primary split.
+        judge: Evidence on what is no reason, whose words are tested in any case.
+        previous: The earlier audit whose tests are repeated; None for none.
+
+    Raises:
+        OptionError: If a suspected word is in no training text.
+    """
     split = context.primary
     limit = options.items
     record = NO_RECORD
     if previous is not None:
         record = previous.record
-        # As many of the same items, so that both audits are about the same ones.
+        # If the items have the same order, as many of them are the same items.
         if limit is None and previous.sampling == digest_sampling(context):
             limit = previous.n_items
-    # The former option is read as a budget, so that commands of the last release still run.
     budget = options.get_budget(context)
+    # The former option takes precedence, so that commands of the last release still run.
     if options.seconds is not None:
         budget = convert_seconds(options.seconds)
     training = TrainingTexts(
@@ -364,7 +407,7 @@ def _measure_swaps(
         suspected=[*options.words, *sorted(judge.declared)],
         reasons=options.reasons,
     )
-    # An unknown word is refused before anything that takes long.
+    # An unknown word is refused before the model is queried.
     vocabulary = {word for _, word in training.index}
     for word in options.words:
         if word.strip().lower() not in vocabulary:
@@ -373,6 +416,9 @@ def _measure_swaps(
                 f"{format_value(word)}.",
                 option="words",
             )
+    clusters = None
+    if split.clusters is not None:
+        clusters = split.clusters.tolist()
     folder = context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))
     with bars_about(split.name, "swaps"):
         return measure_swaps(
@@ -382,7 +428,7 @@ def _measure_swaps(
             training,
             ids=split.ids,
             labels=split.labels,
-            clusters=None if split.clusters is None else split.clusters.tolist(),
+            clusters=clusters,
             resampling=context.resampling,
             budget=budget,
             limit=limit,
@@ -398,8 +444,10 @@ def digest_sampling(context: AuditContext) -> str:
 
 
 def make_earlier_values(m: ShortcutAnswers) -> dict[str, Any]:
-    """Return the plain values from which a later audit reads an `EarlierAudit`."""
-    # Plain values rather than the class: audit.json and audit.yaml hold them.
+    """Return the record of an audit from which a later one reads an `EarlierAudit`.
+
+    The values are plain, because audit.json and audit.yaml store them.
+    """
     return {
         **_describe_named_feature(m),
         "n_items": m.swaps.n_items,
@@ -409,14 +457,22 @@ def make_earlier_values(m: ShortcutAnswers) -> dict[str, Any]:
 
 
 def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
-    """Return the feature that the headline names, and the share that it decides."""
-    # Where nothing decides any more, a third audit still tests what the first one named.
-    named = m.deciding[0] if m.deciding else m.named_before
+    """Return the feature that the headline names, as plain values.
+
+    Returns:
+        `test`, `name` and `words` of the feature, and `decisive_share`, the share of predictions
+        that it decides. The texts are empty if the headline names none.
+    """
+    # If nothing decides any more, a third audit still tests what the first one named.
+    named = m.named_before
+    if m.deciding:
+        named = m.deciding[0]
     if named is None:
         return {"test": "", "name": "", "words": [], "decisive_share": 0.0}
     shares = [named.effect.deciding_share]
+    # A later audit swaps the words of all decisive pairs together. Its effect is compared with the
+    # largest effect of a single pair.
     if named.test in NAMING_TESTS:
-        # A later audit swaps the words of all pairs together, of which the strongest one counts.
         for row in (*m.swaps.rows, *m.swaps.pairs):
             if row.test in NAMING_TESTS:
                 shares.append(row.effect.deciding_share)
@@ -429,13 +485,18 @@ def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
 
 
 def _read_previous(context: AuditContext, n_columns: int) -> EarlierAudit | None:
-    """Return what an earlier audit tested; None without one."""
+    """Return what an earlier audit tested; None without one.
+
+    Args:
+        context: The audit, with the records of the earlier one.
+        n_columns: Number of texts of an item: 1, or 2 for pairs.
+    """
     values = context.previous.get("shortcuts")
     if values is None:
         return None
     return EarlierAudit(
         record=read_record(values, context.label_names or (), n_columns),
-        # Reports of earlier versions name pairs of words only.
+        # Reports of earlier versions lack these three, and name pairs of words only.
         test=values.get("test", "words"),
         name=values.get("name", ""),
         words=tuple(values.get("words", ())),
@@ -448,18 +509,31 @@ def _read_previous(context: AuditContext, n_columns: int) -> EarlierAudit | None
 def _measure_attributions(
     answers: ShortcutAnswers, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> ShortcutAnswers:
-    """Add the figures of the paper, or the reason why there are none."""
+    """Add the figures of the paper, which need attributions.
+
+    Args:
+        answers: The answers so far, about a model with gradients.
+        options: Options of the question.
+        columns: One or two lists of training texts.
+
+    Returns:
+        The answers with the figures; with the reason why there are none, if too few items have
+        valid attributions.
+    """
     context = answers.context
     split = context.primary
     protocol = answers.protocol
-    # Attributions take many passes each, and their figures few items.
+    # An attribution takes many passes, and these figures need only a few hundred items.
     n_attributed = min(options.items or MAX_ITEMS, int(split.labeled.sum()))
     selection = context.sample_items(split, n_attributed)
     classifier = cast("Classifier", context.scorer)
+    second_texts = None
+    if len(columns) > 1:
+        second_texts = columns[1]
     heads = rank_training_heads(
         columns[0],
         train_labels(context),
-        text_pairs=columns[1] if len(columns) > 1 else None,
+        text_pairs=second_texts,
         protocol=protocol,
         classifier=classifier,
     )
@@ -483,7 +557,7 @@ def _measure_attributions(
                 protocol=protocol,
                 **context.running(folder),
             )
-    # The verdict rests on the swaps, so that a report without these figures is still one.
+    # The verdict rests on the swaps, and does not need these figures.
     except WithheldError as error:
         return dataclasses.replace(answers, withheld=str(error))
     return dataclasses.replace(answers, items=selection.take(measured.rows), measured=measured)
@@ -494,14 +568,18 @@ def _find_remembered(
 ) -> NDArray[np.bool_]:
     """Return (N,) whether an item is a near duplicate of a training text.
 
-    Only the first items are searched.
+    Only the first `MAX_REMEMBERED` items and training texts are compared; further items count as
+    new, because comparing all of them would take as long as the swaps.
+
+    Args:
+        items: One or two lists of N texts.
+        columns: One or two lists of training texts.
     """
     texts = join_pairs(*[column[:MAX_REMEMBERED] for column in items])
-    training = join_pairs(*[column[:MAX_REMEMBERED] for column in columns])
-    # Items beyond the searched ones count as new: comparing all would take as long as the swaps.
-    flags = np.zeros(len(items[0]), dtype=np.bool_)
-    flags[: len(texts)] = near_duplicates(texts, training)
-    return flags
+    training_texts = join_pairs(*[column[:MAX_REMEMBERED] for column in columns])
+    is_remembered = np.zeros(len(items[0]), dtype=np.bool_)
+    is_remembered[: len(texts)] = near_duplicates(texts, training_texts)
+    return is_remembered
 
 
 def has_training(context: AuditContext) -> bool:
@@ -512,38 +590,45 @@ def has_training(context: AuditContext) -> bool:
 
 
 def with_training(context: AuditContext) -> AuditContext:
-    """Return the audit with training texts, replaced by half of the items if none are given.
+    """Return an audit that has training texts.
 
-    Words that predict a label are then listed in one half, and tested on the other.
+    If none are given, half of the labeled items replace them: words that predict a label are listed
+    in this half, and tested on the other items.
     """
     if context.train is not None:
         return context
     split = context.primary
     training_rows = _select_half(context)
     tested_rows = np.setdiff1d(np.arange(len(split)), training_rows)
-    scores = context.scores().take(tested_rows)
-    # A separate fingerprint keeps the predictions of the half apart from those of all items.
+    # Stored results of all items must not be taken for results of these.
     fingerprint = digest_value([split.fingerprint, "half"])
+    tested_split = dataclasses.replace(split.take(tested_rows), fingerprint=fingerprint)
+    tested_scores = context.scores().take(tested_rows)
     return dataclasses.replace(
         context,
-        primary=dataclasses.replace(split.take(tested_rows), fingerprint=fingerprint),
+        primary=tested_split,
         train=split.data.select(training_rows),
-        answers={**context.answers, split.name: scores},
-        # The items are others; the model is the same, and every weight is read for its fingerprint.
+        answers={**context.answers, split.name: tested_scores},
+        # The model is the same. Its fingerprint would be slow to compute again from all weights.
         _shared={"fingerprint": context.model_fingerprint},
     )
 
 
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
-    """Return the labels of the training texts or their replacement; -1 for unlabeled texts."""
-    train = context.train
-    class_of = context.primary.class_of
-    if class_of is None:
+    """Return the labels of the training texts or their replacement.
+
+    Returns:
+        (M,) labels in the numbering of the model, -1 for unlabeled texts; empty if the labels of
+        the data are no classes of the model.
+    """
+    class_of_label = context.primary.class_of
+    if class_of_label is None:
         return np.empty(0, np.int64)
-    if train is None:
+    if context.train is None:
         return context.primary.labels[_select_half(context)]
-    # Training texts may number the classes otherwise than the model.
-    return class_of[np.array(train["label"][:], dtype=np.int64)]
+    data_labels = np.array(context.train["label"][:], dtype=np.int64)
+    # The data may number the classes otherwise than the model.
+    return class_of_label[data_labels]
 
 
 def find_missing_class(context: AuditContext) -> str | None:
@@ -557,24 +642,34 @@ def find_missing_class(context: AuditContext) -> str | None:
 
 
 def _select_half(context: AuditContext) -> NDArray[np.int64]:
-    """Return the rows of half of the labeled items, by seed and id."""
+    """Select half of the labeled items at random, and return their rows.
+
+    The selection depends on the seed and the ids only. Items of one cluster, such as versions of a
+    text, are in the same half, because one of them would give the other away.
+    """
     split = context.primary
-    labeled = np.flatnonzero(split.labeled)
-    # Items that belong together are in the same half, or one would give the other away.
+    labeled_rows = np.flatnonzero(split.labeled)
+    ids = [split.ids[row] for row in labeled_rows.tolist()]
     groups = None
     if split.clusters is not None:
-        groups = split.clusters[labeled].tolist()
-    ids = [split.ids[row] for row in labeled.tolist()]
-    rows = choose_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)
-    return np.asarray(labeled[rows])
+        groups = split.clusters[labeled_rows].tolist()
+    selected = choose_rows(ids, len(ids) // 2, seed=context.seed, groups=groups)
+    return np.asarray(labeled_rows[selected])
 
 
 def _make_judge(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> Judge:
-    """Collect what the data and the user say about words that are no reasons."""
-    # Words that a data set plants are no reasons, whatever they predict.
+    """Collect the evidence on which words are reasons for a label, and which are not.
+
+    Args:
+        context: The audit, whose data may declare planted words.
+        options: Words and features that the user calls reasons or no reasons, and the split in
+            which spurious words are not associated with a label.
+        columns: One or two lists of training texts.
+    """
     planted: set[str] = set()
+    # The data lists the planted tokens of each item.
     for tokens in context.primary.planted or ():
         planted.update(token["token"].lower() for token in tokens)
     vanishing = frozenset[str]()
@@ -591,14 +686,19 @@ def _make_judge(
 def _find_vanishing(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> frozenset[str]:
-    """Return the listed words whose association vanishes in the split that the user names."""
-    splits = {split.name: split for split in context.splits}
-    split = splits.get(str(options.other_split))
-    if split is None:
-        raise make_unknown_name_error("audited split", str(options.other_split), list(splits))
+    """Return the predictive words that do not predict their label in the split that a user names.
+
+    Raises:
+        ValueError: If the split is not audited.
+    """
+    other_name = str(options.other_split)
+    split_by_name = {split.name: split for split in context.splits}
+    if other_name not in split_by_name:
+        raise make_unknown_name_error("audited split", other_name, list(split_by_name))
+    other_split = split_by_name[other_name]
     labels = train_labels(context)
     training = TrainingTexts(columns[:1], labels, len(context.label_names or ()))
     words = [word for _, word in training.list_by_labels().labels]
     return find_vanishing_words(
-        words, (columns[0], labels), (split.texts, split.labels), context.resampling
+        words, (columns[0], labels), (other_split.texts, other_split.labels), context.resampling
     )

@@ -89,7 +89,16 @@ def _count_by_cell(
     cells: NDArray[np.int64],
     shape: tuple[int, int],
 ) -> Floats:
-    """Return the number of flagged tokens in each cell of a table."""
+    """Count the flagged tokens in each cell of a table of texts and strata.
+
+    Args:
+        flags: (total,) whether a token counts.
+        cells: (total,) number of the cell of each token, row by row of the table.
+        shape: Shape of the table.
+
+    Returns:
+        Counts of the given shape.
+    """
     n_rows, n_strata = shape
     weights = flags.astype(np.float64)
     counts = np.bincount(cells, weights, minlength=n_rows * n_strata)
@@ -120,9 +129,11 @@ def assign_frequency_bins(
     """
     counts = np.fromiter(frequencies.values(), dtype=np.int64, count=len(frequencies))
     is_counted = counts > 0
+    # Distinct frequencies in ascending order, and how many tokens have each.
     distinct_counts, n_tokens = np.unique(counts[is_counted], return_counts=True)
 
-    # A frequency belongs to the bin in which the middle of its running text lies.
+    # If the running text is sorted by the frequency of its tokens, each frequency takes a segment
+    # of it. Its bin is the one that the middle of this segment is in.
     mass = distinct_counts * n_tokens
     total = max(int(mass.sum()), 1)
     middle = np.cumsum(mass) - mass / 2
@@ -134,13 +145,12 @@ def assign_frequency_bins(
     for index, token in enumerate(vocabulary):
         token_counts[index] = frequencies.get(token, 0)
 
-    # A token that the corpus lacks is as rare as its rarest ones.
+    # Tokens that are not in the corpus stay in bin 0, that of the rarest ones.
     position = np.searchsorted(distinct_counts, token_counts)
     is_listed = position < len(distinct_counts)
     is_in_corpus = is_listed & (token_counts > 0)
     bins = np.zeros(n_types, dtype=np.int64)
-    listed_position = position[is_in_corpus]
-    bins[is_in_corpus] = bin_by_frequency[listed_position]
+    bins[is_in_corpus] = bin_by_frequency[position[is_in_corpus]]
     return bins
 
 

@@ -108,14 +108,17 @@ class ShortcutsOptions(QuestionOptions):
         return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
 
     def passes(self, context: Any) -> float:
-        """Return the approximate number of passes; one with its gradient counts as three."""
-        # The estimate is made before any text is read, from the number of items only.
+        """Estimate the number of passes of one item; one with its gradient counts as three.
+
+        The estimate is made before any text is read, from the number of items only.
+        """
         n_items = len(context.primary)
-        # `items` goes before the budget, here as in the swaps.
-        swaps = float(min(n_items, self.items or n_items) * PASSES_PER_ITEM)
         if self.items is None:
-            swaps = min(swaps, float(self.get_budget(context)))
+            n_swap_passes = min(float(n_items * PASSES_PER_ITEM), float(self.get_budget(context)))
+        else:
+            # A number of items takes precedence over the budget.
+            n_swap_passes = float(min(n_items, self.items) * PASSES_PER_ITEM)
         if context.why_no_gradients():
-            return swaps
+            return n_swap_passes
         n_attributed = min(n_items, self.items or MAX_ITEMS)
-        return n_attributed * 3 * GRADIENTS_PER_ATTRIBUTION + swaps
+        return n_attributed * 3 * GRADIENTS_PER_ATTRIBUTION + n_swap_passes

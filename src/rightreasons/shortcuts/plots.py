@@ -48,9 +48,14 @@ def draw_tests(key: str, m: ShortcutAnswers) -> Drawing:
 
 
 def draw_types(key: str, m: Any) -> Drawing:
-    """Draw the types of shortcuts, the paper's Figure 1."""
+    """Draw the shortcut rate, its two types and the rate of the null model, as in Figure 1 of the paper.
+
+    Args:
+        key: The key of the picture.
+        m: `ShortcutAnswers` with attributions.
+    """
     reliance = m.measured.reliance
-    # Only the rate has an interval here: those of its parts would overlap it.
+    # The intervals of the two types are not drawn, because they would overlap that of the rate.
     estimates = [
         make_estimate(reliance.shortcut_reliance, reliance.interval),
         Estimate(reliance.lexicon_cued),
@@ -62,14 +67,19 @@ def draw_types(key: str, m: Any) -> Drawing:
 
 
 def draw_bins(key: str, m: Any) -> Drawing:
-    """Draw accuracy and shortcuts by confidence, the paper's Figure 3."""
+    """Draw accuracy and shortcuts by confidence, as in Figure 3 of the paper.
+
+    Args:
+        key: The key of the picture.
+        m: `ShortcutAnswers` with attributions.
+    """
     bins = m.measured.reliance.bins
-    intervals = []
+    accuracies = []
     for row in bins:
-        # The bins hold shares; the interval needs the number of correct predictions.
+        # A bin stores the share of correct predictions, and the interval needs their number.
         n_correct = round((row.accuracy or 0.0) * row.n_items)
-        intervals.append(estimate_share(n_correct, row.n_items, m.context.resampling))
-    return draw_confidence_bins(key, bins, intervals=intervals, null=m.null.rate)
+        accuracies.append(estimate_share(n_correct, row.n_items, m.context.resampling))
+    return draw_confidence_bins(key, bins, intervals=accuracies, null=m.null.rate)
 
 
 def draw_confidence_bins(
@@ -128,9 +138,17 @@ def draw_confidence_bins(
 
 
 def _stack_types(bins: Sequence[ConfidenceBin], colors: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return a layer of bars for each type, stacked on the types before it."""
+    """Return the layers of a stacked bar chart of the types of predictions in each bin.
+
+    Args:
+        bins: Bins of confidence that contain predictions.
+        colors: Name of a series -> its color, for the legend of the whole picture.
+
+    Returns:
+        One layer of bars for each type, which begin where those of the type before it end.
+    """
     x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
-    # The numbers of items stand above the bars, hence the room beyond 1.
+    # The axis extends beyond 1, because the numbers of items are written above the bars.
     y = axis(
         "low",
         "share of the bin",
@@ -140,10 +158,11 @@ def _stack_types(bins: Sequence[ConfidenceBin], colors: Mapping[str, str]) -> li
     )
     lexicon = np.array([row.lexicon or 0.0 for row in bins])
     grammar = np.array([row.grammar or 0.0 for row in bins])
-    shares_by_type = zip(COLORS, (lexicon, grammar, 1 - lexicon - grammar), strict=True)
+    # In the order of `COLORS`.
+    shares_by_type = (lexicon, grammar, 1 - lexicon - grammar)
     layers = []
     low = np.zeros(len(bins))
-    for name, shares in shares_by_type:
+    for name, shares in zip(COLORS, shares_by_type, strict=True):
         high = low + shares
         rows = []
         for row, start, stop in zip(bins, low.tolist(), high.tolist(), strict=True):

@@ -97,10 +97,13 @@ def get_tradeoff(m: ShortcutAnswers) -> Estimate | None:
 
 
 def has_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
-    """Return whether the model predicts fast enough to be queried many times over."""
+    """Return whether the model scores answers, which is fast enough for thousands of queries.
+
+    A model that generates its answers takes a pass per token. If it runs locally, with gradients,
+    its answers can be scored instead.
+    """
     if context.prompted is None or context.prompted.rendering.scoring != "generated":
         return True
-    # Generating takes a pass per token; a model with gradients can score answers instead.
     return not context.why_no_gradients()
 
 
@@ -120,29 +123,33 @@ def make_rules() -> tuple[Rule, ...]:
 
 
 def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
-    """Yield whether each prediction is cued, and whether the swap of each pair of words flips it."""
-    # `compare` pairs two audits item by item, so that all figures carry the ids.
+    """Yield the figures with a value for each item, by which `compare` pairs two audits.
+
+    They are whether each prediction is shortcut-cued, and for each pair of words whether its swap
+    flips the prediction. Only items that were tested have a value.
+    """
     if m.items is not None and m.measured is not None:
         yield ItemFigure.from_arrays(
             "shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued
         )
-    # The key names the feature, so that a comparison never pairs two different ones.
-    figures: dict[str, ItemFigure] = {}
-    for number, change in enumerate(m.swaps.pair_changes):
+    # Two pairs may have the same predictive words, of which the stronger one comes first.
+    figure_by_key: dict[str, ItemFigure] = {}
+    for index, change in enumerate(m.swaps.pair_changes):
+        # The key names the words, so that a comparison never pairs two different features.
         key = f"deciding_share.{name_pair_key(change.pair)}"
-        if key in figures:
+        if key in figure_by_key:
             continue
-        # Only items that were queried have a value, as the swaps may stop at a budget.
         ids = [m.context.primary.ids[row] for row in change.rows.tolist()]
-        figures[key] = ItemFigure.from_arrays(
+        is_strongest = index == 0
+        figure_by_key[key] = ItemFigure.from_arrays(
             key,
             f"Flips with the swap of {quote_words(change.pair.predictive_words)}",
             "lower",
             ids,
             change.is_changed,
-            is_finding=number == 0 or change.effect.is_decisive,
+            is_finding=is_strongest or change.effect.is_decisive,
         )
-    yield from figures.values()
+    yield from figure_by_key.values()
 
 
 def make_data(m: Any) -> dict[str, Any]:

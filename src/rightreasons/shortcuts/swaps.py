@@ -199,12 +199,14 @@ def paired_share_interval(
     center = float(differences.mean())
 
     def exceed(difference: float) -> float:
-        """Return how far a difference lies outside of the interval, in standard errors."""
+        """Return how far a difference is outside of the interval, in standard errors."""
         score = _compute_score(n_first, n_second, n_effective, difference)
         return abs(score) - quantile
 
-    # The score grows with the distance from the center, so that each end is a root on its side.
-    low, high = -1.0, 1.0
+    # The score grows with the distance from the center, so that each end of the interval is the
+    # only root on its side of the center. Without a root, the end is that of the range.
+    low = -1.0
+    high = 1.0
     if center > -1 and exceed(-1.0) > 0:
         low = float(optimize.brentq(exceed, -1.0, center))
     if center < 1 and exceed(1.0) > 0:
@@ -218,41 +220,64 @@ def _compute_score(
     n_items: float,
     difference: float,
 ) -> float:
-    """Return the distance of the counts from a difference, in standard errors under it."""
-    # The notation of Tango's equation: q solves 2 n q^2 + linear q + constant = 0.
+    """Return Tango's score of a hypothetical difference of two paired shares.
+
+    Args:
+        n_first: Number of items with the first flag only; b in `paired_share_interval`.
+        n_second: Number of items with the second flag only; c.
+        n_items: Number of all items.
+        difference: The hypothetical difference of the shares, in [-1, 1].
+
+    Returns:
+        Distance of the observed difference from the hypothetical one, in the standard errors that
+        it would have under the hypothesis.
+    """
     distance = n_first - n_second - n_items * difference
     if abs(distance) < 1e-9:
         return 0.0
+    # Under the hypothesis, the most likely chance q of the second flag only solves
+    # 2 n q^2 + linear q + constant = 0.
     linear = -n_first - n_second + (2 * n_items - n_first + n_second) * difference
     constant = -n_second * difference * (1 - difference)
     root = math.sqrt(max(linear**2 - 8 * n_items * constant, 0.0))
     chance = (root - linear) / (4 * n_items)
-    # At a difference of 1 or -1 all items agree, and the variance is 0.
     variance = n_items * (2 * chance + difference * (1 - difference))
+    # With a difference of 1 or -1, all items have the same flags, and the variance is 0.
     if variance <= 1e-12:
         return math.copysign(1e6, distance)
     return distance / math.sqrt(variance)
 
 
 def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> float:
-    """Return by which factor clusters multiply the variance of a mean; 1 for independent items."""
+    """Return the factor by which clusters increase the variance of a mean; 1 for independent items.
+
+    It is the variance of the mean over clusters divided by that over items (Korn and Graubard
+    1998), corrected for a small number of clusters.
+
+    Args:
+        differences: (N,) values.
+        clusters: (N,) cluster of each item; None for independent items.
+    """
     n_items = len(differences)
     codes = number_clusters(clusters, n_items)
     if codes is None:
         return 1.0
     sizes = np.bincount(codes).astype(np.float64)
     n_clusters = len(sizes)
-    # The items of a cluster always agree at worst.
+    # The largest possible effect, if all items of a cluster have the same value.
     max_effect = float((sizes**2).sum()) / n_items
     residuals = differences - differences.mean()
-    variance = float((residuals**2).sum())
-    if n_clusters < 2 or variance < 1e-12:
+    squares = float((residuals**2).sum())
+    if n_clusters < 2 or squares < 1e-12:
         return max_effect
-    sums = np.bincount(codes, weights=residuals)
-    effect = n_clusters / (n_clusters - 1) * float((sums**2).sum()) / variance
-    # Few clusters show little of their variance: Student's t in place of the normal quantile.
-    degrees = special.stdtrit(n_clusters - 1, 0.975) / special.stdtrit(max(n_items - 1, 1), 0.975)
-    return min(max(effect, 1.0), max_effect) * float(degrees) ** 2
+    cluster_sums = np.bincount(codes, weights=residuals)
+    cluster_squares = float((cluster_sums**2).sum())
+    effect = n_clusters / (n_clusters - 1) * cluster_squares / squares
+    # The variance over few clusters is uncertain: Student's t replaces the normal quantile.
+    cluster_quantile = special.stdtrit(n_clusters - 1, 0.975)
+    item_quantile = special.stdtrit(max(n_items - 1, 1), 0.975)
+    quantile_ratio = float(cluster_quantile / item_quantile)
+    return min(max(effect, 1.0), max_effect) * quantile_ratio**2
 
 
 def fixed_share(
@@ -296,16 +321,18 @@ def fixed_share(
     check_same_length(predictions=original, exchanged=edited)
     is_edited = edited >= 0
     n_labels = int(max(original.max(), edited.max(initial=0))) + 1
-    chance = float(
-        _compute_label_shares(original[is_edited], n_labels)
-        @ _compute_label_shares(edited[is_edited], n_labels)
-    )
-    # A model that always predicts one label agrees with itself by chance alone.
+    original_shares = _compute_label_shares(original[is_edited], n_labels)
+    edited_shares = _compute_label_shares(edited[is_edited], n_labels)
+    chance = float(original_shares @ edited_shares)
+    # (N,) agreement scaled from chance (0) to always (1). It stays 0 for a model that always
+    # predicts one label, whose predictions agree by chance alone.
     stays = (edited == original).astype(np.float64)
     scaled = np.zeros(len(stays))
-    low, high = -1.0, 1.0
+    low = -1.0
+    high = 1.0
     if chance < 1 - 1e-9:
         scaled = np.where(is_edited, (stays - chance) / (1 - chance), 0.0)
+        # The scaled value of an item whose prediction changes.
         low = -chance / (1 - chance)
     return DecidingShare(
         deciding_share=float(scaled.mean()),

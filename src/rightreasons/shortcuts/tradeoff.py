@@ -72,8 +72,7 @@ def shortcut_tradeoff(
     \[ T_{sc} = \frac{F1}{P_{sc}} \]
 
     From 0 up, higher is better: 1.02 is an F1 of 0.9395 at a shortcut rate of 0.9211. Read it with
-        its parts: it
-    rewards a low rate without limit.
+    its parts, because it rewards a low rate without limit.
 
     Args:
         predictions: (N,) predicted labels.
@@ -172,14 +171,23 @@ def _find_occurring_classes(counts: Counts) -> NDArray[np.bool_]:
 def _compute_parts(
     counts: Counts, average: str, is_averaged: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN if a score is undefined.
+    """Compute the score and the shortcut rate of tables of counts.
 
     Macro F1 is the mean over the same classes in every resample: a class that a resample lacks has
     an F1 of 0.
+
+    Args:
+        counts: (..., K, K, 2) number of items by label, prediction, and whether they are cued. Any
+            axes before the last three count resamples.
+        average: Average of F1: "macro", "binary", "micro" or "weighted".
+        is_averaged: (K,) classes over which macro F1 is the mean.
+
+    Returns:
+        (...) scores, NaN if they are undefined, and (...) shortcut rates.
     """
-    # The last axes are those of one table; any before them count resamples.
     n_items = counts.sum(axis=(-3, -2, -1))
     rate = counts[..., 1].sum(axis=(-2, -1)) / n_items
+    # (..., K, K) number of items by label and prediction.
     confusion = counts.sum(axis=-1)
     hits = np.diagonal(confusion, axis1=-2, axis2=-1)
     if average == "micro":
@@ -201,9 +209,13 @@ def _compute_parts(
 
 
 def _divide(score: Floats, rate: Floats) -> Floats:
-    """Divide score by rate; infinite if nothing is cued, so that it sorts above every number."""
+    """Divide scores by rates.
+
+    The quotient is infinite for a rate of 0, so that it sorts above every number, and NaN for an
+    undefined score.
+    """
     is_cued = rate > 0
-    # The divisor is replaced where it is 0, so that numpy does not warn.
+    # A divisor of 0 is replaced, so that numpy does not warn.
     quotient = score / np.where(is_cued, rate, 1.0)
     without_cues = np.where(np.isnan(score), np.nan, np.inf)
     return np.where(is_cued, quotient, without_cues)
@@ -230,29 +242,47 @@ def _resample_ratios(
 
 
 def _smooth_shares(counts: Counts) -> Floats:
-    """Return the (K, K, 2) shares of the cells, with half an item per class spread over its row.
+    """Return the shares of the cells of a table, smoothed for the bootstrap.
 
-    Without that, a rare class without errors would have none in any resample.
+    Half an item is added, spread over the cells by label and prediction. Without it, a cell that is
+    empty by chance, such as the errors of a rare class, would be empty in every resample.
+
+    Args:
+        counts: (K, K, 2) number of items by label, prediction, and whether they are cued.
+
+    Returns:
+        (K, K, 2) shares with the sum 1. Cells of classes that do not occur stay empty.
     """
     is_likely = _find_occurring_classes(counts)
-    # Where a single class occurs, the items say nothing about which others may.
+    # If a single class occurs, it is unknown which other ones may.
     if is_likely.sum() == 1:
         is_likely = np.ones_like(is_likely)
+    # (K, K) whether label and prediction are both classes that occur.
     is_possible = is_likely[:, None] & is_likely
+    # Added items are cued as often as the observed ones.
     rate = counts[..., 1].sum() / counts.sum()
     share_by_cue = np.array([1 - rate, rate])
-    extra = 0.5 / is_likely.sum() * share_by_cue
-    smoothed = counts + extra * is_possible[..., None]
+    added_items = 0.5 / is_likely.sum() * share_by_cue
+    smoothed = counts + added_items * is_possible[..., None]
     return np.asarray(smoothed / smoothed.sum())
 
 
 def _make_interval(ratios: Floats, confidence_level: float) -> Interval | None:
-    """Return the percentile interval of the ratios; None if its upper end is infinite."""
+    """Return the percentile bootstrap interval of the ratios of resamples.
+
+    Args:
+        ratios: (B,) ratios, infinite for a resample without any shortcut, and NaN for one whose
+            score is undefined, which is excluded.
+        confidence_level: Level of the interval.
+
+    Returns:
+        The interval; None if its upper end is infinite, or no ratio is defined.
+    """
     defined = ratios[~np.isnan(ratios)]
     if not defined.size:
         return None
     tail = (1.0 - confidence_level) / 2.0
-    # The nearest order statistics: an interpolation with an infinite one would be no number.
+    # Quantiles are values of resamples: an interpolation with an infinite one would be NaN.
     low, high = np.quantile(defined, (tail, 1.0 - tail), method="closest_observation")
     if not np.isfinite(high):
         return None

@@ -121,17 +121,20 @@ def cluster_duplicates(
 
 
 def _tabulate_runs(texts: Sequence[str]) -> Table:
-    """Return the table of texts and their runs of three words."""
+    """Return a sparse (texts, runs) table that is 1 if a text contains a run of three words.
+
+    A text of fewer words counts as a run itself, so that short texts are compared as a whole.
+    """
     words = intern_texts(list(texts))
     runs = words.make_ngrams(RUN_LENGTH).select_distinct()
     n_runs = len(runs.vocabulary)
-    short_rows, short_runs = _number_short_texts(words)
+    short_rows, short_numbers = _number_short_texts(words)
 
-    # A short text has no run of three words, and is a run by itself.
-    short_columns = n_runs + short_runs
+    # The columns of short texts come after those of runs.
+    short_columns = n_runs + short_numbers
     rows = np.concatenate([runs.rows, short_rows])
     columns = np.concatenate([runs.ids, short_columns])
-    shape = (len(texts), n_runs + len(short_runs))
+    shape = (len(texts), n_runs + len(short_numbers))
     return _make_table(rows, columns, shape)
 
 
@@ -142,16 +145,19 @@ def _make_table(rows: Rows, columns: Rows, shape: tuple[int, int]) -> Table:
 
 
 def _number_short_texts(words: InternedTexts) -> tuple[Rows, Rows]:
-    """Return the rows that are shorter than a run, and a number for each, equal for equal texts."""
+    """Number the texts that are shorter than a run; equal texts have the same number.
+
+    Returns:
+        (S,) rows of the short texts, and (S,) their numbers from 0.
+    """
     rows = np.flatnonzero(words.lengths < RUN_LENGTH)
-    numbers: dict[tuple[str, ...], int] = {}
-    columns = []
+    number_by_text: dict[tuple[str, ...], int] = {}
+    numbers = []
     for row in rows.tolist():
         text = tuple(words.get_tokens(row))
-        # Equal texts have the number of the earliest of them.
-        number = numbers.setdefault(text, len(numbers))
-        columns.append(number)
-    return rows, np.array(columns, dtype=np.intp)
+        number = number_by_text.setdefault(text, len(number_by_text))
+        numbers.append(number)
+    return rows, np.array(numbers, dtype=np.intp)
 
 
 def _iterate_similar(
@@ -159,7 +165,16 @@ def _iterate_similar(
     training: Table,
     threshold: float,
 ) -> Iterator[SimilarTexts]:
-    """Yield the pairs of a text and a training text that share enough runs, block by block."""
+    """Yield the pairs of a text and a training text whose runs have a large enough overlap.
+
+    Args:
+        texts: (N, R) table of texts and their runs.
+        training: (M, R) table of training texts and the same runs.
+        threshold: Smallest Jaccard similarity of the two sets of runs.
+
+    Yields:
+        Pairs of rows, block by block: all pairs at once would not fit into the memory.
+    """
     n_holders = training.sum(axis=0)
     # A run of hundreds of texts would make every pair of them a candidate.
     distinctive = np.flatnonzero(n_holders <= MAX_HOLDERS)
@@ -168,18 +183,19 @@ def _iterate_similar(
     training = training[:, distinctive]
     sizes = texts.sum(axis=1)
     training_sizes = training.sum(axis=1)
+    # (R, M), so that a product with it counts the runs that two texts share.
     texts_by_run = training.T.tocsr()
 
-    # A text has at most as many pairs as its runs have holders.
+    # An upper bound of the pairs of each text: the training texts of its runs, counted repeatedly.
     max_pairs = texts @ n_holders
     offsets = compute_offsets(max_pairs)
     for start, stop in iterate_blocks(offsets, MAX_BLOCK_PAIRS):
         block = texts[start:stop]
+        # The product lists only pairs that share a run.
         shared = (block @ texts_by_run).tocoo()
         rows = start + shared.row
         matches = shared.col
-        # The union has the runs of both, but for those that are counted twice.
-        n_union = sizes[rows] + training_sizes[matches]
-        n_union -= shared.data
-        is_similar = shared.data / n_union >= threshold
+        n_shared = shared.data
+        n_union = sizes[rows] + training_sizes[matches] - n_shared
+        is_similar = n_shared / n_union >= threshold
         yield SimilarTexts(rows[is_similar], matches[is_similar])

@@ -78,21 +78,32 @@ def swap_pairs(
     item: Text,
     rng: Rng,
 ) -> Edit:
-    """Exchange the two words of each pair for each other wherever they occur."""
-    partners: dict[Key, tuple[str, int]] = {}
+    """Exchange the two words of each pair for each other wherever they occur in an item.
+
+    A neutral word is put in place of its partner, but is not replaced itself: it is no feature of
+    any label.
+
+    Args:
+        training: Labeled texts, which offer the words of the control.
+        pairs: The pairs. If a word is in several of them, the first one counts.
+        item: The texts of the item.
+        rng: Generator of the choices of the control.
+    """
+    # (column, word) -> its replacement, and the label that the replacement predicts.
+    replacement_by_key: dict[Key, tuple[str, int]] = {}
     for pair in pairs:
-        first_word, second_word = pair.words
-        partners.setdefault((pair.column, first_word), (second_word, pair.labels[1]))
-        # A neutral word stays where it stands by itself: it is no feature of any label.
-        if pair.labels[1] >= 0:
-            partners.setdefault((pair.column, second_word), (first_word, pair.labels[0]))
+        word, partner = pair.words
+        label, partner_label = pair.labels
+        replacement_by_key.setdefault((pair.column, word), (partner, partner_label))
+        if partner_label >= 0:
+            replacement_by_key.setdefault((pair.column, partner), (word, label))
 
     replacements: list[Replacement] = []
     goal = -1
     for token in training.segmenter.split(item):
-        if token.key in partners:
-            partner, goal = partners[token.key]
-            replacements.append((token, partner))
+        if token.key in replacement_by_key:
+            replacement, goal = replacement_by_key[token.key]
+            replacements.append((token, replacement))
     return _edit_words(training, item, replacements, goal, rng, excluded=())
 
 
@@ -166,18 +177,30 @@ def _edit_words(
     *,
     excluded: Collection[Key],
 ) -> Edit:
-    """Return the edit that replaces tokens; its control replaces as many others by neutral ones."""
+    """Return the edit that replaces tokens, with its control.
+
+    The control replaces as many other words by neutral ones, so that it breaks the text as much.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        item: The texts of the item.
+        replacements: The tokens to replace, and the words that take their places.
+        goal: Label that the new words predict; -1 for none.
+        rng: Generator of the choices of the control.
+        excluded: Words that the control does not replace.
+    """
     if not replacements:
         return NO_EDIT
-    # The control changes as many words, so that it breaks the text as much.
-    replaced = [token for token, _ in replacements]
-    controls = _draw_controls(training, item, replaced, rng, excluded=excluded)
-    control = replace_tokens(item, controls) if controls else None
+    replaced_tokens = [token for token, _ in replacements]
+    controls = _draw_controls(training, item, replaced_tokens, rng, excluded=excluded)
+    control = None
+    if controls:
+        control = replace_tokens(item, controls)
     return Edit(
         treated=replace_tokens(item, replacements),
         control=control,
         goal=goal,
-        words=tuple(dict.fromkeys(token.word for token in replaced)),
+        words=tuple(dict.fromkeys(token.word for token in replaced_tokens)),
     )
 
 
@@ -189,7 +212,18 @@ def _draw_controls(
     *,
     excluded: Collection[Key],
 ) -> list[Replacement]:
-    """Return a neutral replacement of another word of the item for each replaced token."""
+    """Draw the replacements of the control: for each replaced token, another word of the item.
+
+    That word is the one whose frequency is closest, because rare words matter more than frequent
+    ones. It is replaced by a neutral word.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        item: The texts of the item.
+        replaced: Tokens that the edit replaces.
+        rng: Generator of the choices.
+        excluded: Words that the control does not replace.
+    """
     eligible = []
     for token in training.segmenter.split(item):
         is_word = get_kind(token.word) == "word"
@@ -198,14 +232,13 @@ def _draw_controls(
 
     controls: list[Replacement] = []
     for token in replaced:
+        # A short text may have fewer other words.
         if not eligible:
             break
-        # The word of the text that is about as frequent gives way: rare words matter more than
-        # frequent ones.
-        frequency = np.log(training.get_frequency(token.key))
-        frequencies = np.log([training.get_frequency(control.key) for control in eligible])
-        nearest = int(np.abs(frequencies - frequency).argmin())
-        control = eligible.pop(nearest)
+        log_frequency = np.log(training.get_frequency(token.key))
+        eligible_frequencies = [training.get_frequency(candidate.key) for candidate in eligible]
+        distances = np.abs(np.log(eligible_frequencies) - log_frequency)
+        control = eligible.pop(int(distances.argmin()))
         neutral = draw_similar_neutral(training, control.key, rng)
         if neutral is not None:
             controls.append((control, neutral))
@@ -220,24 +253,31 @@ def insert_word(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Put a word into an item that lacks it; the control puts in a neutral word."""
+    """Insert a word into an item at a random position; the control inserts a neutral word there.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        key: Column and word.
+        item: The texts of the item. If they contain the word, nothing is inserted.
+        goal: Label that the word predicts.
+        rng: Generator of the position and of the neutral word.
+    """
     column, word = key
     for token in training.segmenter.split(item):
-        # What the text has already cannot be put in.
         if token.key == key:
             return NO_EDIT
     words = item[column].split(" ")
-    # Any position may be natural to the word, which the training texts do not say.
-    index = int(rng.integers(len(words) + 1))
+    position = int(rng.integers(len(words) + 1))
     neutral = draw_similar_neutral(training, key, rng)
 
-    def write(inserted: str) -> Text:
-        text = " ".join([*words[:index], inserted, *words[index:]])
+    def insert(inserted: str) -> Text:
+        text = " ".join([*words[:position], inserted, *words[position:]])
         return replace_column(item, column, text)
 
-    # Both words go to the same position, so that only the word differs.
-    control = None if neutral is None else write(neutral)
-    return Edit(write(word), control, goal, (word,))
+    control = None
+    if neutral is not None:
+        control = insert(neutral)
+    return Edit(insert(word), control, goal, (word,))
 
 
 def replace_column(item: Text, column: int, text: str) -> Text:

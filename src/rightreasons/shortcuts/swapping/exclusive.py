@@ -77,13 +77,23 @@ def list_exclusive_words(training: TrainingTexts) -> WordList | None:
 
 
 def compute_excess(training: TrainingTexts) -> Floats:
-    """Return (V, K) the lower bound of how far a label's share of a word's texts exceeds its prior.
+    r"""Return a lower bound of how far words raise the share of each label, relative to what is possible.
 
-    It is 0 for the share of all texts, and 1 for a word that no text of another label has.
+    It is the bound of \((p - p_0) / (1 - p_0)\) for the share p of a label among the texts with a
+    word, and its share \(p_0\) among all texts: 0 for a word without information, and 1 for a word
+    that no text of another label has.
+
+    Args:
+        training: Labeled texts with V distinct words and K labels.
+
+    Returns:
+        (V, K) bounds.
     """
     shares = training.shares
+    # (V, 1), so that it is combined with the shares of all labels.
     n_texts = training.n_texts[:, None]
-    # Wilson's lower bound: three texts of one label do not show that no other text has the word.
+    # Wilson's lower bound of p: three texts of one label do not show that no other text has the
+    # word.
     squares = QUANTILE**2 / n_texts
     variances = shares * (1 - shares) / n_texts
     centers = shares + squares / 2
@@ -92,14 +102,20 @@ def compute_excess(training: TrainingTexts) -> Floats:
     bounds = (centers - half_widths) / (1 + squares)
 
     distances = bounds - training.priors
-    possible = 1 - training.priors
-    # A label that all texts have leaves no room for an excess.
-    possible = np.maximum(possible, 1e-9)
-    return np.asarray(distances / possible)
+    largest_distances = 1 - training.priors
+    # If all texts have one label, the largest distance is 0.
+    largest_distances = np.maximum(largest_distances, 1e-9)
+    return np.asarray(distances / largest_distances)
 
 
 def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
-    """Return how many texts the best 80 words cover, of which each has the texts of some rows.
+    """Return how many texts contain at least one of the best `MAX_COVERING_WORDS` words.
+
+    The words are selected greedily: the one that covers most uncovered texts comes next.
+
+    Args:
+        rows_by_word: For each word, the rows of the texts that contain it.
+        n_texts: Number of texts.
 
     Example:
         >>> count_covered([np.array([0, 1]), np.array([1, 2, 3]), np.array([2])], 5)
@@ -107,8 +123,8 @@ def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
     """
     is_uncovered = np.ones(n_texts, dtype=np.bool_)
     n_words = min(len(rows_by_word), MAX_COVERING_WORDS)
+    # Upper bound of how many uncovered texts each word would cover.
     gains = np.array(list(map(len, rows_by_word)), dtype=np.int64)
-    # Greedily, the word that covers most uncovered texts comes next.
     for _ in range(n_words):
         word = _find_best(gains, rows_by_word, is_uncovered)
         is_uncovered[rows_by_word[word]] = False
@@ -122,12 +138,20 @@ def _find_best(
     rows_by_word: Sequence[Rows],
     is_uncovered: NDArray[np.bool_],
 ) -> int:
-    """Return the word that covers most uncovered texts; gains that are out of date are updated."""
+    """Return the index of the word that covers most uncovered texts.
+
+    Args:
+        gains: Upper bound of how many uncovered texts each word covers. The bounds of words that
+            are looked at are updated in place.
+        rows_by_word: For each word, the rows of the texts that contain it.
+        is_uncovered: (N,) whether a text is not yet covered.
+    """
+    # A gain only falls while texts are covered. So the word of the largest bound is the best as soon
+    # as its bound is exact, and the gains of most words need not be computed again.
     while True:
         word = int(gains.argmax())
         rows = rows_by_word[word]
         gain = int(is_uncovered[rows].sum())
-        # Gains only fall, so that the largest of all, once it is up to date, is the best.
         if gain == gains[word]:
             return word
         gains[word] = gain

@@ -35,44 +35,59 @@ items."""
 
 
 def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
-    """Return the part of the form that changes most predictions, and its most associated marks."""
+    """Find the part of the form that changes most predictions if it is exchanged alone.
+
+    Returns:
+        Description of the part, such as "marks after the last word", and its marks that are most
+        associated with a predicted label, such as ("!!",).
+    """
     rows = experiment.all_rows[:MAX_NAMING_ITEMS]
     effects: dict[str, float] = {}
-    # Each part is exchanged by itself, and the largest effect names the form.
     for part_name in FORM_PARTS:
-        parts = frozenset({part_name})
         take_part = functools.partial(
-            forms.take_form, parts=parts, reasons=experiment.training.reasons
+            forms.take_form, parts=frozenset({part_name}), reasons=experiment.training.reasons
         )
         outcome = experiment.exchange(f"form {part_name}", take_part, rows)
         differences = experiment.compute_differences(outcome)
         effects[part_name] = float(differences.mean())
     strongest = max(effects, key=effects.__getitem__)
     # Capitals are no marks that a sentence could quote.
-    marks = () if strongest == "case" else find_marks(experiment, strongest)
+    marks: tuple[str, ...] = ()
+    if strongest != "case":
+        marks = find_marks(experiment, strongest)
     return FORM_PARTS[strongest], marks
 
 
 def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
-    """Return the marks of a part of the form that are most associated with a predicted label."""
+    """Return the marks of a part of the form that are most associated with a predicted label.
+
+    A mark is associated if its texts have the label significantly more often than all items. The
+    marks are ranked by local mutual information.
+
+    Args:
+        experiment: The items with their predictions.
+        part: Part of the form, a key of `FORM_PARTS`.
+
+    Returns:
+        At most `MAX_MARKS` marks, such as ("!!", "double space").
+    """
     n_classes = experiment.training.n_classes
     label_counts = np.bincount(experiment.predictions, minlength=n_classes)
     priors = label_counts / len(experiment.items)
-    sizes = []
-    for mark, labels in _count_marks(experiment, part).items():
-        n_texts = labels.total()
-        for label, count in labels.items():
+    candidates = []
+    for mark, counts_by_label in _count_marks(experiment, part).items():
+        n_texts = counts_by_label.total()
+        for label, count in counts_by_label.items():
             prior = priors[label]
             share = count / n_texts
-            variance = prior * (1 - prior)
-            error = np.sqrt(variance / n_texts)
-            # Local mutual information ranks the marks; the standard error keeps accidents out.
-            excess = share - prior
-            if excess > MIN_Z_SCORE * error > 0:
-                size = count * np.log(share / prior)
-                sizes.append((float(size), mark))
-    ordered = [mark for _, mark in sorted(sizes, reverse=True)]
-    return tuple(dict.fromkeys(ordered))[:MAX_MARKS]
+            error = np.sqrt(prior * (1 - prior) / n_texts)
+            # The error is 0 if all items have the label, which then says nothing about marks.
+            if share - prior > MIN_Z_SCORE * error > 0:
+                mutual_information = float(count * np.log(share / prior))
+                candidates.append((mutual_information, mark))
+    # A mark of several labels has several candidates, and is named once.
+    ordered_marks = [mark for _, mark in sorted(candidates, reverse=True)]
+    return tuple(dict.fromkeys(ordered_marks))[:MAX_MARKS]
 
 
 def _count_marks(experiment: Experiment, part: str) -> dict[str, Counter[int]]:

@@ -22,22 +22,32 @@ than this."""
 
 
 def pair_words(training: TrainingTexts, words: WordList, seed: int) -> list[Pair]:
-    """Pair the first words of a list with similar ones of other labels, or with neutral words."""
+    """Pair the strongest words of a list with similar words of other labels.
+
+    A word without a similar one is paired with a neutral word. There are at most `MAX_PAIRS` pairs,
+    and beyond them one for each word that a user suspects, which come first.
+
+    Args:
+        training: Labeled texts, with the suspected words.
+        words: List of words, the strongest of each label first.
+        seed: Seed of the draw of neutral words.
+    """
     suspected = training.suspected
-    order = sorted(words.labels, key=lambda key: key[1] not in suspected)
-    paired: set[Key] = set()
+    # The sort is stable, so that all other words keep the order of the list.
+    ordered_keys = sorted(words.labels, key=lambda key: key[1] not in suspected)
+    paired_keys: set[Key] = set()
     pairs: list[Pair] = []
-    # Words that a user suspects come first, and beyond the usual number.
-    n_suspected = 0
-    for key in order:
-        if key in paired:
+    n_suspected_pairs = 0
+    for key in ordered_keys:
+        # The word may be the partner of an earlier one.
+        if key in paired_keys:
             continue
-        if len(pairs) >= MAX_PAIRS + n_suspected:
+        if len(pairs) >= MAX_PAIRS + n_suspected_pairs:
             break
-        pair = _make_pair(training, words, key, paired, seed)
+        pair = _make_pair(training, words, key, paired_keys, seed)
         if pair is not None:
             pairs.append(pair)
-            n_suspected += bool(suspected & set(pair.words))
+            n_suspected_pairs += bool(suspected & set(pair.words))
     return pairs
 
 
@@ -45,17 +55,29 @@ def _make_pair(
     training: TrainingTexts,
     words: WordList,
     key: Key,
-    paired: set[Key],
+    paired_keys: set[Key],
     seed: int,
 ) -> Pair | None:
-    """Return the pair of a word, and note its words as paired; None if there is no partner."""
+    """Return the pair of a word, and add its words to those that are paired.
+
+    Args:
+        training: Labeled texts.
+        words: List of words from which the partner is taken.
+        key: Column and word.
+        paired_keys: Words that have a partner already.
+        seed: Seed of the draw of a neutral word.
+
+    Returns:
+        The pair; None if no word of the list is similar, and no neutral word is as frequent.
+    """
     column, word = key
     label = words.labels[key]
-    paired.add(key)
-    partner = _find_partner(training, words, key, paired)
+    paired_keys.add(key)
+    partner = _find_partner(training, words, key, paired_keys)
     if partner is not None:
-        paired.add(partner)
-        return Pair(column, (word, partner[1]), (label, words.labels[partner]))
+        paired_keys.add(partner)
+        _, partner_word = partner
+        return Pair(column, (word, partner_word), (label, words.labels[partner]))
 
     # The neutral partner is the same for all items, so that the pair has a name.
     rng = item_rng(seed, f"neutral {word}")
@@ -69,29 +91,41 @@ def _find_partner(
     training: TrainingTexts,
     words: WordList,
     key: Key,
-    paired: set[Key],
+    paired_keys: set[Key],
 ) -> Key | None:
-    """Return the word of another label that is most similar in coverage and strength, if any."""
+    """Return the word of another label that is most similar in frequency and strength.
+
+    Partners are of the same column and kind (word, number or mark), have no partner yet, and are at
+    most `MAX_FREQUENCY_RATIO` times as frequent or rare. None if there is no such word.
+    """
     column, word = key
     coverage = _compute_coverage(training, words, key)
     strength = max(words.strengths[key], MIN_STRENGTH)
-    distances = []
+    candidates = []
     for partner, label in words.labels.items():
-        if label == words.labels[key] or partner in paired:
+        partner_column, partner_word = partner
+        if label == words.labels[key] or partner in paired_keys:
             continue
-        if partner[0] != column or get_kind(partner[1]) != get_kind(word):
+        if partner_column != column or get_kind(partner_word) != get_kind(word):
             continue
-        ratio = _compute_coverage(training, words, partner) / coverage
         # A frequent word in place of a rare one would make texts that nobody writes.
+        ratio = _compute_coverage(training, words, partner) / coverage
         if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
             strength_ratio = max(words.strengths[partner], MIN_STRENGTH) / strength
             distance = abs(math.log(ratio)) + abs(math.log(strength_ratio))
-            distances.append((distance, partner))
-    return min(distances)[1] if distances else None
+            candidates.append((distance, partner))
+    if not candidates:
+        return None
+    # Of equal distances, the first word in alphabetical order is taken.
+    _, nearest = min(candidates)
+    return nearest
 
 
 def _compute_coverage(training: TrainingTexts, words: WordList, key: Key) -> float:
-    """Return a word's frequency relative to that of its label."""
-    # In a file with one positive text in ten, a cue of positive texts is in a tenth of all.
+    """Return the number of texts with a word, divided by the share of the label that it predicts.
+
+    Words of a rare label are in fewer texts, although they may be in as large a part of the texts
+    of their label.
+    """
     prior = float(training.priors[words.labels[key]])
     return training.get_frequency(key) / max(prior, 1e-9)

@@ -15,15 +15,21 @@ from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 
 def measure_overlap(training: TrainingTexts, item: Text) -> float:
-    """Return the share of the words of the second text that the first text has."""
+    """Return the share of the second text's words that are also in the first text.
+
+    A short text within a long one overlaps fully. Without words, the share is 0.
+
+    Args:
+        training: Labeled texts, whose segmenter splits the item.
+        item: Two texts.
+    """
     premise, hypothesis = _split_columns(training, item)
     if not hypothesis:
         return 0.0
-    words = {token.word for token in premise}
+    premise_words = {token.word for token in premise}
     n_shared = 0
     for token in hypothesis:
-        n_shared += token.word in words
-    # Of the second text alone: a short text within a long one overlaps fully.
+        n_shared += token.word in premise_words
     return n_shared / len(hypothesis)
 
 
@@ -58,28 +64,41 @@ def _take_overlap(
     share: float,
     rng: Rng,
 ) -> Text | None:
-    """Replace words of the second text until it shares as many with the first; None if it cannot."""
-    premise, hypothesis = _split_columns(training, item)
-    words = list(dict.fromkeys(token.word for token in premise))
-    if not words or not hypothesis:
-        return None
-    shared = []
-    foreign = []
-    for token in hypothesis:
-        if token.word in words:
-            shared.append(token)
-        else:
-            foreign.append(token)
+    """Replace random words of the second text so that it shares a given part of its words.
 
-    # Foreign words become words of the first text, or shared words become neutral ones.
-    n_added = round(share * len(hypothesis)) - len(shared)
-    tokens = foreign if n_added > 0 else shared
-    indices = rng.permutation(len(tokens))[: abs(n_added)]
+    If it shares too few words with the first text, others become words of the first text. If it
+    shares too many, some of them become neutral words.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        item: Two texts.
+        share: Share of the second text's words that the first text is to have.
+        rng: Generator of the choices.
+
+    Returns:
+        The edited item; None if one of the texts has no words.
+    """
+    premise, hypothesis = _split_columns(training, item)
+    premise_words = list(dict.fromkeys(token.word for token in premise))
+    if not premise_words or not hypothesis:
+        return None
+    shared_tokens = []
+    foreign_tokens = []
+    for token in hypothesis:
+        if token.word in premise_words:
+            shared_tokens.append(token)
+        else:
+            foreign_tokens.append(token)
+
+    # Negative if shared words are to be removed.
+    n_added = round(share * len(hypothesis)) - len(shared_tokens)
+    candidates = foreign_tokens if n_added > 0 else shared_tokens
+    indices = rng.permutation(len(candidates))[: abs(n_added)]
     replacements: list[Replacement] = []
     for index in sorted(indices.tolist()):
-        token = tokens[index]
+        token = candidates[index]
         if n_added > 0:
-            word: str | None = words[int(rng.integers(len(words)))]
+            word: str | None = premise_words[int(rng.integers(len(premise_words)))]
         else:
             word = draw_similar_neutral(training, token.key, rng)
         if word is not None:
@@ -88,7 +107,7 @@ def _take_overlap(
 
 
 def _split_columns(training: TrainingTexts, item: Text) -> tuple[list[Token], list[Token]]:
-    """Return the words and numbers of the first and of the second text."""
+    """Return the words and numbers of the first and of the second text, without marks."""
     premise = []
     hypothesis = []
     for token in training.segmenter.split(item):

@@ -67,25 +67,25 @@ class FeatureRecord:
         )
 
     def to_plain(self, label_names: Sequence[str]) -> dict[str, Any]:
-        """Return plain values for audit.json, with labels by name.
+        """Return plain values for audit.json, from which `read_record` makes the record again.
 
-        A later model may have its classes in another order, so that numbers would not do.
+        Labels are stored by name, because a later model may have its classes in another order.
+
+        Args:
+            label_names: Names of the classes, by their numbers.
         """
         lists = {}
-        for test, words in self.lists.items():
-            lists[test] = _group_words(words, label_names)
-        pairs = _describe_pairs(self.pairs, label_names)
+        for test, label_by_key in self.lists.items():
+            lists[test] = _group_words(label_by_key, label_names)
         strengths = []
         for (column, word), strength in self.strengths.items():
             strengths.append({"column": column, "word": word, "strength": strength})
-        decisive_pairs = _describe_pairs(self.decisive, label_names)
-        inserted_words = _group_words(self.inserted, label_names)
         return {
-            "pairs": pairs,
+            "pairs": _describe_pairs(self.pairs, label_names),
             "lists": lists,
             "strengths": strengths,
-            "decisive": decisive_pairs,
-            "inserted": inserted_words,
+            "decisive": _describe_pairs(self.decisive, label_names),
+            "inserted": _group_words(self.inserted, label_names),
         }
 
 
@@ -95,7 +95,7 @@ def read_record(
     """Read a record of audit.json for a model.
 
     Args:
-        values: What `FeatureRecord.to_plain` returned.
+        values: Result of `FeatureRecord.to_plain`.
         label_names: Classes of the model that is audited now.
         n_columns: Number of texts of an item: one, or two for pairs.
 
@@ -111,53 +111,65 @@ def read_record(
         >>> read_record(values, ["yes", "no"], n_columns=1).pairs
         (Pair(column=0, words=('copper', 'marble'), labels=(1, 0)),)
     """
-    # A neutral word has no label.
-    numbers: dict[str | None, int] = {None: NEUTRAL}
-    numbers.update(zip(label_names, range(len(label_names)), strict=True))
-
-    def get_label(name: str | None) -> int:
-        """Return the number of a class in the numbering of the model."""
-        # A word of a class that the model lacks could not be swapped for that of another one.
-        if name not in numbers:
-            raise OptionError(
-                f"Expected a report about the classes {', '.join(label_names)} in `after`, but it "
-                f"names words of the class {format_value(name)}.",
-                option="after",
-            )
-        return numbers[name]
-
-    def read_words(rows: Sequence[Mapping[str, Any]]) -> dict[Key, int]:
-        labels = {}
-        for row in rows:
-            for word in row["words"]:
-                labels[_check_column(row["column"], n_columns), word] = get_label(row["label"])
-        return labels
-
-    def read_pairs(rows: Sequence[Mapping[str, Any]]) -> tuple[Pair, ...]:
-        """Return recorded pairs of words."""
-        pairs = []
-        for row in rows:
-            word, partner = row["words"]
-            label, partner_label = map(get_label, row["labels"])
-            column = _check_column(row["column"], n_columns)
-            pair = Pair(column, (word, partner), (label, partner_label))
-            pairs.append(pair)
-        return tuple(pairs)
-
     lists = {}
     for test, rows in values["lists"].items():
-        lists[test] = read_words(rows)
+        lists[test] = _read_words(rows, label_names, n_columns)
     strengths = {}
     # Reports of earlier versions have none.
     for row in values.get("strengths", ()):
         strengths[row["column"], row["word"]] = row["strength"]
     return FeatureRecord(
-        pairs=read_pairs(values["pairs"]),
+        pairs=_read_pairs(values["pairs"], label_names, n_columns),
         lists=lists,
         strengths=strengths,
-        decisive=read_pairs(values["decisive"]),
-        inserted=read_words(values["inserted"]),
+        decisive=_read_pairs(values["decisive"], label_names, n_columns),
+        inserted=_read_words(values["inserted"], label_names, n_columns),
     )
+
+
+def _read_words(
+    rows: Sequence[Mapping[str, Any]], label_names: Sequence[str], n_columns: int
+) -> dict[Key, int]:
+    """Return (column, word) -> label of recorded words; see `_group_words` for the rows."""
+    label_by_key = {}
+    for row in rows:
+        for word in row["words"]:
+            label = _find_label(row["label"], label_names)
+            column = _check_column(row["column"], n_columns)
+            label_by_key[column, word] = label
+    return label_by_key
+
+
+def _read_pairs(
+    rows: Sequence[Mapping[str, Any]], label_names: Sequence[str], n_columns: int
+) -> tuple[Pair, ...]:
+    """Return recorded pairs of words; see `_describe_pairs` for the rows."""
+    pairs = []
+    for row in rows:
+        word, partner_word = row["words"]
+        name, partner_name = row["labels"]
+        label = _find_label(name, label_names)
+        partner_label = _find_label(partner_name, label_names)
+        column = _check_column(row["column"], n_columns)
+        pairs.append(Pair(column, (word, partner_word), (label, partner_label)))
+    return tuple(pairs)
+
+
+def _find_label(name: str | None, label_names: Sequence[str]) -> int:
+    """Return the number of a class by its name; that of a neutral word for None.
+
+    Raises:
+        OptionError: If the model has no such class.
+    """
+    if name is None:
+        return NEUTRAL
+    if name not in label_names:
+        raise OptionError(
+            f"Expected a report about the classes {', '.join(label_names)} in `after`, but it "
+            f"names words of the class {format_value(name)}.",
+            option="after",
+        )
+    return list(label_names).index(name)
 
 
 def make_recorded_list(
@@ -165,13 +177,18 @@ def make_recorded_list(
     strengths: Mapping[Key, float],
     frequencies: Mapping[Key, int],
 ) -> WordList:
-    """Return a list of recorded words, as strong as they were, drawn by their present frequency."""
+    """Return a list of words that an earlier audit tested.
+
+    Args:
+        labels: (column, word) -> label that the word predicts.
+        strengths: Recorded strengths. Words without one are equally strong.
+        frequencies: Number of the present training texts with each word, by which words are drawn.
+    """
     weights = {}
     strength_by_key = {}
     for key in labels:
         # Edited training texts may no longer have a word, which is then drawn as a rare one.
         weights[key] = float(frequencies.get(key, 1))
-        # Words without a recorded strength are equally strong.
         strength_by_key[key] = strengths.get(key, 1.0)
     return WordList(labels=labels, strengths=strength_by_key, weights=weights)
 
@@ -181,35 +198,48 @@ def _exclude_words(values: Mapping[Key, Value], words: Collection[str]) -> dict[
 
 
 def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair, ...]:
-    """Return the pairs without those that have one of the words."""
+    """Return the pairs in which none of some words predicts a label."""
+    excluded_words = set(words)
     selected = []
     for pair in pairs:
-        # Of a pair with one of the words, that word might decide.
-        if not set(pair.predictive_words) & set(words):
+        if excluded_words.isdisjoint(pair.predictive_words):
             selected.append(pair)
     return tuple(selected)
 
 
 def _describe_pairs(pairs: Sequence[Pair], label_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each pair, with the names of its labels; None for a neutral word."""
-    names: dict[int, str | None] = dict(enumerate(label_names))
-    names[NEUTRAL] = None
+    """Return pairs of words as plain values, with the names of their labels.
+
+    Returns:
+        Rows such as `{"column": 0, "words": ["copper", "marble"], "labels": ["no", "yes"]}`. The
+        label of a neutral word is None.
+    """
+    name_by_label: dict[int, str | None] = dict(enumerate(label_names))
+    name_by_label[NEUTRAL] = None
     rows = []
     for pair in pairs:
-        labels = list(map(names.get, pair.labels))
-        row = {"column": pair.column, "words": list(pair.words), "labels": labels}
-        rows.append(row)
+        names = [name_by_label.get(label) for label in pair.labels]
+        rows.append({"column": pair.column, "words": list(pair.words), "labels": names})
     return rows
 
 
 def _group_words(labels: Mapping[Key, int], label_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each column and label, with its words in order."""
-    # One row per word would fill pages of audit.json and of audit.yaml.
-    groups: dict[tuple[int, int], list[str]] = {}
+    """Return words as plain values, grouped by column and label.
+
+    One row per word would fill pages of audit.json and of audit.yaml.
+
+    Args:
+        labels: (column, word) -> label.
+        label_names: Names of the classes, by their numbers.
+
+    Returns:
+        Rows such as `{"column": 0, "label": "no", "words": ["copper", "slate"]}`.
+    """
+    words_by_group: dict[tuple[int, int], list[str]] = {}
     for (column, word), label in labels.items():
-        groups.setdefault((column, label), []).append(word)
+        words_by_group.setdefault((column, label), []).append(word)
     rows = []
-    for (column, label), words in groups.items():
+    for (column, label), words in words_by_group.items():
         rows.append({"column": column, "label": label_names[label], "words": words})
     return rows
 

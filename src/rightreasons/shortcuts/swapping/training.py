@@ -97,25 +97,27 @@ class TrainingTexts:
         return len(self.labels)
 
     def _count_words(self) -> None:
-        """Count in how many texts of each label every word occurs."""
+        """Set `keys`, `index`, `counts` and `n_texts`, and an index from words to texts."""
         token_lists = []
         for row in range(len(self)):
             item = get_item(self.columns, row)
             token_lists.append(self.segmenter.list_keys(item))
         texts = intern_token_lists(token_lists)
 
-        # A word that a text has twice is in one text.
+        # A word that occurs twice in a text counts as one text.
         distinct = texts.select_distinct()
-        counts = distinct.count_by_label(self.labels, self.n_classes)
+        # (K, V) in the order of the vocabulary of `texts`.
+        counts_by_label = distinct.count_by_label(self.labels, self.n_classes)
 
-        # Words are numbered as they first occur: rare words are drawn in this order.
-        _, positions = np.unique(texts.ids, return_index=True)
-        order = np.argsort(positions)
-        self.keys = list(map(texts.vocabulary.__getitem__, order.tolist()))
-        self.index = dict(zip(self.keys, range(len(order)), strict=True))
-        self.counts = np.ascontiguousarray(counts[:, order].T)
+        # Words are numbered in the order in which they first occur. Rare words are drawn in this
+        # order, so that it must not change between versions.
+        _, first_positions = np.unique(texts.ids, return_index=True)
+        token_ids = np.argsort(first_positions)
+        self.keys = [texts.vocabulary[token_id] for token_id in token_ids.tolist()]
+        self.index = {key: index for index, key in enumerate(self.keys)}
+        self.counts = np.ascontiguousarray(counts_by_label[:, token_ids].T)
         self.n_texts = self.counts.sum(axis=1)
-        self._token_ids = order
+        self._token_ids = token_ids
         self._row_index = distinct.index_rows()
 
     def list_rows(self, index: int) -> NDArray[np.int32]:
@@ -138,9 +140,13 @@ class TrainingTexts:
 
     @functools.cached_property
     def z_scores(self) -> Floats:
-        """(V, K) distance of each word's shares from those of all texts, in standard errors."""
+        """(V, K) z-score of each word and label.
+
+        It is the distance of the label's share among the texts with the word from its share among
+        all texts, in standard errors.
+        """
         variances = self.priors * (1 - self.priors)
-        # A label that all texts have would give no variance.
+        # If all texts have one label, the variance is 0.
         variances = np.maximum(variances, 1e-9)
         errors = np.sqrt(variances / self.n_texts[:, None])
         distances = self.shares - self.priors
@@ -172,17 +178,21 @@ class TrainingTexts:
         return self.frequencies.get(key, 1)
 
     def list_by_labels(self) -> WordList:
-        """Return the words of largest local mutual information with the label they predict."""
+        """List the words that predict a label, those of largest local mutual information first.
+
+        A word is listed under the label with which it has most mutual information, if it is in at
+        least `MIN_TEXTS` texts and its share of the label is significantly above that of all texts.
+        Words that a user suspects are listed in any case.
+        """
         labels = self.lmi.argmax(axis=1)
-        words = np.arange(len(self.keys))
-        sizes = self.lmi[words, labels]
-        z_scores = self.z_scores[words, labels]
-        # Without its growth by frequency, a z-score is the shift by a single occurrence.
+        rows = np.arange(len(self.keys))
+        sizes = self.lmi[rows, labels]
+        z_scores = self.z_scores[rows, labels]
+        # A z-score grows with the square root of the number of texts. Divided by it, it is the
+        # strength of a single occurrence.
         strengths = z_scores / np.sqrt(self.n_texts)
         is_listed = (self.n_texts >= MIN_TEXTS) & (z_scores > MIN_Z_SCORE)
-
         is_suspected = [word in self.suspected for _, word in self.keys]
-        # What a user suspects is tested, whatever its association.
         is_listed |= np.array(is_suspected, dtype=np.bool_)
 
         candidates = []
@@ -207,18 +217,18 @@ class TrainingTexts:
 
     @functools.cached_property
     def _neutral_words(self) -> list[NeutralWords]:
-        """The neutral words of each column."""
+        """The neutral words of each column: words that predict no label, and are not frequent."""
         is_neutral = self.max_z_scores < MAX_NEUTRAL_Z_SCORE
         is_neutral &= self.n_texts >= MIN_TEXTS
-        # A frequent word is a function word, for which no other word can stand.
+        # A frequent word is a function word, which few other words can replace.
         is_neutral &= self.n_texts < MAX_NEUTRAL_FREQUENCY * len(self)
 
-        frequencies: list[dict[str, int]] = [{} for _ in self.columns]
+        frequencies_by_column: list[dict[str, int]] = [{} for _ in self.columns]
         for row in np.flatnonzero(is_neutral).tolist():
             column, word = self.keys[row]
             if get_kind(word) == "word" and word not in self.suspected:
-                frequencies[column][word] = int(self.n_texts[row])
-        return list(map(NeutralWords, frequencies))
+                frequencies_by_column[column][word] = int(self.n_texts[row])
+        return [NeutralWords(frequencies) for frequencies in frequencies_by_column]
 
     def draw_neutral(
         self,

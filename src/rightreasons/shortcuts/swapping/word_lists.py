@@ -126,34 +126,52 @@ class WordList:
         kind: str,
         rng: np.random.Generator,
     ) -> str | None:
-        """Draw a word of a label by frequency; None if the list has no word of the label."""
+        """Draw a word of a label, with chances in proportion to `weights`.
+
+        Args:
+            column: Column of the items.
+            label: Label that the word predicts.
+            kind: "word", "number" or "mark"; words of other kinds are drawn if there are none.
+            rng: Generator of the draw.
+
+        Returns:
+            The word; None if the list has no word of the label.
+        """
         group = Group(column, label, kind)
-        # Thousands of words are drawn from each of a few groups.
+        # The sums are stored, because thousands of words are drawn from each of a few groups.
         if group not in self._cumulative_weights:
             self._cumulative_weights[group] = self._sum_weights(group)
-        words, cumulative = self._cumulative_weights[group]
+        words, cumulative_weights = self._cumulative_weights[group]
         if not words:
             return None
 
-        # Inverse of the cumulative distribution; rounding may carry a draw beyond the end.
-        draw = rng.random() * cumulative[-1]
-        index = int(np.searchsorted(cumulative, draw, side="right"))
+        # The first word whose cumulative weight exceeds a uniform number.
+        threshold = rng.random() * cumulative_weights[-1]
+        index = int(np.searchsorted(cumulative_weights, threshold, side="right"))
+        # Rounding may carry the number to the total.
         return words[min(index, len(words) - 1)]
 
     def find_partners(self, key: Key, label: int) -> list[str]:
-        """Return the words of a label, of the same kind, that are most similar in strength."""
+        """Return the `N_PARTNERS` words of a label that are most similar in strength to a word.
+
+        They are of the same column and kind as the word. Words of other kinds are returned only if
+        the label has none of its kind.
+
+        Args:
+            key: Column and word.
+            label: Label of the partners.
+        """
         column, word = key
         strength = max(self.strengths[key], MIN_STRENGTH)
 
-        def distance(partner: str) -> tuple[float, str]:
-            partner_strength = self.strengths[column, partner]
-            # Lists hold no word of negative strength, but one that is suspected may have none.
-            ratio = max(partner_strength, MIN_STRENGTH) / strength
-            # The word itself breaks ties.
-            return abs(math.log(ratio)), partner
+        def rank(partner: str) -> tuple[float, str]:
+            """Return the distance of the logarithms of the strengths; the word breaks ties."""
+            # The strength of a suspected word may be 0 or negative.
+            partner_strength = max(self.strengths[column, partner], MIN_STRENGTH)
+            return abs(math.log(partner_strength / strength)), partner
 
         candidates = self._list_candidates(Group(column, label, get_kind(word)))
-        return sorted(candidates, key=distance)[:N_PARTNERS]
+        return sorted(candidates, key=rank)[:N_PARTNERS]
 
 
 Value = TypeVar("Value")
@@ -177,13 +195,18 @@ class NeutralWords:
         self.log_frequencies = np.log(np.array(counts, dtype=np.float64))
 
     def draw(self, frequency: float, rng: np.random.Generator) -> str | None:
-        """Draw a word that is about as frequent as another one; None if there is none."""
+        """Draw one of the `N_SIMILAR` words whose frequency is closest; None if there are no words.
+
+        Args:
+            frequency: Number of texts with the word to replace.
+            rng: Generator of the draw.
+        """
         if not self.words:
             return None
         log_frequency = math.log(max(frequency, 1.0))
         middle = int(np.searchsorted(self.log_frequencies, log_frequency))
 
-        # A window of the words around the frequency, which is cut off at neither end.
+        # The window is around the frequency, but does not extend beyond the first or last word.
         last_start = max(len(self.words) - N_SIMILAR, 0)
         start = max(middle - N_SIMILAR // 2, 0)
         start = min(start, last_start)
