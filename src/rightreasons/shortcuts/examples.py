@@ -220,8 +220,8 @@ def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
     if len(distinct) == 1:
         return [f"it becomes “{distinct[0].substitute}”"]
     clauses = []
-    for replacement in distinct[:MAX_NAMED_WORDS]:
-        clauses.append(f"“{replacement.word}” becomes “{replacement.substitute}”")
+    for _, word, substitute in distinct[:MAX_NAMED_WORDS]:
+        clauses.append(f"“{word}” becomes “{substitute}”")
     n_more = len(distinct) - len(clauses)
     if n_more > 0:
         clauses.append(pluralize(n_more, "more word is swapped", "more words are swapped"))
@@ -242,17 +242,20 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             continue
         original = m.context.primary.texts[item.row]
         # A word that occurs twice is swapped twice, and named once.
+        edited = item.text[0]
         swap_names: dict[str, None] = {}
-        for replacement in _list_replacements(original, item.text[0]):
-            word = replacement.token.word
-            swap_names[f"“{word}” → “{replacement.substitute.lower()}”"] = None
+        for token, _, substitute in _list_replacements(original, edited):
+            swap_name = f"“{token.word}” → “{substitute.lower()}”"
+            swap_names[swap_name] = None
         if not swap_names:
             continue
+        name = ", ".join(swap_names)
+        # Answers of a generating model have no confidence.
         confidence = None
         if not m.context.answers_once:
             confidence = item.confidence
         label = m.context.label_name(item.label)
-        yield original, Change(", ".join(swap_names), item.text[0], label, confidence)
+        yield original, Change(name, edited, label, confidence)
 
 
 def list_misclassified_examples(m: Any) -> Iterator[Example]:
@@ -294,7 +297,8 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
         largest one of the item.
     """
     shortcuts = measured.reliance.examples[row]
-    category_by_position = dict(zip(shortcuts.positions, shortcuts.categories, strict=True))
+    positions_and_categories = zip(shortcuts.positions, shortcuts.categories, strict=True)
+    category_by_position = dict(positions_and_categories)
     attributions = measured.attributions
     # The tokens of all items are in flat arrays, those of this item from `start` to `stop`.
     start, stop = attributions.scores.offsets[row : row + 2].tolist()
@@ -314,10 +318,17 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
             continue
         weight = float(scores[position]) / largest
         note = f"attribution {weight:.2f} of the largest"
-        mark = Mark(first_character, end_character, kind="weight", weight=weight, note=note)
-        if position in category_by_position:
-            category = TOKEN_TYPES[category_by_position[position]]
-            mark = dataclasses.replace(mark, kind="cue", note=f"shortcut ({category}), {note}")
+        mark = Mark(
+            first_character,
+            end_character,
+            kind="weight",
+            weight=weight,
+            note=note,
+        )
+        category = category_by_position.get(position)
+        if category is not None:
+            cue_note = f"shortcut ({TOKEN_TYPES[category]}), {note}"
+            mark = dataclasses.replace(mark, kind="cue", note=cue_note)
         marks.append(mark)
     return tuple(_drop_overlaps(marks))
 

@@ -287,6 +287,7 @@ class Experiment:
         # One batch for all items: models answer many texts much faster than one at a time.
         self.query(queries)
 
+        # Items without an edit keep the initial values.
         n_rows = len(rows)
         texts: list[Text | None] = [None] * n_rows
         words: list[tuple[str, ...]] = [()] * n_rows
@@ -399,6 +400,7 @@ class Experiment:
             return None
 
         rates = []
+        # A word of two lists is tried once.
         for key in dict.fromkeys(candidates):
             # Controls are not needed to rank the words.
             outcome = self._insert(key, label, selecting_rows, has_control=False)
@@ -444,6 +446,7 @@ class Experiment:
             item = self.items[row]
             rng = self.make_rng(f"insert {key}", row)
             edit = edits.insert_word(self.training, key, item, goal=label, rng=rng)
+            # The model is not queried with a control of None.
             if not has_control:
                 edit = dataclasses.replace(edit, control=None)
             return edit

@@ -397,6 +397,7 @@ def _split_into_pieces(
     padding: bool | str = False
     if settings.count_special and settings.max_length:
         padding = "max_length"
+    # Texts are truncated as for the attributions, so that both see the same pieces.
     encoded = tokenizer(
         texts,
         text_pairs,
@@ -427,6 +428,7 @@ def _get_max_length(classifier: Any, settings: Protocol) -> int | None:
 
     It is at most the number that the model allows, which may be less than that of the paper.
     """
+    # The shortcuts of a truncated text are those of its beginning.
     if settings.max_length is None:
         return None
     return min(settings.max_length, int(classifier.max_length))

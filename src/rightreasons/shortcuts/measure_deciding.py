@@ -892,7 +892,7 @@ class _TestSuite:
             if decisive_words & set(pair.predictive_words):
                 decisive_pairs.append(pair)
 
-        decisive_insertions = set()
+        decisive_insertions: set[str] = set()
         for effect in insertions:
             if effect.decision.level == "large":
                 decisive_insertions.update(effect.words)

@@ -464,22 +464,22 @@ def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
         that it decides. The texts are empty if the headline names none.
     """
     # If nothing decides any more, a third audit still tests what the first one named.
-    named = m.named_before
+    feature = m.named_before
     if m.deciding:
-        named = m.deciding[0]
-    if named is None:
+        feature = m.deciding[0]
+    if feature is None:
         return {"test": "", "name": "", "words": [], "decisive_share": 0.0}
-    shares = [named.effect.deciding_share]
+    shares = [feature.effect.deciding_share]
     # A later audit swaps the words of all decisive pairs together. Its effect is compared with the
     # largest effect of a single pair.
-    if named.test in NAMING_TESTS:
+    if feature.test in NAMING_TESTS:
         for row in (*m.swaps.rows, *m.swaps.pairs):
             if row.test in NAMING_TESTS:
                 shares.append(row.effect.deciding_share)
     return {
-        "test": named.test,
-        "name": named.name,
-        "words": list(named.words),
+        "test": feature.test,
+        "name": feature.name,
+        "words": list(feature.words),
         "decisive_share": max(0.0, *shares),
     }
 

@@ -113,6 +113,7 @@ class ShortcutsOptions(QuestionOptions):
         The estimate is made before any text is read, from the number of items only.
         """
         n_items = len(context.primary)
+        # Attributions are bounded by a number of items, and swaps by a budget.
         if self.items is None:
             n_swap_passes = min(float(n_items * PASSES_PER_ITEM), float(self.get_budget(context)))
         else:

@@ -98,6 +98,7 @@ def swap_pairs(
         if partner_label >= 0:
             replacement_by_key.setdefault((pair.column, partner), (word, label))
 
+    # If several words are replaced, the goal is that of the last one.
     replacements: list[Replacement] = []
     goal = -1
     for token in training.segmenter.split(item):
@@ -193,6 +194,7 @@ def _edit_words(
         return NO_EDIT
     replaced_tokens = [token for token, _ in replacements]
     controls = _draw_controls(training, item, replaced_tokens, rng, excluded=excluded)
+    # A text without other words has no control.
     control = None
     if controls:
         control = replace_tokens(item, controls)
@@ -267,6 +269,7 @@ def insert_word(
         if token.key == key:
             return NO_EDIT
     words = item[column].split(" ")
+    # The word may come first or last, too.
     position = int(rng.integers(len(words) + 1))
     neutral = draw_similar_neutral(training, key, rng)
 

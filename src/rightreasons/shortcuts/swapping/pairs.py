@@ -24,6 +24,7 @@ def measure_overlap(training: TrainingTexts, item: Text) -> float:
         item: Two texts.
     """
     premise, hypothesis = _split_columns(training, item)
+    # A text of marks only has no words to share.
     if not hypothesis:
         return 0.0
     premise_words = {token.word for token in premise}

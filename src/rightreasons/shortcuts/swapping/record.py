@@ -111,6 +111,7 @@ def read_record(
         >>> read_record(values, ["yes", "no"], n_columns=1).pairs
         (Pair(column=0, words=('copper', 'marble'), labels=(1, 0)),)
     """
+    # Words that are in no list of the present training texts are read as well.
     lists = {}
     for test, rows in values["lists"].items():
         lists[test] = _read_words(rows, label_names, n_columns)
@@ -146,6 +147,7 @@ def _read_pairs(
     """Return recorded pairs of words; see `_describe_pairs` for the rows."""
     pairs = []
     for row in rows:
+        # The label of a neutral partner is None.
         word, partner_word = row["words"]
         name, partner_name = row["labels"]
         label = _find_label(name, label_names)
@@ -163,6 +165,7 @@ def _find_label(name: str | None, label_names: Sequence[str]) -> int:
     """
     if name is None:
         return NEUTRAL
+    # A word of a class that the model lacks could not be swapped for that of another one.
     if name not in label_names:
         raise OptionError(
             f"Expected a report about the classes {', '.join(label_names)} in `after`, but it "
@@ -215,6 +218,7 @@ def _describe_pairs(pairs: Sequence[Pair], label_names: Sequence[str]) -> list[d
         label of a neutral word is None.
     """
     name_by_label: dict[int, str | None] = dict(enumerate(label_names))
+    # JSON has null for a label without a name.
     name_by_label[NEUTRAL] = None
     rows = []
     for pair in pairs:
@@ -235,6 +239,7 @@ def _group_words(labels: Mapping[Key, int], label_names: Sequence[str]) -> list[
     Returns:
         Rows such as `{"column": 0, "label": "no", "words": ["copper", "slate"]}`.
     """
+    # (column, label) -> words.
     words_by_group: dict[tuple[int, int], list[str]] = {}
     for (column, word), label in labels.items():
         words_by_group.setdefault((column, label), []).append(word)

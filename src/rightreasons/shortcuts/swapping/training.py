@@ -228,7 +228,7 @@ class TrainingTexts:
             column, word = self.keys[row]
             if get_kind(word) == "word" and word not in self.suspected:
                 frequencies_by_column[column][word] = int(self.n_texts[row])
-        return [NeutralWords(frequencies) for frequencies in frequencies_by_column]
+        return list(map(NeutralWords, frequencies_by_column))
 
     def draw_neutral(
         self,

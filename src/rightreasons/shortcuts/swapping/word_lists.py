@@ -166,11 +166,13 @@ class WordList:
 
         def rank(partner: str) -> tuple[float, str]:
             """Return the distance of the logarithms of the strengths; the word breaks ties."""
+            partner_strength = self.strengths[column, partner]
             # The strength of a suspected word may be 0 or negative.
-            partner_strength = max(self.strengths[column, partner], MIN_STRENGTH)
-            return abs(math.log(partner_strength / strength)), partner
+            ratio = max(partner_strength, MIN_STRENGTH) / strength
+            return abs(math.log(ratio)), partner
 
-        candidates = self._list_candidates(Group(column, label, get_kind(word)))
+        group = Group(column, label, get_kind(word))
+        candidates = self._list_candidates(group)
         return sorted(candidates, key=rank)[:N_PARTNERS]
 
 
