@@ -144,29 +144,47 @@ def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[An
 
 
 def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
-    """Return the columns of few values that are neither the label nor say what is correct."""
+    """Return the columns of the data by which answers are grouped, such as a subject.
+
+    These have 2 to `MAX_GROUPS` values, and neither determine the label nor whether the answer is
+    correct.
+
+    Returns:
+        Name -> the N values of the column, "none" for an empty cell.
+    """
     slices = {}
     for name, feature in answers.split.data.features.items():
         if name in ITEM_COLUMNS or name in answers.used_columns:
             continue
         if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
             continue
-        # The first rows tell a column of many values, without reading all of it.
-        if len(set(answers.split.data[name][:N_INSPECTED_ROWS])) > MAX_GROUPS:
+        # The first rows show a column of many values, without reading all of it.
+        first_values = answers.split.data[name][:N_INSPECTED_ROWS]
+        if len(set(first_values)) > MAX_GROUPS:
             continue
         values = answers.column(name) or []
         n_values = len(set(values))
-        # A column whose values determine the label is the label itself.
-        n_pairs = len(set(zip(values, answers.labels.tolist(), strict=True)))
-        if 1 < n_values <= MAX_GROUPS and n_pairs > n_values and not _is_outcome(values, answers):
-            slices[name] = ["none" if value is None else value for value in values]
+        if not 1 < n_values <= MAX_GROUPS:
+            continue
+        # A column whose values determine the label repeats it in other words.
+        labels = answers.labels.tolist()
+        if _determines(values, labels) or _is_outcome(values, answers):
+            continue
+        slices[name] = ["none" if value is None else value for value in values]
     return slices
 
 
+def _determines(values: Sequence[Any], outcomes: Sequence[Any]) -> bool:
+    """Return whether all rows with the same value have the same outcome."""
+    n_pairs = len(set(zip(values, outcomes, strict=True)))
+    return n_pairs <= len(set(values))
+
+
 def _is_outcome(values: Sequence[Any], answers: GivenAnswers) -> bool:
-    """Return whether the values of a column determine which answers are correct."""
+    """Return whether the values of a column determine which answers are correct.
+
+    If all answers are correct, or none is, every column would.
+    """
     if answers.is_correct.all() or not answers.is_correct.any():
         return False
-    # Such a column repeats the outcome in other words.
-    pairs = set(zip(values, answers.is_correct.tolist(), strict=True))
-    return len(pairs) <= len(set(values))
+    return _determines(values, answers.is_correct.tolist())

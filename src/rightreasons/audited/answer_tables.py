@@ -153,28 +153,31 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     """
     if not answers.has_epochs:
         return None
-    units = np.unique(np.asarray(answers.clusters), return_inverse=True)[1]
-    sizes = np.bincount(units)
-    n_correct = np.bincount(units, answers.is_correct).astype(np.int64)
+    # The answers to one item are a cluster. All arrays below have an entry per item.
+    _, item_numbers = np.unique(np.asarray(answers.clusters), return_inverse=True)
+    n_answers_of_all = np.bincount(item_numbers)
     # A sample that ended in an error in all other epochs has one answer, which agrees with none.
-    is_repeated = sizes > 1
+    is_repeated = n_answers_of_all > 1
     if not is_repeated.any():
         return None
-    pairs = sizes * (sizes - 1)
-    # Ordered pairs of answers that are both correct, or both incorrect.
-    n_incorrect = sizes - n_correct
-    n_equal = n_correct * (n_correct - 1) + n_incorrect * (n_incorrect - 1)
-    agreement = estimate_mean(
-        n_equal[is_repeated] / pairs[is_repeated], resampling, bounds=(0.0, 1.0)
-    )
-    majority = estimate_rate(_find_majority(answers, units)[is_repeated], resampling)
+    n_answers = n_answers_of_all[is_repeated]
+    n_correct_of_all = np.bincount(item_numbers, answers.is_correct).astype(np.int64)
+    n_correct = n_correct_of_all[is_repeated]
+    n_incorrect = n_answers - n_correct
+
+    # Ordered pairs of answers to an item, and of those that are both correct or both incorrect.
+    n_pairs = n_answers * (n_answers - 1)
+    n_equal_pairs = n_correct * (n_correct - 1) + n_incorrect * (n_incorrect - 1)
+    agreement = estimate_mean(n_equal_pairs / n_pairs, resampling, bounds=(0.0, 1.0))
+    is_majority_correct = _find_majority(answers, item_numbers)
+    majority = estimate_rate(is_majority_correct[is_repeated], resampling)
     if agreement is None or majority is None:
         return None
-    n_epochs = int(sizes[is_repeated].min())
+    n_epochs = int(n_answers.min())
     pass_rates = []
     # The figures for one k are over all items, so that each must have k answers.
     for k in range(1, min(n_epochs, MAX_POWER) + 1):
-        estimate = _estimate_pass_hat(n_correct[is_repeated], sizes[is_repeated], k, resampling)
+        estimate = _estimate_pass_hat(n_correct, n_answers, k, resampling)
         if estimate is not None:
             pass_rates.append(PassRate(k, estimate))
     return AnswerEpochs(
@@ -202,6 +205,14 @@ def _find_majority(answers: GivenAnswers, units: NDArray[np.int64]) -> NDArray[n
 def _estimate_pass_hat(
     n_correct: NDArray[np.int64], sizes: NDArray[np.int64], k: int, resampling: Resampling
 ) -> Estimate | None:
+    """Return pass^k, the probability that k answers to an item are all correct, over items.
+
+    Args:
+        n_correct: (N,) number of correct answers to each item.
+        sizes: (N,) number of answers to each item, at least k.
+        k: Number of answers.
+        resampling: Level, resamples and seed of the interval.
+    """
     shares = []
     for count, size in zip(n_correct.tolist(), sizes.tolist(), strict=True):
         shares.append(math.comb(count, k) / math.comb(size, k))

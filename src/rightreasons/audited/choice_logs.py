@@ -131,19 +131,23 @@ def _list_failures(
 
 
 def select_confident_answers(context: AuditContext) -> AuditContext:
-    """Return the part of an audit of a log that has a confidence in its answers.
+    """Return the part of an audit of a log whose answers have a confidence, as a task of confidences.
 
-    Its labels are whether each answer is correct. Any other audit is returned as it is.
+    Its labels are whether each answer is correct, so that the questions about confidence can be
+    asked. The other answers stay in the figures that need no confidence.
+
+    Args:
+        context: An audit. One without logged confidences is returned as it is.
     """
     stored = context.stored
     if stored is None or stored.confidences is None:
         return context
     split = context.primary
-    rows_by_id = dict(zip(stored.ids, stored.confidences.tolist(), strict=True))
-    confidences = np.array([rows_by_id[name] for name in split.ids])
-    # The other samples stay in the remaining figures.
-    is_known = np.isfinite(confidences) & split.labeled
-    rows = np.flatnonzero(is_known)
+    confidence_by_id = dict(zip(stored.ids, stored.confidences.tolist(), strict=True))
+    confidences = np.array([confidence_by_id[item_id] for item_id in split.ids])
+    # NaN marks an answer without a confidence.
+    has_confidence = np.isfinite(confidences) & split.labeled
+    rows = np.flatnonzero(has_confidence)
     is_correct = get_correctness(split, context.scores(split))
     selected = dataclasses.replace(
         split, data=split.data.select(rows), labels=is_correct[rows].astype(np.int64)

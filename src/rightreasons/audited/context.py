@@ -209,12 +209,14 @@ class AuditContext:
     def why_no_gradients(self) -> str:
         """Return why words of a text have no gradients, as a sentence; "" if they have."""
         reason = explain_missing_ability(self.scorer, "gradients")
-        # A model that is not loaded here needs no torch, which the check below imports.
+        # A model on a server has no parameters here. The further check is about loaded models, and
+        # imports torch, which takes seconds.
         is_remote = getattr(self.source, "n_parameters", None) is None
         if reason and is_remote:
             return reason
         from rightreasons.models.gradients.inputs import why_no_gradients
 
+        # For a loaded model, this reason is more precise.
         return why_no_gradients(self.scorer)
 
     @property
@@ -241,13 +243,21 @@ class AuditContext:
 
     @functools.cached_property
     def _class_words(self) -> dict[int, str]:
-        """Class -> its name in the data, where the model only numbers its classes; {} otherwise."""
+        """Class -> its name in the data, if the model only numbers its classes; {} otherwise.
+
+        A reader knows "negative", and not the 0 of an estimator or the LABEL_0 of a checkpoint.
+        """
         split = self.primary
-        # A reader knows "negative", and not the 0 of an estimator or the LABEL_0 of a checkpoint.
         if split.class_of is None or not are_numbers(self.label_names or ()):
             return {}
-        pairs = zip(split.class_of.tolist(), split.data_label_names, strict=False)
-        return {label: name for label, name in pairs if label >= 0}
+        words = {}
+        # `class_of` has the class of each label of the data, and a final -1 for unlabeled items.
+        for class_number, name in zip(
+            split.class_of.tolist(), split.data_label_names, strict=False
+        ):
+            if class_number >= 0:
+                words[class_number] = name
+        return words
 
     @property
     def model_fingerprint(self) -> str:

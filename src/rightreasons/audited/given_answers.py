@@ -21,6 +21,7 @@ from rightreasons.models.running import NO_WORDS
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
     from rightreasons.audited.splits import AuditSplit
+    from rightreasons.core.scores import Scores
 
 NO_ANSWER = -1
 """Pick of an item without an answer that can be read."""
@@ -100,67 +101,99 @@ class GivenAnswers:
 
 
 def collect_answers(context: AuditContext) -> GivenAnswers | None:
-    """Return the answers to the primary split; None if no label is known, or no answer."""
-    answered = context.primary
-    if not context.has_scores(answered) or not answered.labeled.any():
-        return None
-    # Items whose answer cannot be read were excluded, and are put back in their places.
-    split = answered.before_exclusion or answered
-    reasons = dict(answered.left_out)
-    picks = np.full(len(split), NO_ANSWER, dtype=np.int64)
-    is_correct = np.zeros(len(split), dtype=np.bool_)
-    is_answered = np.ones(len(split), dtype=np.bool_)
-    # Without exclusions, which is usual, the ids of a million items are not read.
-    if reasons:
-        is_answered = ~np.isin(split.ids, list(reasons))
-    scores = context.scores(answered)
-    picks[is_answered] = scores.predicted
-    if context.task == "confidence":
-        is_correct[is_answered] = answered.labels == 1
-    elif context.stored is not None and context.stored.answers_once:
-        is_correct[is_answered] = get_correctness(answered, scores)
-    else:
-        is_correct[is_answered] = scores.predicted == answered.labels
+    """Collect the answers to the labeled items of the primary split, also those that cannot be read.
 
+    An answer that cannot be read counts as incorrect. Items that were not asked, or whose request
+    failed or was refused, are left out and counted.
+
+    Args:
+        context: The audit with its scores.
+
+    Returns:
+        The answers; None if no label is known, or the split has no scores.
+    """
+    scored = context.primary
+    if not context.has_scores(scored) or not scored.labeled.any():
+        return None
+    # Items that the model could not score were excluded from the split, and are put back here.
+    split = scored.before_exclusion or scored
+    reason_by_id = dict(scored.left_out)
+    is_scored = np.ones(len(split), dtype=np.bool_)
+    # Without exclusions, which is usual, the ids of a million items are not read.
+    if reason_by_id:
+        is_scored = ~np.isin(split.ids, list(reason_by_id))
+    scores = context.scores(scored)
+    picks = np.full(len(split), NO_ANSWER, dtype=np.int64)
+    picks[is_scored] = scores.predicted
+    is_correct = np.zeros(len(split), dtype=np.bool_)
+    is_correct[is_scored] = _find_correct(context, scored, scores)
+
+    # Of the items without scores, those without words and those whose request was not served say
+    # nothing about the model's answers.
     unserved_ids: set[str] = set()
     if context.prompted is not None:
         unserved_ids = context.prompted.unserved
     is_asked = np.ones(len(split), dtype=np.bool_)
     n_by_reason: Counter[str] = Counter()
-    for row in np.flatnonzero(split.labeled & ~is_answered).tolist():
-        name = split.ids[row]
-        # Nothing was asked about an item without words.
-        is_asked[row] = reasons[name] != NO_WORDS and name not in unserved_ids
-        if name in unserved_ids:
-            n_by_reason[shorten_reason(reasons[name])] += 1
+    for row in np.flatnonzero(split.labeled & ~is_scored).tolist():
+        item_id = split.ids[row]
+        is_unserved = item_id in unserved_ids
+        is_asked[row] = reason_by_id[item_id] != NO_WORDS and not is_unserved
+        if is_unserved:
+            n_by_reason[shorten_reason(reason_by_id[item_id])] += 1
+
     rows = np.flatnonzero(split.labeled & is_asked)
+    clusters = split.clusters
     used_columns: tuple[str, ...] = ()
     if context.stored is not None:
         used_columns = context.stored.columns_used
-    clusters = split.clusters
     return GivenAnswers(
         split=split,
         rows=rows,
         labels=split.labels[rows],
         picks=picks[rows],
         is_correct=is_correct[rows],
-        reasons=_list_reasons(split, reasons, rows),
+        reasons=_list_reasons(split, reason_by_id, rows),
         clusters=None if clusters is None else clusters[rows],
         task=context.task,
+        # The most frequent reason comes first.
         unserved=dict(n_by_reason.most_common()),
         used_columns=used_columns,
     )
 
 
-def _list_reasons(split: AuditSplit, reasons: dict[str, str], rows: NDArray[np.int64]) -> list[str]:
-    """Return why each answer cannot be read, by the log or by the model; "" if it can."""
-    # The log of a harness has its own reasons.
-    from_log = split.column(LACK)
-    if from_log is not None:
-        return [from_log[row] for row in rows.tolist()]
-    if not reasons:
+def _find_correct(context: AuditContext, split: AuditSplit, scores: Scores) -> NDArray[np.bool_]:
+    """Return (N,) which answers to the N scored items of a split are correct."""
+    if context.task == "confidence":
+        # The labels say whether the given answers are correct.
+        return np.asarray(split.labels == 1)
+    if context.stored is not None and context.stored.answers_once:
+        return get_correctness(split, scores)
+    return np.asarray(scores.predicted == split.labels)
+
+
+def _list_reasons(
+    split: AuditSplit, reason_by_id: Mapping[str, str], rows: NDArray[np.int64]
+) -> list[str]:
+    """Return why the answer to each of some items cannot be read; "" if it can.
+
+    Args:
+        split: The split.
+        reason_by_id: Id -> reason of the items that the model could not score.
+        rows: N rows of the split.
+    """
+    # The log of a harness has its own reasons, one for each item.
+    logged_reasons = split.column(LACK)
+    if logged_reasons is not None:
+        return [logged_reasons[row] for row in rows.tolist()]
+    # Without failures, the ids of a million items are not read.
+    if not reason_by_id:
         return [""] * len(rows)
-    return [shorten_reason(reasons.get(split.ids[row], "")) for row in rows.tolist()]
+    reasons = []
+    for row in rows.tolist():
+        reason = reason_by_id.get(split.ids[row], "")
+        reasons.append(shorten_reason(reason))
+    return reasons
 
 
 def shorten_reason(reason: str) -> str:

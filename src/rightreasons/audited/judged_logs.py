@@ -25,45 +25,46 @@ def judge_unread(
     stored: StoredOptions,
     settings: AuditOptions,
 ) -> tuple[Mapping[str, Any], str]:
-    """Return the columns of a log with the answers that a judge read, and how many there are.
+    """Let a judge read the answers of a log that its harness could not read.
 
     Args:
         columns: Columns of a log of answers to items with choices.
-        replies: The column `UNREAD_REPLY`; None if the log has no unread answer.
+        replies: (N,) column `UNREAD_REPLY`: for an unread answer, its text and the order of its
+            choices as JSON, otherwise "". None if the log has no unread answer.
         stored: Options that name the judge.
         settings: Seed of the texts that show whether the judge reads correctly. A plan asks nothing.
 
     Returns:
-        The columns; and what the judge read, in words, "" without a judge.
+        The columns, with the picks that the judge read; and how many these are, in words, "" without
+        a judge.
     """
     if stored.judge is None or replies is None or settings.plan:
         return columns, ""
-    rows = []
+    unread_rows = []
     texts = []
     orders = []
     for row, reply in enumerate(replies):
         # Most answers have been read by the harness.
         if not reply:
             continue
-        rows.append(row)
         text, order = _make_unread_text(row, reply, columns["choices"][row])
+        unread_rows.append(row)
         texts.append(text)
         orders.append(order)
-    # A text that can be read costs nothing: the judge is opened for the others alone.
     engine = open_judge(stored.judge, stored.judge_model)
     judge = SecondReader(engine, seed=settings.seed, progress=True)
-    positions = judge.read(texts)
+    displayed_positions = judge.read(texts)
 
-    changed = {}
-    for name in (PICKED, "answer", "correct", UNREAD, LACK):
-        changed[name] = list(columns[name])
+    changed = {name: list(columns[name]) for name in (PICKED, "answer", "correct", UNREAD, LACK)}
     n_read = 0
-    for row, position, order in zip(rows, positions, orders, strict=True):
+    for row, displayed_position, order in zip(
+        unread_rows, displayed_positions, orders, strict=True
+    ):
         # What the judge leaves open stays unread.
-        if position == NO_ANSWER:
+        if displayed_position == NO_ANSWER:
             continue
         n_read += 1
-        pick = order[position]
+        pick = order[displayed_position]
         changed[PICKED][row] = pick
         changed["answer"][row] = LETTERS[pick]
         # The harness counted what it could not read as incorrect.
@@ -76,7 +77,16 @@ def judge_unread(
 def _make_unread_text(
     row: int, reply: str, choices: Sequence[str]
 ) -> tuple[UnreadText, Sequence[int]]:
-    """Return a text with its choices as the model saw them, and their order."""
+    """Return an unread answer for a judge, with the choices as the model saw them.
+
+    Args:
+        row: Row of the answer.
+        reply: JSON with the "text" of the answer and the "order" of the choices.
+        choices: Choices in the order of the data.
+
+    Returns:
+        The text, and the order: for each displayed position, the position in the data.
+    """
     values = json.loads(reply)
     order = values["order"]
     # The letters in the text are those of the displayed order.

@@ -95,6 +95,8 @@ class LoggedArms:
     answers: Mapping[str, Mapping[str, ArmAnswer]]
     joint: bool = True
 
+    # Requests of questions are answered from the ids alone, as the log has all texts.
+
     @classmethod
     def read(cls, ids: Sequence[str], records: Sequence[str]) -> LoggedArms:
         """Read the arms of items from a column of JSON texts, "" for an item without arms."""
@@ -121,11 +123,17 @@ class LoggedArms:
 
     @functools.cached_property
     def is_scored(self) -> bool:
-        """Whether each answer is the likeliest choice by the scores of all of them."""
-        # Of answers that were sampled, the scores would be those of other answers.
-        for by_name in self.answers.values():
-            for answer in by_name.values():
-                if answer.logits is None or int(np.argmax(answer.logits)) != answer.position:
+        """Whether all answers have scores of the choices, of which the picked one has the largest.
+
+        If answers were sampled, another choice may be picked, and the scores would be those of other
+        answers.
+        """
+        for answer_by_arm in self.answers.values():
+            for answer in answer_by_arm.values():
+                # A bare answer has no scores at all.
+                if answer.logits is None:
+                    return False
+                if int(np.argmax(answer.logits)) != answer.position:
                     return False
         return True
 
@@ -152,36 +160,43 @@ class LoggedArms:
     def choose(
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> Scores:
-        """Return the scores of the requests of a question, as a model would.
+        """Return the logged scores of the requests of a question, in the place of a model.
 
         Args:
-            prompts: Not used: a log has answered already.
+            prompts: Not used: the log has the answers.
             choices: Not used.
-            ids: Ids of the requests.
+            ids: Ids of the requests, "ITEM/ARM".
+
+        Returns:
+            The scores. A request without an answer is among the failures, as one that a model cannot
+            answer.
         """
         rows = []
-        answered = []
+        answered_ids = []
         failures = {}
-        # A request that the log does not contain fails, as one that a model cannot answer.
-        for name in ids:
-            answer = self.find(name)
+        for request_id in ids:
+            answer = self.find(request_id)
             if answer is None or (answer.position < 0 and answer.logits is None):
-                failures[name] = MISSING
+                failures[request_id] = MISSING
                 continue
             rows.append(self._score(answer))
-            answered.append(name)
+            answered_ids.append(request_id)
+        # The empty array lets a list without rows be joined.
         values = np.concatenate([np.empty(0), *rows])
         logits = Ragged.of(values, [len(row) for row in rows])
-        return Scores(ids=tuple(answered), logits=logits, failures=failures)
+        return Scores(ids=tuple(answered_ids), logits=logits, failures=failures)
 
     def _score(self, answer: ArmAnswer) -> Any:
-        """Return the scores of the displayed choices; those of a bare answer single it out."""
+        """Return the scores of the displayed choices of an answer.
+
+        If some answers of the log have no scores, those of all are replaced: 0 for the picked choice
+        and -inf for the others, so that it has all of the probability.
+        """
         if self.is_scored and answer.logits is not None:
             return np.array(answer.logits)
-        # As of one generated answer, the choice has all of the probability.
-        row = np.full(len(answer.arm.choices), -np.inf)
-        row[answer.position] = 0.0
-        return row
+        scores = np.full(len(answer.arm.choices), -np.inf)
+        scores[answer.position] = 0.0
+        return scores
 
     def make_table(self, item_ids: Sequence[str], name: str) -> datasets.Dataset:
         """Return the items in an arm, with the columns of a perturbed dataset.

@@ -71,6 +71,8 @@ def open_inputs(
 ) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
     """Open the data and the model of an audit.
 
+    The model comes first: one that cannot be used is refused before any data is read.
+
     Args:
         model: A folder, a hub id, a GGUF file, the address of a server, or anything that
             `as_scorer` takes.
@@ -87,45 +89,101 @@ def open_inputs(
         ValueError: If the model cannot be used, an option does not apply to it, or the data does
             not fit.
     """
-    # The model comes first: one that cannot be used is refused before any data is read.
-    scorer: Scorer | None = None
-    engine: Engine | None = None
-    data: Mapping[str, datasets.Dataset] | None = None
     if isinstance(model, (str, os.PathLike)) and not is_object_name(model):
-        kind = _find_kind(model, settings.revision, settings.task)
-        if not kind:
-            # A model that cannot be found is the mistake, not an option that it would take.
-            scorer = _load_head(model, settings.task or "classification", settings)
-        unused = _list_unused_options(kind, settings, asking)
-        _check_no_option(unused, model)
-        is_chooser = kind == "choice"
-        if scores is not None:
-            _check_no_option(["scores"], model)
-        if kind in PROMPTED_KINDS:
-            engine = _open_engine(model, settings, asking)
+        opened = _open_named_model(model, settings, asking, scores)
     else:
-        scorer, data = _open_object(model, dataset, settings, scores, require_labels=require_labels)
-        unused = [*asking.prompt.get_changes(), *asking.server.get_changes()]
-        unused += _list_set_options(settings, HEAD_OPTIONS)
-        _check_no_option(unused, getattr(scorer, "name", scorer))
-        is_chooser = scorer.label_names is None
-        # A loaded language model gets prompts of the data; a scorer made of one has its own.
-        if scorer is not model:
-            engine = getattr(scorer, "engine", None)
-
-    if engine is not None:
-        return _open_prompted(
-            engine, dataset, settings, asking.prompt, require_labels=require_labels
+        opened = _open_object(
+            model, dataset, settings, asking, scores, require_labels=require_labels
         )
-    task = settings.task or ("multiple_choice" if is_chooser else "classification")
+    # A language model gets prompts of the data.
+    if opened.engine is not None:
+        return _open_prompted(
+            opened.engine, dataset, settings, asking.prompt, require_labels=require_labels
+        )
+
+    task = settings.task
+    if task is None:
+        task = "multiple_choice" if opened.is_chooser else "classification"
+    scorer = opened.scorer
     if scorer is None:
         scorer = _load_head(model, task, settings)
+    data = opened.data
     if data is None:
         data = _open_data(dataset, task, settings, require_labels=require_labels)
     return data, scorer
 
 
+@dataclasses.dataclass(frozen=True)
+class _OpenedModel:
+    """A model, as far as it can be opened without its data.
+
+    Attributes:
+        engine: A language model that gets prompts of the data. None for any other model.
+        scorer: The scorer. None for a language model, and for a model whose head is loaded for the
+            task of the audit.
+        data: The items of each split, if they were needed to open the model; otherwise None.
+        is_chooser: Whether the model scores choices, if the audit names no task.
+    """
+
+    engine: Engine | None = None
+    scorer: Scorer | None = None
+    data: Mapping[str, datasets.Dataset] | None = None
+    is_chooser: bool = False
+
+
+def _open_named_model(
+    model: str | os.PathLike[str],
+    settings: AuditOptions,
+    asking: AskingOptions,
+    scores: str | None,
+) -> _OpenedModel:
+    """Open the model of a folder, a hub id, a GGUF file, or the address of a server.
+
+    Raises:
+        ValueError: If it cannot be used, or an option does not apply to it.
+    """
+    kind = _find_kind(model, settings.revision, settings.task)
+    scorer = None
+    if not kind:
+        # A model that cannot be found is the mistake, not an option that it would take. So it is
+        # loaded before the options are checked.
+        scorer = _load_head(model, settings.task or "classification", settings)
+    _check_no_option(_list_unused_options(kind, settings, asking), model)
+    # Only functions return numbers whose kind has to be named.
+    if scores is not None:
+        _check_no_option(["scores"], model)
+    if kind in PROMPTED_KINDS:
+        return _OpenedModel(engine=_open_engine(model, settings, asking))
+    return _OpenedModel(scorer=scorer, is_chooser=kind == "choice")
+
+
 def _open_object(
+    model: Any,
+    dataset: Any,
+    settings: AuditOptions,
+    asking: AskingOptions,
+    scores: str | None,
+    *,
+    require_labels: bool,
+) -> _OpenedModel:
+    """Open a loaded model, a function, or an object of a Python file.
+
+    Raises:
+        ValueError: If it cannot be used, or an option does not apply to it.
+    """
+    scorer, data = _open_scorer(model, dataset, settings, scores, require_labels=require_labels)
+    # Options of prompts, of servers and of loading do not apply to an object.
+    unused = [*asking.prompt.get_changes(), *asking.server.get_changes()]
+    unused += _list_set_options(settings, HEAD_OPTIONS)
+    _check_no_option(unused, getattr(scorer, "name", scorer))
+    # A loaded language model gets prompts of the data; a scorer made of one has its own.
+    engine = None
+    if scorer is not model:
+        engine = getattr(scorer, "engine", None)
+    return _OpenedModel(engine, scorer, data, is_chooser=scorer.label_names is None)
+
+
+def _open_scorer(
     model: Any, dataset: Any, settings: AuditOptions, scores: str | None, *, require_labels: bool
 ) -> tuple[Scorer, Mapping[str, datasets.Dataset] | None]:
     """Return the scorer of a loaded model, a function, or an object of a Python file.
@@ -138,18 +196,21 @@ def _open_object(
     try:
         return _make_scorer(model, settings, scores), None
     except OptionError as error:
+        # Any other mistake, or other names than those of the option, is that of the user.
         if "label_names" not in error.option or settings.label_names is not None:
             raise
         data = _open_data(dataset, "classification", settings, require_labels=require_labels)
         try:
-            names = get_class_names(data.values(), "the data")
+            class_names = get_class_names(data.values(), "the data")
         except OptionError:
+            # Without classes in the data, the user has to name them.
             raise error from None
-    scorer = _make_scorer(model, settings.replace(label_names=format_names(names)), scores)
+    named_settings = settings.replace(label_names=format_names(class_names))
+    scorer = _make_scorer(model, named_settings, scores)
     if hasattr(scorer, "label_match"):
         # Only the order says which class is which: the audit checks whether another fits better.
-        pairs = ", ".join(f"{number} is {name}" for number, name in enumerate(names))
-        scorer.label_match = f"{BY_NUMBER}: {pairs}"
+        matches = [f"{number} is {name}" for number, name in enumerate(class_names)]
+        scorer.label_match = f"{BY_NUMBER}: {', '.join(matches)}"
     return scorer, data
 
 
@@ -278,7 +339,17 @@ def is_prompted(model: Any) -> bool:
 
 
 def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str:
-    """Return the kind of a named model; if it has none, "choice" for choices and "" otherwise."""
+    """Return the kind of a named model, without loading its weights.
+
+    Args:
+        model: A folder, a hub id, a GGUF file, or the address of a server.
+        revision: Revision of a hub id. None for the newest.
+        task: Task of the audit. None if the model decides.
+
+    Returns:
+        "server", "language model", "choice" for a head that scores choices, another kind of
+        `kind_of_model`, or "" if there is no such model and the task is not multiple choice.
+    """
     if is_address(model):
         return "server"
     # Only models that run here need torch, whose import alone takes seconds.

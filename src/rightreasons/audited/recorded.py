@@ -48,15 +48,19 @@ def make_reply_keys(requests: Sequence[Request], options: Generation) -> list[st
 
 
 def make_value_keys(kind: str, request: Request) -> list[str]:
-    """Return a digest of each continuation of a request.
+    """Return a digest of each continuation of a request, by which its values are found in a log.
 
-    Requests of several items with one prompt are joined, so that each continuation has its own key.
+    Requests of several items with one prompt may be joined, so that each continuation has its own
+    key. It depends on the words of the prompt and the continuation, not on the name of the request.
+
+    Args:
+        kind: `LIKELIHOODS` or `NEXT_WORDS`.
+        request: The request.
     """
-    parts = []
-    # The words decide, and not the name of the request.
+    single_requests = []
     for text in request.continuations:
-        parts.append(dataclasses.replace(request, continuations=(text,)))
-    return make_keys({"kind": kind}, parts)
+        single_requests.append(dataclasses.replace(request, continuations=(text,)))
+    return make_keys({"kind": kind}, single_requests)
 
 
 class RecordingEngine:
@@ -104,15 +108,25 @@ class RecordingEngine:
     def _record_values(
         self, kind: str, requests: Sequence[Request], likelihoods: Likelihoods
     ) -> Likelihoods:
+        """Record the log-probability and the number of tokens of each continuation.
+
+        Args:
+            kind: `LIKELIHOODS` or `NEXT_WORDS`.
+            requests: N requests.
+            likelihoods: Their values, which are returned as they are.
+        """
         for index, request in enumerate(requests):
-            # A request that failed is no answer, and would be asked again.
+            # A request that failed has no values, and is asked again by a later run.
             if request.name in likelihoods.failures:
                 continue
             keys = make_value_keys(kind, request)
-            values = np.asarray(likelihoods.values[index]).tolist()
-            lengths = np.asarray(likelihoods.lengths[index]).tolist()
-            for key, value, length in zip(keys, values, lengths, strict=True):
-                self.answers[key] = [value, length]
+            # Logs contain plain numbers.
+            log_probabilities = np.asarray(likelihoods.values[index]).tolist()
+            token_counts = np.asarray(likelihoods.lengths[index]).tolist()
+            for key, log_probability, n_tokens in zip(
+                keys, log_probabilities, token_counts, strict=True
+            ):
+                self.answers[key] = [log_probability, n_tokens]
         return likelihoods
 
 
@@ -184,21 +198,27 @@ class RecordedEngine:
         return Answers(replies, failures)
 
     def _find_values(self, kind: str, requests: Sequence[Request]) -> Likelihoods:
-        values: list[float] = []
-        lengths: list[float] = []
+        """Return the recorded values of the continuations of some requests.
+
+        Args:
+            kind: `LIKELIHOODS` or `NEXT_WORDS`.
+            requests: The requests. One of which a value is missing is among the failures.
+        """
+        log_probabilities: list[float] = []
+        token_counts: list[float] = []
         failures = {}
         for request in requests:
             for key in make_value_keys(kind, request):
-                # The values of a request that failed are never read.
-                value, length = self._answers.get(key, (np.nan, np.nan))
-                values.append(value)
-                lengths.append(length)
+                # NaN keeps the place of a missing value, which is never read.
+                log_probability, n_tokens = self._answers.get(key, (np.nan, np.nan))
+                log_probabilities.append(log_probability)
+                token_counts.append(n_tokens)
                 if key not in self._answers:
                     failures[request.name] = MISSING
         counts = [len(request.continuations) for request in requests]
         return Likelihoods(
-            values=Ragged.of(np.array(values), counts),
-            lengths=Ragged.of(np.array(lengths), counts),
+            values=Ragged.of(np.array(log_probabilities), counts),
+            lengths=Ragged.of(np.array(token_counts), counts),
             failures=failures,
         )
 

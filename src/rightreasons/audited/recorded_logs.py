@@ -49,44 +49,47 @@ class RecordedLog:
     def make(
         cls, path: str | os.PathLike[str], model: str, records: Sequence[Mapping[str, Any]]
     ) -> RecordedLog:
-        """Make it of the records of all samples.
+        """Make a log of the records of all samples.
 
         Args:
             path: The log.
             model: Name of the model.
-            records: From `make_record`.
+            records: Records of `make_record`: {"item", "number", "settings", "answers", "arms"}.
         """
         from rightreasons.models.prompted import Prompted
         from rightreasons.models.wording import Prompt
 
+        # All samples have the same settings.
         settings = RecordSettings(**records[0]["settings"])
-        items: dict[str, dict[str, Any]] = {}
-        arms: dict[str, str] = {}
+        item_by_id: dict[str, dict[str, Any]] = {}
+        arms_by_id: dict[str, str] = {}
         answers: dict[str, Sequence[Any]] = {}
-        # Figures are sums in the order of the items, which harnesses change.
+        # Harnesses change the order of the samples. Sums of floats depend on it in the last digits,
+        # so that it is restored.
         for record in sorted(records, key=lambda record: int(record["number"])):
-            # Of several epochs, the first one counts.
             item_id = record["item"]["id"]
-            items.setdefault(item_id, record["item"])
+            # Of several epochs, the first one counts.
+            item_by_id.setdefault(item_id, record["item"])
             if record["arms"] is not None:
-                arms.setdefault(item_id, json.dumps(record["arms"]))
+                arms_by_id.setdefault(item_id, json.dumps(record["arms"]))
             for key, values in record["answers"].items():
                 answers.setdefault(key, values)
         engine = RecordedEngine(model, settings, answers)
-        rows = _make_rows([*items.values()])
         prompt = Prompt.read(settings.prompt, "the log")
         scorer = Prompted(prompt, engine, seed=settings.seed)
-        if arms:
-            # Borrowed texts may be those of items that the log lacks, as with a limit.
-            texts = [arms.get(name, "") for name in items]
-            logged = LoggedArms.read(list(items), texts)
+        if arms_by_id:
+            # The texts of the arms are stored, since they may be borrowed from items that the log
+            # lacks, such as those beyond a limit.
+            arm_records = [arms_by_id.get(item_id, "") for item_id in item_by_id]
+            logged = LoggedArms.read(list(item_by_id), arm_records)
             scorer.logged_arms = RecordedArms(logged.answers, scorer.joint, scorer)
-        return cls(os.fspath(path), scorer, rows, settings)
+        items = _make_rows(list(item_by_id.values()))
+        return cls(os.fspath(path), scorer, items, settings)
 
     def choose_questions(
         self, requested: Iterable[str] | None, default: Iterable[str]
     ) -> list[str]:
-        """Return the questions of an audit that the log can answer.
+        """Return the names of the questions of an audit that the log can answer.
 
         Args:
             requested: Names that the user gave. None for none.
@@ -96,12 +99,12 @@ class RecordedLog:
             OptionError: If the log lacks the answers to a requested question.
         """
         recorded = list(self.settings.questions)
-        # Questions about the answers themselves need nothing more of the model.
+        # The questions of `HARNESS_QUESTIONS` ask the model, and need recorded answers. All others
+        # are about the answers to the items themselves.
         if requested is None:
             others = [name for name in default if name not in HARNESS_QUESTIONS]
             return [*others, *recorded]
         names = list(requested)
-        # Without its answers, a question would be about a model that never answers.
         for name in names:
             if name in HARNESS_QUESTIONS and name not in recorded:
                 raise OptionError(
@@ -112,17 +115,24 @@ class RecordedLog:
         return names
 
     def choose_options(self, requested: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return question -> its options: those of the log, and those that the user gave."""
+        """Return question -> its options: those of the log, changed by those that the user set.
+
+        Args:
+            requested: Question -> its options, as `Options` or as a mapping of those that are set.
+                None for none.
+        """
         options: dict[str, Any] = {}
-        for name, values in self.settings.questions.items():
-            options[name] = dict(values)
-        for name, values in (requested or {}).items():
-            # Default values of options are no choice of the user.
-            changes = values.get_changes() if isinstance(values, Options) else values
-            # A command line has the default values of questions that the log lacks, too.
-            if isinstance(values, Options) and not changes:
-                continue
-            options[name] = {**options.get(name, {}), **changes}
+        for question, recorded in self.settings.questions.items():
+            options[question] = dict(recorded)
+        for question, values in (requested or {}).items():
+            changes = values
+            if isinstance(values, Options):
+                # A command line has the options of all questions. Default values are no choice of
+                # the user, and must not change those of the log.
+                changes = values.get_changes()
+                if not changes:
+                    continue
+            options[question] = {**options.get(question, {}), **changes}
         return options
 
 

@@ -30,6 +30,8 @@ Probabilities = dict[str, NDArray[np.float64]]
 def check_repeated_scores(context: AuditContext) -> list[RowDoubt]:
     """Score a few items of the primary split again, if the scorer is not one of this package.
 
+    A scorer should score an item the same, whatever other items it is asked about and how often.
+
     Args:
         context: The audit with its scores.
 
@@ -48,21 +50,25 @@ def check_repeated_scores(context: AuditContext) -> list[RowDoubt]:
     sample = split.take(rows)
     expected = _get_probabilities(context, split)
 
-    reordered = sample.take(np.arange(len(sample))[::-1])
+    # The sample differs from the first call by the other items, and by the order.
+    reversed_sample = sample.take(np.arange(len(sample))[::-1])
     try:
-        repeated = _score(context, reordered, reordered.text_pairs)
+        repeated = _score(context, reversed_sample, reversed_sample.text_pairs)
     except ValueError:
         # Stored scores may outlive the service that gave them: the questions can still be answered.
         return []
     changed = _list_changed(expected, repeated)
     if changed:
-        # A scorer that varies by itself differs from the second time, too.
-        varied = _list_changed(repeated, _score(context, reordered, reordered.text_pairs))
+        # If the same call gives the same scores again, the other items make the difference.
+        repeated_again = _score(context, reversed_sample, reversed_sample.text_pairs)
+        varied = _list_changed(repeated, repeated_again)
         if not varied:
             raise ValueError(_explain_dependence(context, changed, len(repeated)))
         return [_describe_variation(context, varied, len(repeated))]
     note = _describe_unread_pairs(context, sample, repeated)
-    return [note] if note is not None else []
+    if note is None:
+        return []
+    return [note]
 
 
 def _get_probabilities(context: AuditContext, split: AuditSplit) -> Probabilities:

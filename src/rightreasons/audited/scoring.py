@@ -127,45 +127,50 @@ def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
 
 
 def reuse_scores(scores: Scores, items: AuditSplit, score: Score) -> Score:
-    """Return a scorer of choices that takes the scores of audited items, and scores only the others.
+    """Return a scorer of choices that knows the scores of audited items, and asks for the others.
 
-    Questions ask about items in changed forms and, to compare, unchanged.
+    Questions ask about items in changed forms and, to compare, unchanged. Unchanged ones are
+    recognized by their prompt and choices.
 
     Args:
         scores: Scores of the items.
         items: Items with choices.
-        score: Scores the choices of the remaining requests.
+        score: (prompts, choices, ids) -> scores of the requests that are not known.
     """
     row_by_id = _map_rows(scores)
-    row_by_content: dict[tuple[str, ...], NDArray[np.float64]] = {}
+    # Prompt and choices -> the scores of the choices.
+    known_rows: dict[tuple[str, ...], NDArray[np.float64]] = {}
     for item in items.data.select_columns(["id", "prompt", "choices"]):
         # An item that could not be scored is asked about again.
         if item["id"] in row_by_id:
-            row_by_content[(item["prompt"], *item["choices"])] = row_by_id[item["id"]]
+            content = (item["prompt"], *item["choices"])
+            known_rows[content] = row_by_id[item["id"]]
 
-    def score_remaining(
+    def score_requests(
         prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> Scores:
+        """Return the scores of N requests, in their order, without those that failed."""
         rows: dict[str, NDArray[np.float64]] = {}
-        remaining: list[int] = []
-        for position, (prompt, texts) in enumerate(zip(prompts, choices, strict=True)):
-            row = row_by_content.get((prompt, *texts))
-            if row is None:
-                remaining.append(position)
+        unknown: list[int] = []
+        for index, (prompt, texts) in enumerate(zip(prompts, choices, strict=True)):
+            known_row = known_rows.get((prompt, *texts))
+            if known_row is None:
+                unknown.append(index)
             else:
-                rows[ids[position]] = row
+                rows[ids[index]] = known_row
+        # Without further requests, nothing is truncated and nothing fails.
         answers = Scores(ids=(), logits=np.empty((0, 0)), way=scores.way)
-        if remaining:
+        if unknown:
             answers = score(
-                [prompts[position] for position in remaining],
-                [choices[position] for position in remaining],
-                [ids[position] for position in remaining],
+                [prompts[index] for index in unknown],
+                [choices[index] for index in unknown],
+                [ids[index] for index in unknown],
             )
             rows |= _map_rows(answers)
-        # The order is that of the requests, without those that failed.
-        return _join_rows({item_id: rows[item_id] for item_id in ids if item_id in rows}, answers)
+        ordered_rows = {request_id: rows[request_id] for request_id in ids if request_id in rows}
+        return _join_rows(ordered_rows, answers)
 
-    return score_remaining
+    return score_requests
 
 
 def _map_rows(scores: Scores) -> dict[str, NDArray[np.float64]]:

@@ -128,21 +128,28 @@ class AuditSplit:
 
     @functools.cached_property
     def clusters(self) -> NDArray[np.str_] | None:
-        """(N,) name of the group, source or pair of each item; None for independent items."""
-        # Items of one source, such as questions on a paragraph, are not independent.
+        """(N,) name of the group, source or pair of each item; None for independent items.
+
+        The groups are those of the column that the user named, or of the first default column that
+        the data has. An item without a group is a separate cluster.
+        """
+        groups = None
         if self.groups_column is not None:
             groups = self.column(self.groups_column)
         else:
-            columns = map(self.column, (SOURCES, REPEATED_ID, COPIED_ROW, PAIRS))
-            groups = next(filter(None, columns), None)
+            # Items of one source, such as questions on a paragraph, are not independent.
+            for name in (SOURCES, REPEATED_ID, COPIED_ROW, PAIRS):
+                groups = self.column(name)
+                if groups:
+                    break
         # Groups of one item each are none.
-        if groups is None or len(set(groups)) == len(groups):
+        if not groups or len(set(groups)) == len(groups):
             return None
         clusters = []
-        for group, name in zip(groups, self.ids, strict=True):
-            # An item without a group is independent of all others.
+        for group, item_id in zip(groups, self.ids, strict=True):
+            # The prefix keeps an id from being equal to the name of a group.
             if group in (None, ""):
-                clusters.append(f"item {name}")
+                clusters.append(f"item {item_id}")
             else:
                 clusters.append(f"group {group}")
         return np.array(clusters)
@@ -221,14 +228,20 @@ def take_splits(
         ValueError: If a column is missing, or labels and classes do not match.
     """
     rows_by_split = {name: limit_rows(data[name], settings, data_name) for name in roles}
+    labeled_splits = []
+    for name, rows in rows_by_split.items():
+        if "label" in rows.column_names:
+            labeled_splits.append(name)
+
+    # All splits number their labels alike, so that they are matched with the classes once.
     class_of = None
-    names: tuple[str, ...] = ()
+    data_label_names: tuple[str, ...] = ()
     label_mapping = "the index of the correct choice"
-    labeled = [name for name, rows in rows_by_split.items() if "label" in rows.column_names]
-    if labeled and model_names is not None:
-        names = tuple(rows_by_split[labeled[0]].features["label"].names)
+    if labeled_splits and model_names is not None:
+        label_feature = rows_by_split[labeled_splits[0]].features["label"]
+        data_label_names = tuple(label_feature.names)
         match = match_labels(
-            names,
+            data_label_names,
             model_names,
             used=_collect_labels(rows_by_split.values()),
             # A label that occurs in one split tells where the numbers of all of them begin.
@@ -242,14 +255,14 @@ def take_splits(
     splits = []
     for name, rows in rows_by_split.items():
         labels = _read_labels(rows)
-        if name in labeled and class_of is not None:
+        if name in labeled_splits and class_of is not None:
             labels = class_of[labels]
         split = AuditSplit(
             name=name,
             role=roles[name],
             data=rows,
             labels=labels,
-            data_label_names=names,
+            data_label_names=data_label_names,
             label_mapping=label_mapping,
             class_of=class_of,
             n_available=len(data[name]),
@@ -257,7 +270,7 @@ def take_splits(
             groups_column=_resolve_groups_column(rows, settings.groups_column),
         )
         # Splits without labels may be compared with labeled ones.
-        if name not in labeled:
+        if name not in labeled_splits:
             split = dataclasses.replace(
                 split,
                 data_label_names=(),

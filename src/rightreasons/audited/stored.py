@@ -37,6 +37,7 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
     import datasets
+    import pyarrow as pa
 
     from rightreasons.io.columns import Columns
     from rightreasons.io.options import PredictionOptions
@@ -86,8 +87,8 @@ def open_stored(
         FileNotFoundError: If the file does not exist.
         ValueError: If a column is missing, or predictions and items do not belong together.
     """
-    from rightreasons.io.arrow_tables import digest_table, make_table
-    from rightreasons.io.logs import ARMS, ARMS_COMMAND, UNREAD_REPLY, logged
+    from rightreasons.io.arrow_tables import make_table
+    from rightreasons.io.logs import ARMS, ARMS_COMMAND, UNREAD_REPLY
 
     path = str(stored.predictions)
     has_items = dataset is None
@@ -95,32 +96,52 @@ def open_stored(
     # A table in memory has a name as well, which the messages use.
     source = path if table is None else table
     all_columns, options, file_name = _read_columns(source, stored, settings)
-    logged_arms = (all_columns.get(ARMS), all_columns.get(ARMS_COMMAND))
+    # These columns of a log are about changed versions of the items and about unread answers, and
+    # no part of the predictions.
+    arm_records = all_columns.get(ARMS)
+    arm_commands = all_columns.get(ARMS_COMMAND)
     unread_replies = all_columns.get(UNREAD_REPLY)
-    columns_by_name = {
-        name: all_columns[name]
-        for name in all_columns
-        if name not in (ARMS, ARMS_COMMAND, UNREAD_REPLY)
-    }
-    if has_items and is_choice_log(columns_by_name, options):
-        answers, judged = judge_unread(columns_by_name, unread_replies, stored, settings)
-        model, rows = open_choice_log(answers, path, settings, judged)
-        return _add_arms(model, *logged_arms), FILE_SPLIT, rows
+    columns = {}
+    for name in all_columns:
+        if name not in (ARMS, ARMS_COMMAND, UNREAD_REPLY):
+            columns[name] = all_columns[name]
+
+    # A log of drawn answers to items with choices has no scores to look for.
+    if has_items and is_choice_log(columns, options):
+        read_answers, judged = judge_unread(columns, unread_replies, stored, settings)
+        model, rows = open_choice_log(read_answers, path, settings, judged)
+        return _add_arms(model, arm_records, arm_commands), FILE_SPLIT, rows
     if stored.judge is not None:
         raise OptionError(
             f"Expected a log of answers to items with choices for `judge`, but {path} has no choices "
             "from which an answer could be read.",
             option="judge",
         )
-    predictions = _find_predictions(
-        columns_by_name, options, file_name, settings, with_labels=has_items
-    )
-    columns = make_table(predictions.columns, path)
+    predictions = _find_predictions(columns, options, file_name, settings, with_labels=has_items)
+    arrow_table = make_table(predictions.columns, path)
     if has_items:
-        task, rows = make_items(predictions, columns, path, settings)
+        task, rows = make_items(predictions, arrow_table, path, settings)
         items = _Items(task, FILE_SPLIT, rows, get_ids(rows))
     else:
         items = _open_items(predictions, dataset, settings, path, data_name)
+    model = _make_model(predictions, items, arrow_table, path, has_items=has_items)
+    return _add_arms(model, arm_records, arm_commands), items.split, items.rows
+
+
+def _make_model(
+    predictions: Predictions, items: _Items, table: pa.Table, path: str, *, has_items: bool
+) -> StoredModel:
+    """Return stored predictions of scores or confidences as a model.
+
+    Args:
+        predictions: The predictions.
+        items: The items that they belong to.
+        table: All columns of the file.
+        path: Path of the file.
+        has_items: Whether the items are those of the file itself.
+    """
+    from rightreasons.io.arrow_tables import digest_table
+    from rightreasons.io.logs import logged
 
     logits, probabilities = _parse_scores(predictions, path)
     # Choices and confidences in given answers have no classes.
@@ -130,14 +151,14 @@ def open_stored(
     used = predictions.used
     if predictions.label_match:
         used += f"; labels matched {predictions.label_match}"
-    model = StoredModel(
+    return StoredModel(
         name=path,
         task=items.task,
         label_names=label_names,
         ids=items.ids,
         logits=logits,
         probabilities=probabilities,
-        fingerprint=digest_table(columns),
+        fingerprint=digest_table(table),
         used=used,
         answers_once=predictions.answers_once,
         label_match=predictions.match_in_words if has_items else "",
@@ -146,7 +167,6 @@ def open_stored(
         columns_used=tuple(itertools.chain.from_iterable(predictions.taken.values())),
         order_doubt=predictions.doubt,
     )
-    return _add_arms(model, *logged_arms), items.split, items.rows
 
 
 def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:

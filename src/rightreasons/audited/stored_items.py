@@ -233,34 +233,45 @@ def match_ids(
 def _check_texts(
     predictions: Predictions, ids: Sequence[str], items: datasets.Dataset, path: str, data_name: str
 ) -> None:
-    """Check that predictions with texts have those of the items of their ids.
+    """Check that predictions with texts contain those of the items that they are matched with.
 
-    A prompt contains more than the text, and a harness may change a text, so that half of them have
-    to agree.
+    A prompt contains more than the text, and a harness may change a text. So a text agrees if a
+    column of its row contains it, and half of the texts have to agree.
+
+    Args:
+        predictions: N predictions, with all columns of their file.
+        ids: N ids of the items that they are matched with.
+        items: Items of the dataset.
+        path: Path of the predictions, for errors.
+        data_name: Name of the dataset, for errors.
+
+    Raises:
+        ValueError: If more than half of the compared texts are missing.
     """
     # Most files contain only ids and scores.
-    columns = _find_text_columns(predictions)
-    if not columns:
+    text_columns = _find_text_columns(predictions)
+    if not text_columns:
         return
-    text_column = "text" if "text" in items.column_names else "prompt"
-    text_by_id = dict(zip(items["id"][:], items[text_column][:], strict=True))
+    item_column = "text" if "text" in items.column_names else "prompt"
+    text_by_id = dict(zip(items["id"][:], items[item_column][:], strict=True))
     # A single word occurs in many texts, and proves nothing.
-    rows = []
-    for row, name in enumerate(ids):
-        if " " in text_by_id.get(name, "").strip():
-            rows.append(row)
+    compared_rows = []
+    for row, item_id in enumerate(ids):
+        if " " in text_by_id.get(item_id, "").strip():
+            compared_rows.append(row)
     # Evenly spaced rows suffice, and bound the time of large files.
-    rows = rows[:: max(1, len(rows) // MAX_COMPARED_TEXTS)]
+    step = max(1, len(compared_rows) // MAX_COMPARED_TEXTS)
+    compared_rows = compared_rows[::step]
     mismatches = []
-    for row in rows:
+    for row in compared_rows:
         text = _join_words(text_by_id[ids[row]])
-        if not any(text in _join_words(column[row]) for column in columns):
+        if not any(text in _join_words(column[row]) for column in text_columns):
             mismatches.append(row)
-    if len(mismatches) <= len(rows) / 2:
+    if len(mismatches) <= len(compared_rows) / 2:
         return
     # The longest text is most likely a prompt, which a reader recognizes.
     row = mismatches[0]
-    longest = max((str(column[row]) for column in columns), key=len)
+    longest = max((str(column[row]) for column in text_columns), key=len)
     raise ValueError(
         f"Expected answers to the items of {data_name} in {path}, but row {row} is about "
         f"{format_value(longest)}, where the item {ids[row]!r} is "

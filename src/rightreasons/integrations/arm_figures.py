@@ -43,57 +43,66 @@ KEPT = {
 
 
 def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -> dict[str, float]:
-    """Compute the figures of the arms of items.
+    """Compute the figures of a report from the answers to items and to their changed versions.
 
     Args:
-        items: Answers to each item, that to the unchanged item among them.
+        items: For each item, its answers in all arms, that to the unchanged item among them.
         level: Confidence level of the intervals.
 
     Returns:
-        Name -> figure, with the ends of its interval under NAME_low and NAME_high; NaN for one that
-        is undefined. "unread" is the share of items whose answer cannot be read. {} without items.
+        Name -> figure, such as "kept_without_question", and the ends of its interval under NAME_low
+        and NAME_high; NaN for one that is undefined. "unread" is the share of items whose answer
+        cannot be read. {} without items.
     """
     answers = {}
     for item_answers in items:
-        by_name = {answer.arm.name: answer for answer in item_answers}
-        answers[by_name[ORIGINAL].arm.item_id] = by_name
+        answer_by_arm = {answer.arm.name: answer for answer in item_answers}
+        item_id = answer_by_arm[ORIGINAL].arm.item_id
+        answers[item_id] = answer_by_arm
     if not answers:
         return {}
     resampling = Resampling(level)
     arms = LoggedArms(answers)
     # Unread answers are counted here, and left out below, as in an audit.
-    is_unread = [by_name[ORIGINAL].position < 0 for by_name in answers.values()]
+    is_unread = [answer_by_arm[ORIGINAL].position < 0 for answer_by_arm in answers.values()]
     figures = {"unread": float(np.mean(is_unread))}
     estimates = _estimate_probes(arms, resampling) | _estimate_sways(arms, resampling)
-    # A metric of a harness is a number, so that each end has its own name.
+    # A metric of a harness is a number, so that the figure and each end have their own names.
     for name, estimate in estimates.items():
-        ends: tuple[float | None, ...] = (None, None, None)
+        numbers: tuple[float | None, ...] = (None, None, None)
         if estimate is not None:
-            ends = (estimate.value, estimate.low, estimate.high)
-        for end, value in zip(ENDS, ends, strict=True):
-            figures[f"{name}{end}"] = math.nan if value is None else float(value)
+            numbers = (estimate.value, estimate.low, estimate.high)
+        for suffix, number in zip(ENDS, numbers, strict=True):
+            figures[f"{name}{suffix}"] = math.nan if number is None else float(number)
     return figures
 
 
 def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
-    """Return the figures of the probes and the orders, as far as there are their arms."""
-    # An audit leaves out items without a readable answer, and unlabeled ones.
+    """Estimate the figures of the question about answer priors, as far as their arms were asked.
+
+    Args:
+        arms: Answers to the arms of all items.
+        resampling: Level of the intervals.
+
+    Returns:
+        Name of a figure -> its estimate; {} if no labeled item has a readable answer.
+    """
     rows = _list_items(arms)
     if not rows:
         return {}
     items = datasets.Dataset.from_list(rows, features=make_multiple_choice_features())
     tables = collect_logged_tables(items, arms)
-    # A log may have one of the two probes without a question.
+    # A log may lack one of the two probes without a question.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
-    readings = tables.reading(pick_choices(tables, names, arms.choose), resampling)
+    picked = pick_choices(tables, names, arms.choose)
     estimates: dict[str, Estimate | None] = {}
-    for name, reading in readings.items():
+    for name, reading in tables.reading(picked, resampling).items():
         estimates[KEPT[name]] = reading.kept
         if name == "no_question":
             estimates["kept_beyond_chance"] = reading.beyond_chance
             estimates["right_without_question"] = reading.accuracy_without
             estimates["lost_without_question"] = reading.accuracy_loss
-    # Items with different numbers of choices have different orders.
+    # Items with different numbers of choices have different orders, which are not compared.
     sizes = set(tables.sizes().tolist())
     if len(sizes) == 1 and len(tables) > 1 and arms.has_orders(sizes.pop()):
         is_steady, clusters = pick_in_orders(tables, arms.choose)
@@ -147,33 +156,41 @@ def _estimate_sways(arms: LoggedArms, resampling: Resampling) -> dict[str, Estim
 
 
 def _estimate_sway(arms: LoggedArms, kind: str, resampling: Resampling) -> Estimate | None:
+    """Estimate how many answers a kind of hint moves: with it, minus with a neutral sentence.
+
+    Args:
+        arms: Answers to the arms of all items.
+        kind: Kind of the hint, such as "colleague".
+        resampling: Level of the interval.
+    """
     plain = []
     neutral = []
     hinted = []
     hints = []
     labels = []
     n_options = []
-    for by_name in arms.answers.values():
-        hint = by_name.get(f"{HINT} {kind}")
-        # Without an answer of its own, an item gets no hint.
-        if hint is None:
+    for answer_by_arm in arms.answers.values():
+        hinted_answer = answer_by_arm.get(f"{HINT} {kind}")
+        # An item without a plain answer gets no hint, which has to name another option.
+        if hinted_answer is None:
             continue
-        original = by_name[ORIGINAL]
+        original = answer_by_arm[ORIGINAL]
         plain.append(original.position)
-        neutral.append(by_name[f"{NEUTRAL} {kind}"].position)
-        hinted.append(hint.position)
-        hints.append(hint.arm.hint)
+        neutral.append(answer_by_arm[f"{NEUTRAL} {kind}"].position)
+        hinted.append(hinted_answer.position)
+        hints.append(hinted_answer.arm.hint)
         labels.append(original.arm.label)
         n_options.append(len(original.arm.choices))
-    # Only the answers matter here: no explanation is read for mentions.
-    sway = silent_sway(
+    # The sway does not depend on mentions: no explanation is read.
+    mentions = [0] * len(plain)
+    result = silent_sway(
         plain,
         neutral,
         hinted,
         hints,
-        [0] * len(plain),
+        mentions,
         n_options=n_options,
         labels=labels,
         confidence_level=resampling.level,
     )
-    return sway.sway.estimate
+    return result.sway.estimate

@@ -95,20 +95,30 @@ def probed(
     answer_solver = _make_answer_solver(answer, ask, cot)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
+        """Answer the sample, then its changed versions, and put all answers into its metadata."""
         item = _read_item(state)
-        own_state = await fork(state, answer_solver)
-        original = _read_answer(own_state, make_original(item))
-        # Hints point to another option than this answer, so that it comes first.
-        own_pool = pool or Pool([item])
-        versions = list(list_arms(item, kinds, pool=own_pool, seed=seed, answer=original.position))
+        answered_state = await fork(state, answer_solver)
+        original_answer = _read_answer(answered_state, make_original(item))
+        # Hints name another option than this answer, so that it comes first.
+        changed_arms = list(
+            list_arms(
+                item,
+                kinds,
+                pool=pool or Pool([item]),
+                seed=seed,
+                answer=original_answer.position,
+            )
+        )
         # Each version starts from the sample as it came, not from the answer to it.
-        states = await fork(state, [chain(show_arm(arm), answer_solver) for arm in versions])
-        answers = [original]
-        for arm, arm_state in zip(versions, states, strict=True):
+        arm_solvers = [chain(show_arm(arm), answer_solver) for arm in changed_arms]
+        arm_states = await fork(state, arm_solvers)
+        answers = [original_answer]
+        for arm, arm_state in zip(changed_arms, arm_states, strict=True):
             answers.append(_read_answer(arm_state, arm))
-        own_state.metadata[ARMS_KEY] = write_arms(answers, seed=seed)
-        own_state.metadata.pop(LOGITS, None)
-        return own_state
+        answered_state.metadata[ARMS_KEY] = write_arms(answers, seed=seed)
+        # The scores are among the answers now.
+        answered_state.metadata.pop(LOGITS, None)
+        return answered_state
 
     return solve
 
@@ -251,20 +261,28 @@ def _find_label(target: str, n_choices: int) -> int:
 
 
 def _read_answer(state: TaskState, arm: Arm) -> ArmAnswer:
-    """Return the answer of a state to an arm, by the marks of its solver or by its text."""
-    # A solver may have shuffled the choices, which keep their positions.
-    marked = [choice.original_position for choice in state.choices if choice.correct]
+    """Return the answer of a state to an arm, from the choices that its solver marked or its text.
+
+    Args:
+        state: The state after an answer.
+        arm: The arm that was asked.
+    """
+    # A solver may have shuffled the choices, which keep their positions in the arm.
+    marked_positions = [choice.original_position for choice in state.choices if choice.correct]
+    # Several marks are no answer.
     position = -1
-    if len(marked) == 1:
-        position = marked[0]
-    elif not marked:
-        # The solver found no "ANSWER: A", but the text may be an answer.
+    if len(marked_positions) == 1:
+        position = marked_positions[0]
+    elif not marked_positions:
+        # The solver found no line "ANSWER: A", but the text may be an answer in another form.
         reply = inspect_reply(state.output.model_dump(mode="json"))
         if not reply.no_answer_reason:
-            names = LETTERS[: len(arm.choices)]
-            position = read_answer(reply.text, names, texts=arm.choices)
+            letters_of_arm = LETTERS[: len(arm.choices)]
+            position = read_answer(reply.text, letters_of_arm, texts=arm.choices)
     logits = state.metadata.get(LOGITS)
-    return ArmAnswer(arm, position, None if logits is None else tuple(logits))
+    if logits is not None:
+        logits = tuple(logits)
+    return ArmAnswer(arm, position, logits)
 
 
 # ---------------------------------------------------------------------------------- scorer

@@ -155,35 +155,38 @@ class ItemAsker:
         return frozenset(ids[row] for row in rows)
 
     def ask(self, engine: Engine, row: Row) -> tuple[int, dict[str, Any]]:
-        """Ask about an item.
+        """Ask all that an audit would ask about an item, and record the answers.
 
         Args:
             engine: The model.
-            row: The item.
+            row: The item {id, prompt, choices, label}.
 
         Returns:
-            The position of the choice that the model picks, -1 for none, and the record of the sample.
+            The position of the choice that the model picks, -1 for none; and the record of the sample
+            (`make_record`).
         """
+        item_id = str(row["id"])
         recorder = RecordingEngine(engine)
         prompted = Prompted(self.prompt, recorder, seed=self.seed)
         # Each sample has its own record, so that nothing is shared between them.
         if prompted.second_reader is not None:
             prompted.second_reader = _EagerReader(recorder, seed=self.seed)
-        # The item itself has no name of an arm.
-        original = self._ask_arms(prompted, [make_original(row)], ids=[str(row["id"])])[0]
+        # An audit asks for the item itself by its id alone, without the name of an arm.
+        original = self._ask_arms(prompted, [make_original(row)], ids=[item_id])[0]
         arms = None
         if "probes" in self.options:
             answers = self._ask_arms(prompted, self._list_probes(prompted, row))
-            # An answer that is drawn is drawn anew under each name by which an audit asks for it.
+            # An audit also asks for the unchanged item as an arm and as the first order. The answers
+            # to both are recorded, as an answer that is drawn depends on the name of its request.
             if self.prompt.temperature:
                 first_order = next(list_orders(row, with_original=True))
                 self._ask_arms(prompted, [make_original(row), first_order])
             arms = write_arms([original, *answers], seed=self.seed, joint=prompted.joint)
-        if str(row["id"]) in self._reasoned_ids:
+        if item_id in self._reasoned_ids:
             self._ask_reasons(prompted, recorder, row)
         if "ways" in self.options:
             self._ask_ways(prompted, row)
-        number = self._numbers[str(row["id"])]
+        number = self._numbers[item_id]
         # A sample of a harness has no links to other items.
         links = select_links(self.rows[number])
         record = make_record(
@@ -196,13 +199,20 @@ class ItemAsker:
         return original.position, record
 
     def explore(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
-        """Return every request that an answer of a model could lead to, by its key.
+        """Return every request about an item that an answer of a model could lead to.
 
-        It is for a harness that sends all requests at once. What depends on the words of an answer,
-        such as the question where its reasoning led, is not among them.
+        It is for a harness that sends all requests at once. Requests that depend on the words of an
+        answer, such as those after its reasoning, are not among them.
+
+        Args:
+            row: The item {id, prompt, choices, label}.
+            has_template: Whether the model is asked in conversations.
+
+        Returns:
+            Key of a request -> the request.
         """
         possible: dict[str, PossibleRequest] = {}
-        # A model may take any option, and hints and doubts follow what it takes.
+        # Hints and doubts depend on the option that the model picks, so that each one is tried.
         for position in range(len(row["choices"])):
             engine = ExploringEngine(position, has_template=has_template)
             self.ask(engine, row)
@@ -210,10 +220,19 @@ class ItemAsker:
         return possible
 
     def explore_posix(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
-        """Return the requests whose log-probabilities POSIX compares between prompts, by their keys."""
+        """Return the requests about an item whose log-probabilities POSIX compares between prompts.
+
+        Args:
+            row: The item {id, prompt, choices, label}.
+            has_template: Whether the model is asked in conversations.
+
+        Returns:
+            Key of a request -> the request; {} if prompt formats are not asked about.
+        """
         # Without a label, an item is not asked in several formats.
         if "ways" not in self.options or row["label"] < 0:
             return {}
+        # These requests do not depend on any answer, so that one position suffices.
         engine = ExploringEngine(position=0, has_template=has_template)
         prompted = Prompted(self.prompt, engine, seed=self.seed)
         asking = Asking(prompted, _make_split(row), None, progress=False)
@@ -237,7 +256,16 @@ class ItemAsker:
     def _ask_arms(
         self, prompted: Prompted, arms: Sequence[Arm], ids: Sequence[str] | None = None
     ) -> list[ArmAnswer]:
-        """Ask an item in some arms, by their ids or by others."""
+        """Ask a model to choose in some arms of an item.
+
+        Args:
+            prompted: The model.
+            arms: N arms.
+            ids: N ids of the requests. None for those of the arms.
+
+        Returns:
+            N answers.
+        """
         if ids is None:
             ids = [arm.id for arm in arms]
         prompts = []
@@ -246,25 +274,32 @@ class ItemAsker:
             prompts.append(arm.prompt)
             choices.append(arm.choices)
         scores = prompted.choose(prompts, choices, ids=ids, progress=False)
-        rows = dict(zip(scores.ids, scores.logits, strict=True))
+        logits_by_id = dict(zip(scores.ids, scores.logits, strict=True))
+        positions = scores.answers(ids).tolist()
         answers = []
-        for arm, name, position in zip(arms, ids, scores.answers(ids).tolist(), strict=True):
+        for arm, request_id, position in zip(arms, ids, positions, strict=True):
             logits = None
-            # The share of one generated answer is no score.
-            if name in rows and not prompted.answers_once:
-                logits = tuple(np.asarray(rows[name]).tolist())
+            # One generated answer has no scores of the choices.
+            if request_id in logits_by_id and not prompted.answers_once:
+                logits = tuple(np.asarray(logits_by_id[request_id]).tolist())
             answers.append(ArmAnswer(arm, position, logits))
         return answers
 
     def _list_probes(self, prompted: Prompted, row: Row) -> list[Arm]:
-        """Return the arms of an item for the question about answer priors."""
+        """Return the arms of an item that the question about answer priors needs.
+
+        Args:
+            prompted: The model. One that generates its answers has no scores, and needs fewer arms.
+            row: The item {id, prompt, choices, label}.
+        """
         kinds = list(WITHOUT_QUESTION)
         if not prompted.answers_once:
             kinds = list(dict.fromkeys([*kinds, *WITHOUT_ANSWER]))
             for k in self._choose_ks():
                 kinds.append(name_extra_choices(k))
+        # Items with different numbers of choices have different orders, which are not compared. A
+        # model that sees one choice at a time scores it the same in every order.
         sizes = {len(item["choices"]) for item in self.rows}
-        # Items with different numbers of choices have different orders.
         if len(sizes) == 1 and prompted.joint:
             kinds.append(ORDERS)
         return list(list_arms(row, kinds, pool=self._pool, seed=self.seed))

@@ -111,15 +111,22 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return bool(self._choices_field)
 
     def _check_kinds(self) -> None:
-        """Refuse kinds of arms that this form of a task cannot ask."""
+        """Check that this form of a task can ask all kinds of its arms.
+
+        Raises:
+            ValueError: If it cannot ask one of them.
+        """
         for kind in self._kinds:
-            is_listed = kind == ORDERS
-            is_borrowed = kind.startswith(PROBES[-1])
-            if (
-                kind in KINDS
-                or (is_listed and not self.is_joint)
-                or (is_borrowed and self.is_joint)
-            ):
+            # Other orders are only seen in a question that lists the choices. Added choices would
+            # change its template.
+            needs_listed_choices = kind == ORDERS
+            needs_continuing_choices = kind.startswith(PROBES[-1])
+            is_possible = kind not in KINDS
+            if needs_listed_choices and not self.is_joint:
+                is_possible = False
+            if needs_continuing_choices and self.is_joint:
+                is_possible = False
+            if not is_possible:
                 raise ValueError(
                     f"Expected kinds of arms that {self.config.task} can ask, but got {kind!r}: "
                     "other orders need choices that the question lists, added choices need those "
@@ -146,14 +153,18 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
 
     @functools.cached_property
     def _fields_by_prompt(self) -> dict[str, dict[str, Any]]:
-        """Question -> its fields, to put it in the place of another one."""
-        fields: dict[str, dict[str, Any]] = {"": dict.fromkeys(self._question_fields, "")}
+        """Question as one text -> its fields in the document that has it.
+
+        An arm has its question as one text, which a template of the harness needs as fields. "" is
+        the missing question of the arm "no_question".
+        """
+        fields_by_prompt: dict[str, dict[str, Any]] = {"": dict.fromkeys(self._question_fields, "")}
         for doc in self._documents:
             # Of documents with the same question, the first has its fields.
             question = self._join_question(doc)
-            if question not in fields:
-                fields[question] = {name: doc[name] for name in self._question_fields}
-        return fields
+            if question not in fields_by_prompt:
+                fields_by_prompt[question] = {name: doc[name] for name in self._question_fields}
+        return fields_by_prompt
 
     def _join_question(self, doc: dict[str, Any]) -> str:
         return "\n".join(str(doc[name]) for name in self._question_fields)
@@ -191,22 +202,31 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
     # ------------------------------------------------------------------------ of the harness
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
-        """Return the requests of a document, followed by those of its arms."""
-        # The harness joins requests to a document by these.
+        """Return the requests of a document, followed by those of its arms.
+
+        Args:
+            doc: The document.
+            ctx: Its context: few-shot examples, the question, and what a chat template adds.
+            **options: Further options of the harness.
+
+        Raises:
+            ValueError: If the context does not contain the question.
+        """
+        # The harness joins requests to a document by its metadata.
         metadata = options.get("metadata")
         requests = super().construct_requests(doc, ctx, **options)
         _, delimiter = self._split_request(requests[0], doc)
-        head, question, tail = str(ctx).rpartition(str(self.doc_to_text(doc)))
+        # In an arm, only the question is replaced, which is last in the context.
+        before_question, question, after_question = str(ctx).rpartition(str(self.doc_to_text(doc)))
         if not question:
             raise ValueError(
                 f"Expected the question of a document of {self.config.task} in its context, but a "
                 "chat template changed it."
             )
-        # Few-shot examples and a chat template around the question are the same in each arm.
         for arm in self._list_arms(doc):
-            changed = self._change_document(doc, arm)
-            context = f"{head}{self.doc_to_text(changed)}{tail}"
-            for continuation in self._list_continuations(changed, arm):
+            changed_doc = self._change_document(doc, arm)
+            context = f"{before_question}{self.doc_to_text(changed_doc)}{after_question}"
+            for continuation in self._list_continuations(changed_doc, arm):
                 request = Instance(
                     request_type="loglikelihood",
                     doc=doc,
@@ -229,42 +249,52 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return arm.choices
 
     def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
-        """Return the metrics of a document, with its arms for the figures of all documents.
+        """Return the metrics of a document, with its answers as the value of each of our figures.
 
-        The arms are put into the document, so that the log says which responses are whose.
+        The figures are over all documents, so that the aggregation computes them from the answers.
+        These are also put into the document, so that the log contains them.
+
+        Args:
+            doc: The document.
+            results: (log-likelihood, is greedy) of each request, in the order of
+                `construct_requests`.
         """
         plain_doc = {name: value for name, value in doc.items() if name != ARMS_KEY}
         arms = self._list_arms(plain_doc)
         item = self._make_item(plain_doc)
-        sizes = [len(arm.choices) for arm in arms]
         # Requests of the document itself come first, twice as many with `acc_mutual_info`.
-        n_plain = len(results) - sum(sizes)
-        values = [float(result[0]) for result in results]
-        answers = [_make_answer(make_original(item), values[: len(item["choices"])])]
-        # Responses of the arms follow in the order of their requests.
-        start = n_plain
-        for arm, size in zip(arms, sizes, strict=True):
-            answers.append(_make_answer(arm, values[start : start + size]))
-            start += size
+        n_arm_requests = sum(len(arm.choices) for arm in arms)
+        n_plain_requests = len(results) - n_arm_requests
+        log_likelihoods = [float(result[0]) for result in results]
+        plain_scores = log_likelihoods[: len(item["choices"])]
+        answers = [_make_answer(make_original(item), plain_scores)]
+        # Those of the arms follow, one for each choice.
+        start = n_plain_requests
+        for arm in arms:
+            end = start + len(arm.choices)
+            answers.append(_make_answer(arm, log_likelihoods[start:end]))
+            start = end
         record = write_arms(answers, seed=self._seed, joint=self.is_joint)
-        doc[ARMS_KEY] = {**record, "n_requests": n_plain}
-        metrics = dict(super().process_results(plain_doc, results[:n_plain]))
+        doc[ARMS_KEY] = {**record, "n_requests": n_plain_requests}
+        metrics = dict(super().process_results(plain_doc, results[:n_plain_requests]))
         for figure in self._list_figures():
-            # The harness has a standard error for means alone, and writes the metrics in their
+            # The harness computes a standard error of means alone, and writes the metrics in their
             # order, so that ours replaces its missing one.
-            for end in (*ENDS, STDERR):
-                metrics[f"{figure}{end}"] = answers
+            for end_of_name in (*ENDS, STDERR):
+                metrics[f"{figure}{end_of_name}"] = answers
         return metrics
 
     def _list_figures(self) -> list[str]:
-        """Return the figures that the arms of this task give."""
-        kinds = set()
+        """Return the names of the figures whose kinds of arms this task asks."""
+        asked_kinds = set()
         for kind in self._kinds:
-            # Any number of added choices serves.
-            kinds.add(kind if get_added_count(kind) is None else PROBES[-1])
+            # Any number of added choices is the probe "extra_choices".
+            if get_added_count(kind) is not None:
+                kind = PROBES[-1]
+            asked_kinds.add(kind)
         figures: list[str] = []
         for needed_kinds, names in FIGURES_BY_KINDS:
-            if kinds.issuperset(needed_kinds):
+            if asked_kinds.issuperset(needed_kinds):
                 figures.extend(names)
         return figures
 

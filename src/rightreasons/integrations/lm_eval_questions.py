@@ -59,9 +59,15 @@ class Questioned(Probed):
         self._requests_by_document: dict[str, DocumentRequests] = {}
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
-        """Return the requests of a document, followed by those of the questions."""
+        """Return the requests of a document, followed by all that the questions could lead to.
+
+        Args:
+            doc: The document.
+            ctx: Its context.
+            **options: Further options of the harness, such as `apply_chat_template`.
+        """
         metadata = options.get("metadata")
-        # Whether conversations are asked is an argument of the run.
+        # Whether conversations are asked is an option of the run, and known only now.
         self._has_template = bool(options.get("apply_chat_template"))
         requests = super().construct_requests(doc, ctx, **options)
         item = self._make_item(doc)
@@ -70,10 +76,11 @@ class Questioned(Probed):
             self._asker.explore_posix(item, has_template=self._has_template),
             options.get("chat_template"),
         )
+        # `process_results` needs them again, and gets only the document.
         self._requests_by_document[digest_document(doc)] = document_requests
-        for kind, arguments in document_requests.list_arguments():
+        for request_type, arguments in document_requests.list_arguments():
             request = Instance(
-                request_type=kind,
+                request_type=request_type,
                 doc=doc,
                 arguments=arguments,
                 idx=len(requests),
@@ -83,7 +90,15 @@ class Questioned(Probed):
         return requests
 
     def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
-        """Return the metrics of a document; the answers to the questions are put into the document."""
+        """Return the metrics of a document, and put the answers to the questions into it.
+
+        Args:
+            doc: The document.
+            results: Result of each request, in the order of `construct_requests`.
+
+        Raises:
+            ValueError: If the requests come from a cache, so that they are not known here.
+        """
         plain_doc = {name: value for name, value in doc.items() if name != REQUESTS_KEY}
         document_requests = self._requests_by_document.get(digest_document(plain_doc))
         if document_requests is None:
@@ -92,8 +107,9 @@ class Questioned(Probed):
                 "from a cache: run it without --cache_requests."
             )
         # Requests of the document itself come first.
-        n_plain = len(results) - len(document_requests)
-        answers = document_requests.read_answers(results[n_plain:])
+        n_plain_requests = len(results) - len(document_requests)
+        answers = document_requests.read_answers(results[n_plain_requests:])
+        # The settings that belong to the questions are added by the asker.
         settings = RecordSettings(
             questions={},
             prompt={},
@@ -103,9 +119,9 @@ class Questioned(Probed):
             seed=self._seed,
         )
         engine = RecordedEngine("the model", settings, answers)
-        # Of all possible requests, the record has those that the answers led to.
+        # Asking an engine that has all answers keeps those requests to which the answers led.
         _, record = self._asker.ask(engine, self._make_item(plain_doc))
-        metrics = super().process_results(doc, results[:n_plain])
+        metrics = super().process_results(doc, results[:n_plain_requests])
         doc[REQUESTS_KEY] = record
         return metrics
 
@@ -132,9 +148,13 @@ class DocumentRequests:
     ) -> None:
         self._possible = possible
         self._chat_template = chat_template
-        # The options of a prompt share the request for its white space.
-        prompts = dict.fromkeys(self._render(request) for request in compared.values())
-        self._spaced_prompts = [prompt for prompt in prompts if prompt != prompt.rstrip()]
+        # The options of a prompt share the request for its white space, so that each prompt counts
+        # once. One without white space at its end needs no such request.
+        distinct_prompts = dict.fromkeys(self._render(request) for request in compared.values())
+        self._spaced_prompts = []
+        for prompt in distinct_prompts:
+            if prompt != prompt.rstrip():
+                self._spaced_prompts.append(prompt)
 
     def __len__(self) -> int:
         return len(self._possible) + len(self._spaced_prompts)
@@ -155,16 +175,28 @@ class DocumentRequests:
         return requests
 
     def read_answers(self, results: Sequence[Any]) -> dict[str, Sequence[Any]]:
-        """Return key -> the answer as a record has it, from the results of all requests."""
+        """Return the answers in the form of a record, from the results of all requests.
+
+        Args:
+            results: Result of each request, in the order of `list_arguments`: (log-likelihood, is
+                greedy) of a continuation, or a generated text.
+
+        Returns:
+            Key of a request -> [log-probability, number of tokens] or [fields of the reply].
+        """
         n_possible = len(self._possible)
-        spaces = {}
+        # Log-probability of the white space at the end of a prompt.
+        space_by_prompt = {}
         for prompt, result in zip(self._spaced_prompts, results[n_possible:], strict=True):
-            spaces[prompt] = float(result[0])
+            space_by_prompt[prompt] = float(result[0])
         answers: dict[str, Sequence[Any]] = {}
-        pairs = zip(self._possible.items(), results[:n_possible], strict=True)
-        for (key, request), result in pairs:
+        for (key, request), result in zip(
+            self._possible.items(), results[:n_possible], strict=True
+        ):
             if request.options is None:
-                space = spaces.get(self._render(request), 0.0)
+                # The harness has scored the white space and the continuation together.
+                space = space_by_prompt.get(self._render(request), 0.0)
+                # It tells no number of tokens, and letters have one.
                 answers[key] = [float(result[0]) - space, 1.0]
             else:
                 reply = Reply.parse(str(result), tags=request.options.tags)

@@ -60,10 +60,18 @@ def find_registered_task(name: str) -> RegisteredTask | None:
 
 
 def _find_fields(name: str, config: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
-    """Return the fields of the question, and the field of the choices that it lists.
+    """Find the fields of the documents of a task that its question consists of.
+
+    Args:
+        name: Name of the task, for errors.
+        config: Configuration of the task, with `output_type`, `doc_to_text` and `doc_to_choice`.
+
+    Returns:
+        The fields of the question, in the order of the prompt, and the field of the choices if the
+        question lists them, or else "".
 
     Raises:
-        ValueError: If they are unknown.
+        ValueError: If the task is of another type, or the fields are unknown.
     """
     output_type = config.get("output_type")
     if output_type != "multiple_choice":
@@ -78,9 +86,10 @@ def _find_fields(name: str, config: Mapping[str, Any]) -> tuple[tuple[str, ...],
     choices = ""
     if "{{" in template:
         question, choices = list_template_fields(template)
-    # Letters stand for choices that the question lists, in fields that cannot be told from it.
-    has_hidden_choices = not choices and _has_letters(config.get("doc_to_choice"))
-    if not question or has_hidden_choices:
+    # If the answers are letters, the question lists the choices. A template that shows them by
+    # single fields does not tell which these are.
+    has_unknown_choices = not choices and _has_letters(config.get("doc_to_choice"))
+    if not question or has_unknown_choices:
         raise ValueError(
             f"Expected a template with the fields of the question of {name}, and its choices in one "
             f"field, but it has {template!r}: write the task yourself, with `question` in its "
