@@ -88,6 +88,37 @@ def test_intervals_cover_the_truth_and_the_judge_alone_does_not(
 
 
 @pytest.mark.parametrize(
+    ("accuracy", "sensitivity", "specificity"), [(0.5, 0.8, 0.8), (0.7, 0.9, 0.6), (0.2, 0.75, 0.9)]
+)
+def test_rogan_gladen_intervals_allow_for_labeled_answers_among_all(
+    accuracy, sensitivity, specificity
+):
+    # With half of the answers labeled, the covariances of the rates matter most. Without them,
+    # 99.6 % of these intervals would cover the accuracy.
+    rng = np.random.default_rng(5)
+    n_runs = 400
+    n_covered = 0
+    for _ in range(n_runs):
+        judged, human = draw_answers(rng, 200, 100, accuracy, sensitivity, specificity)
+        estimate = correct_judged_accuracy(judged, human).rogan_gladen
+        n_covered += estimate.low <= accuracy <= estimate.high
+
+    # Four standard errors around 96 %, each 0.0098.
+    assert 0.92 < n_covered / n_runs < 0.99
+
+
+def test_rogan_gladen_intervals_end_at_that_of_the_human_labels():
+    # With nearly all answers labeled, the errors of the judge hardly matter.
+    rng = np.random.default_rng(6)
+    judged, human = draw_answers(rng, 2000, 1990, 0.6, 0.8, 0.8)
+
+    result = correct_judged_accuracy(judged, human)
+
+    width = result.rogan_gladen.high - result.rogan_gladen.low
+    assert width == pytest.approx(result.human.high - result.human.low, rel=0.05)
+
+
+@pytest.mark.parametrize(
     ("judged", "human", "words"),
     [
         ([1, 0] * 20, [1] * 9 + [NAN] * 31, "human labels"),
