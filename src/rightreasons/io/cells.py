@@ -23,7 +23,13 @@ _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 
 
 def parse_cell(cell: Any) -> Any:
-    """Return the object or the list that a text is, as JSON or pandas writes it; another cell as it is.
+    """Return the list or object that a text writes, in JSON or as Python prints it.
+
+    Args:
+        cell: Any value.
+
+    Returns:
+        The list or object; other cells, and texts that are neither, as they are.
 
     Example:
         >>> parse_cell('{"label": "yes"}'), parse_cell("['joy', None]"), parse_cell("[sic]")
@@ -31,10 +37,10 @@ def parse_cell(cell: Any) -> Any:
     """
     if not isinstance(cell, str) or cell.lstrip()[:1] not in ("{", "["):
         return cell
-    # Most cells of this kind are JSON.
+    # Most such cells are JSON.
     with contextlib.suppress(ValueError):
         return parse_json(cell, "the cell")
-    # pandas writes lists as Python does, with single quotation marks.
+    # pandas writes lists as Python prints them, with single quotation marks.
     if "'" not in cell and "None" not in cell:
         return cell
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
@@ -60,19 +66,26 @@ def is_list_of_one(value: Any) -> bool:
 
 
 def unwrap_value(value: Any) -> Any:
-    """Return the value in lists of one, as some files write every value; another value as it is.
+    """Return the value inside nested lists of one, as "joy" of [["joy"]]; other values as they are.
 
     Example:
         >>> unwrap_value([["joy"]]), unwrap_value(["joy", "fear"]), unwrap_value("joy")
         ('joy', ['joy', 'fear'], 'joy')
     """
     while is_list_of_one(value):
-        (value,) = value
+        value = value[0]
     return value
 
 
 def parse_number(value: Any) -> float | None:
-    """Return the number in a cell, NaN for a cell without one, and None for anything else.
+    """Return the number in a cell, also one with a decimal comma or a percent sign.
+
+    Args:
+        value: The cell.
+
+    Returns:
+        The number, as a fraction for percentages; NaN for an empty cell or "n/a"; None for anything
+        else, such as a boolean.
 
     Example:
         >>> parse_number("0,5"), parse_number("56.5 %"), parse_number("n/a"), parse_number(True)
@@ -83,10 +96,9 @@ def parse_number(value: Any) -> float | None:
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if match is not None:
-            number = float(match[1].replace(",", "."))
-            if match[2] == "%":
-                number /= 100
-            return number
+            digits, percent_sign = match.groups()
+            number = float(digits.replace(",", "."))
+            return number / 100 if percent_sign else number
     # True is a number in Python, but not in a file.
     if isinstance(value, (bool, list, dict)) or not is_number(value):
         return None
@@ -110,33 +122,37 @@ def is_number(value: Any) -> bool:
 def parse_numbers(
     column: Sequence[Any] | NDArray[Any], name: str, *, missing: bool = False
 ) -> NDArray[np.float64]:
-    """Return the numbers in a column.
+    """Return the numbers in a column as floats.
 
     Args:
-        column: The cells.
+        column: The cells, also numbers written as texts.
         name: The name of the column, for errors.
-        missing: Whether cells may be empty, which become NaN.
+        missing: Whether empty cells are allowed, which become NaN.
 
     Raises:
         ValueError: If a cell holds no number, or the column has two kinds of decimal marks.
     """
+    # Booleans and dates can be converted to numbers, but are none.
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
         raise ValueError(
             f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}."
         )
-    # Arrow reads plain lists of texts many times as fast, and refuses everything else.
+    # Arrow converts plain lists of texts many times as fast, and refuses everything else.
     with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
         if not isinstance(column, np.ndarray):
             texts = pa.array(column, pa.string())
             return np.asarray(texts.cast(pa.float64()).to_numpy(zero_copy_only=False))
     try:
         return np.asarray(column, dtype=np.float64)
+    # Other ways to write numbers need a loop.
     except (TypeError, ValueError, OverflowError):
         return _parse_written_numbers(column, name, missing)
 
 
 def parse_list(cell: Any) -> Any:
-    """Return the list in a cell, as JSON writes it or numpy, "[0.9 1.e-01]"; another cell as it is.
+    """Return the list that a text writes, in JSON or as numpy prints it ("[0.9 1.e-01]").
+
+    Numbers that numpy printed stay texts. Other cells are returned as they are, and tuples as lists.
 
     Example:
         >>> parse_list("[0.9 1.e-01]"), parse_list((1, 2)), parse_list("0.9")
@@ -147,18 +163,31 @@ def parse_list(cell: Any) -> Any:
         return list(cell)
     if not isinstance(cell, str):
         return cell
-    # numpy writes lists without commas.
     numbers = parse_number_list(cell)
-    return cell if numbers is None else numbers
+    if numbers is None:
+        return cell
+    return numbers
 
 
 def _parse_written_numbers(
     column: Sequence[Any] | NDArray[Any], name: str, missing: bool
 ) -> NDArray[np.float64]:
+    """Return (N,) the numbers in a column cell by cell; see `parse_number` for how they may be written.
+
+    Args:
+        column: The cells.
+        name: The name of the column, for errors.
+        missing: Whether empty cells are allowed, which become NaN.
+
+    Raises:
+        ValueError: If a cell holds no number, or the column has two kinds of decimal marks.
+    """
     numbers = []
     for row, cell in enumerate(column):
         number = parse_number(cell)
-        if number is None or (number != number and not missing):
+        # NaN differs from itself.
+        is_empty = number is not None and number != number
+        if number is None or (is_empty and not missing):
             raise ValueError(
                 f"Expected numbers in column {name!r}, but item {row} holds "
                 f"{format_value(cell, 60)}."
@@ -169,8 +198,13 @@ def _parse_written_numbers(
 
 
 def _check_decimal_mark(column: Sequence[Any] | NDArray[Any], name: str) -> None:
-    """Refuse "1,5" beside "1.5": one of them has a mark of thousands."""
+    """Check that a column does not have both "1,5" and "1.5": one mark would be of thousands.
+
+    Raises:
+        ValueError: If it does.
+    """
     texts = [cell for cell in column if isinstance(cell, str)]
+    # The first text with each of the two marks.
     examples = []
     for mark in ",.":
         for text in texts:
@@ -185,7 +219,13 @@ def _check_decimal_mark(column: Sequence[Any] | NDArray[Any], name: str) -> None
 
 
 def list_labels(cell: Any) -> list[str]:
-    """Return the labels in a cell of several: a list, an object of those that hold, or a text that lists them.
+    """Return the labels in a cell that may hold several.
+
+    Args:
+        cell: A list, an object that marks labels by 1, a text that lists labels, or a single label.
+
+    Returns:
+        The labels as texts; [] for an empty cell.
 
     Example:
         >>> list_labels("4, 27"), list_labels('["joy"]'), list_labels({"joy": 1, "fear": 0}), list_labels(None)
@@ -199,19 +239,19 @@ def list_labels(cell: Any) -> list[str]:
         labels = LABEL_SEPARATOR.split(value.strip())
     elif isinstance(value, list):
         labels = value
-    # NaN is not itself.
+    # NaN differs from itself, and is no label.
     elif value is not None and value == value:
         labels = [value]
     return [str(label) for label in labels if label not in (None, "")]
 
 
 def describe_membership(cell: Any, label: str, spelling: str | None = None) -> str:
-    """Return a label if a cell of several labels holds it, and "not LABEL" otherwise.
+    """Return "LABEL" or "not LABEL", by whether a cell of several labels holds the label.
 
     Args:
         cell: As in `list_labels`.
         label: The label.
-        spelling: What cells hold in its place, such as its number; None for the label itself.
+        spelling: How cells spell it, such as its number; None for the label itself.
 
     Example:
         >>> describe_membership("4,27", "joy", "4"), describe_membership(["anger"], "joy")
@@ -219,5 +259,6 @@ def describe_membership(cell: Any, label: str, spelling: str | None = None) -> s
     """
     if spelling is None:
         spelling = label
-    holds_label = spelling in list_labels(cell)
-    return label if holds_label else f"not {label}"
+    if spelling in list_labels(cell):
+        return label
+    return f"not {label}"

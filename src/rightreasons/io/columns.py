@@ -47,10 +47,16 @@ _SINGLE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 def check_column_name(
     table: datasets.Dataset | Columns, column: str, option: str, source_name: str
 ) -> str:
-    """Check that a column named by the user exists; a Dataset also has dotted names of fields within its columns.
+    """Check that a column which an option names exists, and return its name.
+
+    Args:
+        table: The table; the message also suggests names of fields in the columns of a Dataset.
+        column: The name.
+        option: The option that gives it.
+        source_name: What the table is called, for errors.
 
     Raises:
-        OptionError: If it is missing; the nearest name is given.
+        OptionError: If it is missing; the message suggests the most similar names.
     """
     names = _list_names(table)
     if column in names:
@@ -67,14 +73,19 @@ def check_column_name(
 def check_unique_columns(
     table: datasets.Dataset | Columns, names: Iterable[str | None], source_name: str
 ) -> None:
-    """Refuse to read a column whose heading comes twice; others may come as often as they like.
+    """Check that the headings of the columns to read occur once; other headings may repeat.
+
+    Args:
+        table: The table.
+        names: The columns to read; None is skipped.
+        source_name: What the table is called, for errors.
 
     Raises:
-        ValueError: If there is such a column.
+        ValueError: If such a heading occurs twice.
     """
     column_names = _list_names(table)
     for name in names:
-        # The reader marks the second of two equal headings.
+        # The reader of files marks the second of two equal headings with this prefix.
         if name is not None and AGAIN + name in column_names:
             raise ValueError(
                 f"Expected distinct columns in {source_name}, but {name!r}, which is used, comes "
@@ -90,15 +101,18 @@ def find_column(
     source_name: str,
     subject: str = "",
 ) -> str | None:
-    """Return the column that an option names, or else the first of a usual name.
+    """Return the column that an option names, or else the one with the likeliest usual heading.
 
     Args:
         table: The table.
-        column: The name that the option gives; None for a usual one.
-        headings: The usual names, in lower case.
+        column: The name that the option gives; None to go by the heading.
+        headings: The usual headings, in lower case, the likeliest first.
         option: The option.
         source_name: What the table is called, for errors.
-        subject: What the column holds, where there has to be one; "" where there may be none.
+        subject: What the column holds, for the error if it is missing; "" if it may be missing.
+
+    Raises:
+        OptionError: If the column is missing.
     """
     if column is not None:
         return check_column_name(table, column, option, source_name)
@@ -116,18 +130,18 @@ def require_column(
     option: str,
     source_name: str,
 ) -> str:
-    """Return the only candidate for a column.
+    """Return the only candidate for a column, and raise an error for none or several.
 
     Args:
         candidates: The columns that may be meant.
         table: The table.
         subject: What the column holds, for errors.
-        headings: Its usual names.
-        option: The option that names it; "" where none does.
+        headings: Its usual headings, of which the error names three.
+        option: The option that names it; "" if only its heading can.
         source_name: What the table is called, for errors.
 
     Raises:
-        OptionError: If there is none, or several.
+        OptionError: If there is no candidate, or several.
 
     Example:
         >>> require_column([], {"a": [1]}, "labels", ("label", "gold"), "label_column", "x.csv")
@@ -150,17 +164,24 @@ columns are a; name it with label_column=.
             f"{', '.join(headings[:3])}, but its columns are {format_list(_list_names(table))}"
         )
         remedy = f"; name it with {option}={describe_missing_heading(table)}"
-    # Some columns are found by their names alone.
     if not option:
         remedy = ""
     raise OptionError(f"{sentence}{remedy}.", option=option or ())
 
 
 def collect_results(*finders: Callable[[], Any]) -> list[Any]:
-    """Return what each function finds; what several of them miss is said at once.
+    """Call several functions, and report the errors of all of them at once.
+
+    A user who has to name two columns learns about both from one message.
+
+    Args:
+        *finders: Functions without arguments, each of which may raise an OptionError.
+
+    Returns:
+        The result of each function.
 
     Raises:
-        OptionError: Of those that raise one, with the sentences of all.
+        OptionError: With the sentences and the options of all that were raised.
     """
     results = []
     errors: list[OptionError] = []
@@ -175,13 +196,22 @@ def collect_results(*finders: Callable[[], Any]) -> list[Any]:
     for missing in errors:
         options |= dict.fromkeys(missing.option)
     # Two columns may be missing in the same words.
-    sentences = list(dict.fromkeys(map(str, errors)))
-    shortened = [_REPEATED_PHRASE.sub("", sentence) for sentence in sentences[1:]]
-    raise OptionError(" ".join([sentences[0], *shortened]), option=tuple(options))
+    first_sentence, *other_sentences = dict.fromkeys(map(str, errors))
+    # All sentences list the columns of the table, which is enough once.
+    shortened = [_REPEATED_PHRASE.sub("", sentence) for sentence in other_sentences]
+    raise OptionError(" ".join([first_sentence, *shortened]), option=tuple(options))
 
 
 def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
-    """Say, for errors, that the headings of a table may be its first row, where one is also a value of its column.
+    """Describe, for errors, that a table may have its first row for headings.
+
+    This is assumed if a heading is also a value of its column.
+
+    Args:
+        table: The table.
+
+    Returns:
+        The end of a sentence with the option that gives headings; "" if no heading is a value.
 
     Example:
         >>> describe_missing_heading({"15923": ["27014", "30681"], "OFF": ["NOT", "OFF"]})
@@ -189,10 +219,12 @@ def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
         >>> describe_missing_heading({"id": ["27014"], "label": ["NOT"]})
         ''
     """
-    cells = table.with_format("arrow")[:] if isinstance(table, datasets.Dataset) else table
+    cells_by_name = table
+    if isinstance(table, datasets.Dataset):
+        cells_by_name = table.with_format("arrow")[:]
     for name in _list_names(table):
-        column = cells[name]
-        # Values of Arrow are no texts.
+        column = cells_by_name[name]
+        # Values of Arrow equal no text before they are converted.
         values = map(str, column) if hasattr(column, "type") else column
         if name in values:
             return (
@@ -213,7 +245,13 @@ def _list_names(table: datasets.Dataset | Columns) -> list[str]:
 
 
 def get_nested_features(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the features of all fields within the columns by their dotted names, as lists where they are in lists.
+    """Return the features of all fields of objects by their dotted names, such as "question.stem".
+
+    Args:
+        features: Column -> its feature, as in `Dataset.features`.
+
+    Returns:
+        Dotted name -> feature; a field of objects in lists is a list.
 
     Example:
         >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
@@ -224,22 +262,26 @@ def get_nested_features(features: Mapping[str, Any]) -> dict[str, Any]:
     for name, feature in features.items():
         if isinstance(feature, (datasets.List, datasets.LargeList)):
             inner_fields = get_nested_features({name: feature.feature})
-            for inner_name, field in inner_fields.items():
-                fields[inner_name] = datasets.List(field)
+            for inner_name, inner_feature in inner_fields.items():
+                fields[inner_name] = datasets.List(inner_feature)
         elif isinstance(feature, dict):
-            for key, field in feature.items():
+            for key, inner_feature in feature.items():
                 inner_name = f"{name}.{key}"
-                fields[inner_name] = field
-                fields |= get_nested_features({inner_name: field})
+                fields[inner_name] = inner_feature
+                fields |= get_nested_features({inner_name: inner_feature})
     return fields
 
 
 def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
-    """Add the columns that have these dotted names, with their features, or are expressions; others change nothing.
+    """Add columns for dotted names of fields ("q.stem") and for expressions ("{{ q.stem }}").
 
-    A field of a list of objects becomes a list; where an object is missing, so is its field. An expression is a
-    template of jinja over the columns, which `row` holds by name too; one in braces alone keeps its value, such as a
-    list.
+    A field of a list of objects becomes a list; a missing object has missing fields. An expression is
+    a template of jinja over the columns, which are also the items of `row`. It keeps the type of its
+    value, such as a list, if the template is one pair of braces.
+
+    Args:
+        data: The table.
+        names: Fields and expressions; names of columns, and other names, change nothing.
 
     Example:
         >>> rows = datasets.Dataset.from_list([{"q": {"stem": "Why?", "choices": [{"text": "So."}, {"text": "No."}]}}])
@@ -250,7 +292,7 @@ def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets
         [2]
     """
     fields = get_nested_features(data.features)
-    # Expressions come first: they may hold a dot themselves.
+    # Expressions come first: they may contain a dot as well.
     ordered_names = sorted(dict.fromkeys(names), key=is_expression, reverse=True)
     for name in ordered_names:
         if name in data.column_names:
@@ -261,9 +303,9 @@ def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets
             root = _find_root(name, data.column_names)
             if not root:
                 continue
-            steps = name.removeprefix(f"{root}.").split(".")
-            values = [_get_field(value, steps) for value in get_values(data, root)]
-            # Cells of JSON have no such field either.
+            keys = name.removeprefix(f"{root}.").split(".")
+            values = [_get_field(value, keys) for value in get_values(data, root)]
+            # Objects that are stored as JSON have no known fields: they lack it if no cell has it.
             if name not in fields and all(value is None for value in values):
                 continue
         column = _make_column(name, values, fields.get(name))
@@ -278,7 +320,13 @@ def _find_root(name: Any, column_names: Sequence[str]) -> str:
 
 
 def _make_column(name: str, values: list[Any], feature: Any) -> datasets.Dataset:
-    """Return a table of one column, of a known feature or of the type that its values have."""
+    """Make a table of one column.
+
+    Args:
+        name: Its name.
+        values: Its cells.
+        feature: Its feature; None to derive the type from the values.
+    """
     if feature is not None:
         features = datasets.Features({name: feature})
         return datasets.Dataset.from_dict({name: values}, features=features)
@@ -286,15 +334,23 @@ def _make_column(name: str, values: list[Any], feature: Any) -> datasets.Dataset
     return make_dataset(table, "the data")
 
 
-def _get_field(value: Any, steps: Sequence[str]) -> Any:
-    """Return a field of nested objects; of lists of objects, the list of the fields; None if it is missing."""
-    if not steps:
+def _get_field(value: Any, keys: Sequence[str]) -> Any:
+    """Return a field of nested objects, as the stem of {"question": {"stem": "Why?"}}.
+
+    Args:
+        value: An object, a list of objects, or a text of JSON that is one.
+        keys: The key on each level, as ["question", "stem"].
+
+    Returns:
+        The field; a list of fields for a list of objects; None if it is missing.
+    """
+    if not keys:
         return value
     value = parse_cell(value)
     if isinstance(value, list):
-        return [_get_field(item, steps) for item in value]
+        return [_get_field(member, keys) for member in value]
     if isinstance(value, dict):
-        return _get_field(value.get(steps[0]), steps[1:])
+        return _get_field(value.get(keys[0]), keys[1:])
     return None
 
 
@@ -302,7 +358,10 @@ def _get_field(value: Any, steps: Sequence[str]) -> Any:
 
 
 def quote_column(column: str) -> str:
-    """Return how an expression names a column.
+    """Return the term by which an expression reads a column.
+
+    Args:
+        column: The name of a column, or of a field with dots.
 
     Example:
         >>> quote_column("label"), quote_column("gold label")
@@ -315,7 +374,13 @@ def quote_column(column: str) -> str:
 
 
 def quote_field(name: str, columns: Columns) -> str:
-    """Return how an expression names a column, or a field of objects that may be in lists of one.
+    """Return the term by which an expression reads a column, or a field of objects.
+
+    Lists of one, which the first row shows, are unwrapped by the index 0.
+
+    Args:
+        name: The column, or the dotted name of the field.
+        columns: Column by name.
 
     Example:
         >>> quote_field("predictions.choices", {"predictions": [[{"choices": ["joy"]}]]})
@@ -328,29 +393,29 @@ def quote_field(name: str, columns: Columns) -> str:
         return quote_column(name)
     term = quote_column(root)
     value = parse_cell(columns[root][0])
-    for step in name.removeprefix(f"{root}.").split("."):
-        term += _write_first(value) + _write_step(step)
+    for key in name.removeprefix(f"{root}.").split("."):
+        term += _write_unwrapping(value) + _write_key(key)
         fields = unwrap_value(value)
-        value = fields.get(step) if isinstance(fields, dict) else None
-    return term + _write_first(value)
+        value = fields.get(key) if isinstance(fields, dict) else None
+    return term + _write_unwrapping(value)
 
 
-def _write_first(value: Any) -> str:
-    """Return how an expression takes the value out of lists of one."""
+def _write_unwrapping(value: Any) -> str:
+    """Return the indices by which an expression takes a value out of lists of one: "[0][0]" for [["a"]]."""
     term = ""
     while is_list_of_one(value):
-        (value,) = value
+        value = value[0]
         term += "[0]"
     return term
 
 
-def _write_step(step: str) -> str:
-    """Return how an expression takes a field of an object."""
-    # jinja would take the method of this name.
-    is_method = hasattr(dict, step)
-    if step.isidentifier() and not is_method:
-        return f".{step}"
-    quoted = json.dumps(step, ensure_ascii=False)
+def _write_key(key: str) -> str:
+    """Return how an expression takes a field of an object: ".stem", or `["items"]` if it needs quotes."""
+    # jinja reads ".items" as the method of this name.
+    is_method = hasattr(dict, key)
+    if key.isidentifier() and not is_method:
+        return f".{key}"
+    quoted = json.dumps(key, ensure_ascii=False)
     return f"[{quoted}]"
 
 
@@ -360,7 +425,7 @@ def is_expression(name: Any) -> bool:
 
 
 def list_read_names(name: str) -> set[str]:
-    """Return the columns that an expression reads; of another name, itself.
+    """Return the columns that an expression reads; a plain name reads itself.
 
     Example:
         >>> sorted(list_read_names("{{ premise }} {{ question.stem }}")), list_read_names("label")
@@ -376,35 +441,24 @@ def list_read_names(name: str) -> set[str]:
 
 
 def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
-    """Evaluate an expression for every row.
+    """Evaluate an expression for every row of a table.
+
+    Args:
+        expression: A template of jinja over the columns, such as "{{ title }}: {{ body }}".
+        data: The table.
+
+    Returns:
+        (N,) values.
 
     Raises:
-        ValueError: If it is no template, or reads what a row does not have.
+        ValueError: If the expression is no template, reads what a row does not have, or fails.
     """
     from jinja2 import TemplateError
 
     from rightreasons.io.bounds import limit_memory
 
-    location = ""
-    try:
-        # Constants are computed when an expression is compiled.
-        with limit_memory():
-            compute = _compile(expression)
-            names = _list_read_columns(expression, data)
-            columns = [get_values(data, name) for name in names]
-            # An expression of no column has a value in each row all the same.
-            rows: Iterable[Sequence[Any]] = [()] * len(data)
-            if columns:
-                rows = zip(*columns, strict=True)
-            values: list[Any] = []
-            for row, cells in enumerate(rows):
-                location = f" in row {row}"
-                cell_by_name = dict(zip(names, cells, strict=True))
-                value = compute(**{"row": cell_by_name, **cell_by_name})
-                _check_defined(value)
-                values.append(value)
-        return values
-    except (
+    # Filters may raise nearly any error for cells that they do not expect.
+    evaluation_errors = (
         TemplateError,
         MemoryError,
         TypeError,
@@ -412,19 +466,46 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
         ArithmeticError,
         LookupError,
         AttributeError,
-    ) as error:
+    )
+    location = ""
+    values: list[Any] = []
+    try:
+        # Compiling computes constants, which may be as large as results.
+        with limit_memory():
+            compute = _compile(expression)
+            names = _list_read_columns(expression, data)
+            for row, cells in enumerate(_iterate_cells(data, names)):
+                location = f" in row {row}"
+                cell_by_name = dict(zip(names, cells, strict=True))
+                value = compute(**{"row": cell_by_name, **cell_by_name})
+                _check_defined(value)
+                values.append(value)
+    except evaluation_errors as error:
         raise ValueError(
             f"Expected an expression over the columns {format_list(data.column_names)}, but "
             f"{expression!r} fails{location}: {short_reason(error)}."
         ) from None
+    return values
+
+
+def _iterate_cells(data: datasets.Dataset, names: Sequence[str]) -> Iterable[Sequence[Any]]:
+    """Return the cells of some columns, row by row; an empty row for each row without columns."""
+    if not names:
+        return [()] * len(data)
+    columns = [get_values(data, name) for name in names]
+    return zip(*columns, strict=True)
 
 
 def _check_defined(value: Any) -> None:
-    """Raise jinja's error for a name that no column has, also within a list or an object."""
+    """Check that the value of an expression contains no undefined names, also in lists and objects.
+
+    Raises:
+        jinja2.UndefinedError: If it does.
+    """
     from jinja2 import Undefined
 
     if isinstance(value, Undefined):
-        # The text of an undefined name is the error.
+        # A strict undefined raises its error when it is converted to a text.
         str(value)
     elif isinstance(value, (list, tuple)):
         for member in value:
@@ -435,35 +516,39 @@ def _check_defined(value: Any) -> None:
 
 
 def _list_read_columns(expression: str, data: datasets.Dataset) -> list[str]:
-    """Return the columns that an expression reads: all if it says `row["a name of several words"]`."""
+    """Return the columns of a table that an expression reads.
+
+    These are all columns if it reads `row`, as in `row["gold label"]`, whose keys are not parsed.
+    """
     names = list_read_names(expression)
-    if "row" in names.difference(data.column_names):
+    if "row" in names and "row" not in data.column_names:
         return list(data.column_names)
     return [name for name in data.column_names if name in names]
 
 
 def _compile(expression: str) -> Callable[..., Any]:
-    """Return the function of the cells of a row that an expression is."""
+    """Compile an expression to a function of the cells of a row, which are keyword arguments.
+
+    The function returns a text, or a value of any type if the expression is one pair of braces.
+    """
     environment = _make_environment()
     single = _SINGLE_EXPRESSION.fullmatch(expression)
     if single is None:
         render: Callable[..., Any] = environment.from_string(expression).render
         return render
-    compiled: Callable[..., Any] = environment.compile_expression(
-        single[1], undefined_to_none=False
-    )
-    return compiled
+    compute: Callable[..., Any] = environment.compile_expression(single[1], undefined_to_none=False)
+    return compute
 
 
 @functools.cache
 def _make_environment() -> Any:
-    """Make the environment of all expressions, which reads fields of cells of JSON as well."""
+    """Make the jinja environment of all expressions, in which cells of JSON have fields as objects do."""
     from jinja2 import StrictUndefined
 
     from rightreasons.io.bounds import BoundedEnvironment
 
     class CellEnvironment(BoundedEnvironment):
-        """Looks for a field also in a cell of JSON."""
+        """Looks up fields in cells that are texts of JSON as well."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             if not hasattr(obj, attribute):
@@ -503,11 +588,16 @@ def get_cells(column: pa.ChunkedArray) -> Sequence[Any]:
 
 
 def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.ChunkedArray | pa.Array:
-    """Return a column of texts, None where there is none.
+    """Return a column of texts as a column of Arrow, with nulls for missing texts.
+
+    Args:
+        data: The table.
+        column: The name of the column.
+        source_name: What the table is called, for errors.
 
     Raises:
         TypeError: If a cell is no text.
-        ValueError: If a text is no Unicode.
+        ValueError: If a text is not valid Unicode.
     """
     values = get_arrow_column(data, column)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
@@ -526,6 +616,7 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
         )
     try:
         return pa.array(texts, pa.string())
+    # JSON can hold one half of a surrogate pair.
     except UnicodeEncodeError:
         raise ValueError(
             f"Expected Unicode text in {location}, but it has half a character."
@@ -533,14 +624,18 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
 
 
 def read_names(values: Iterable[Any]) -> LazyArrowColumn:
-    """Return what ids or groups are called, "" where one is missing; 7.0 is 7 where all are such numbers.
+    """Return ids or names of groups as texts, "" for missing ones.
+
+    If all are whole numbers, 7.0 becomes "7": a column with missing numbers is read as fractions.
+
+    Args:
+        values: The cells of a column.
 
     Example:
         >>> list(read_names([7.0, None, 12.0])), list(read_names(["7.0", "7.1"]))
         (['7', '', '12'], ['7.0', '7.1'])
     """
     names = pc.utf8_trim_whitespace(_write_names(values))
-    # Numbers with missing ones among them are read as fractions.
     is_whole = pc.match_substring_regex(names, r"^([0-9]+\.0)?$")
     if pc.all(is_whole).as_py():
         names = pc.replace_substring_regex(names, r"\.0$", "")
@@ -548,14 +643,15 @@ def read_names(values: Iterable[Any]) -> LazyArrowColumn:
 
 
 def _write_names(values: Iterable[Any]) -> pa.Array | pa.ChunkedArray:
-    """Return values as texts, "" for missing ones."""
+    """Return the cells of a column as texts, "" for None and NaN."""
+    # Arrow converts its own columns without a loop.
     if isinstance(values, LazyArrowColumn):
         kind = values.arrow.type
         if pa.types.is_string(kind) or pa.types.is_integer(kind):
             return pc.fill_null(values.arrow.cast(pa.string()), "")
     names = []
     for value in values:
-        # NaN is not itself.
+        # NaN differs from itself.
         is_missing = value is None or value != value
         names.append("" if is_missing else str(value))
     return pa.array(names, pa.string())

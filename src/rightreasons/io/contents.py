@@ -8,7 +8,6 @@ or two sets of texts, have the same contents. `roles.py` combines them with the 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import re
 import unicodedata
@@ -85,7 +84,7 @@ class Content:
 
     @property
     def has_classes(self) -> bool:
-        """Whether the values repeat as those of classes do, or mark which classes hold."""
+        """Whether the values repeat as those of classes do, or are objects that mark classes."""
         if self.kind == "marks":
             return self.n_rows >= MIN_ROWS and self.n_values >= 2
         if self.n_rows < MIN_ROWS or not 2 <= self.n_values <= MAX_CLASSES:
@@ -106,11 +105,11 @@ class Content:
             return False
         if self.coded > 0.5:
             return False
-        # A script without spaces has texts of one "word".
-        is_worded = self.spaced > 0.3 or self.n_letters > 2 * MIN_TEXT_LETTERS
-        if not is_worded:
-            return False
         if self.n_letters < MIN_TEXT_LETTERS:
+            return False
+        # Scripts without spaces have texts of one "word", which are recognized by their length.
+        has_words = self.spaced > 0.3 or self.n_letters > 2 * MIN_TEXT_LETTERS
+        if not has_words:
             return False
         # Few short values are the names of classes, however few rows there are.
         if self.has_classes and self.n_letters <= MAX_TEXT_FREE_LETTERS:
@@ -156,15 +155,17 @@ class Content:
         return not is_whole.all()
 
     def _has_numbers_between(self, lowest: float, highest: float) -> bool:
-        """Return whether the cells are different numbers within these bounds."""
+        """Return whether the cells are numbers within these bounds, `MIN_FRACTIONS` distinct ones or more.
+
+        Fewer distinct numbers are flags, or shares of a few raters.
+        """
         if self.numbers is None:
             return False
         if self.n_rows < MIN_ROWS or self.n_values < MIN_FRACTIONS:
             return False
         smallest = np.nanmin(self.numbers)
         largest = np.nanmax(self.numbers)
-        is_within = smallest >= lowest and largest <= highest
-        return bool(is_within)
+        return bool(lowest <= smallest and largest <= highest)
 
 
 class Contents(Mapping[str, Content]):
@@ -196,10 +197,9 @@ class Contents(Mapping[str, Content]):
         return len(self._columns)
 
     def list_texts(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that hold texts, the longest texts first."""
-        texts = list(filter(lambda name: self[name].has_texts, names))
-        texts.sort(key=lambda name: self[name].n_letters, reverse=True)
-        return texts
+        """Return those of some columns that hold texts, the longest texts first."""
+        texts = [name for name in names if self[name].has_texts]
+        return sorted(texts, key=lambda name: self[name].n_letters, reverse=True)
 
     def list_classes(self, names: Iterable[str]) -> list[str]:
         """Return the columns whose values repeat as those of classes do."""
@@ -211,10 +211,14 @@ class Contents(Mapping[str, Content]):
         return columns
 
     def list_votes(self, names: Iterable[str]) -> list[str]:
-        """Return the columns whose cells list what several people said, some of them the same."""
-        return list(filter(self._has_votes, names))
+        """Return those of some columns whose cells list what several people said, partly the same."""
+        return [name for name in names if self._has_votes(name)]
 
     def _has_votes(self, name: str) -> bool:
+        """Return whether each cell of a column is a list of votes, such as ["yes", "yes", "no"].
+
+        Lists are votes if some of them repeat a value, and if few distinct values make up all of them.
+        """
         n_votes = 0
         has_repeats = False
         values: set[str] = set()
@@ -222,74 +226,93 @@ class Contents(Mapping[str, Content]):
             votes = parse_value(cell)
             if not isinstance(votes, list):
                 return False
+            # Annotation tools may put each vote into a list.
             keys = [make_key(unwrap_value(vote)) for vote in votes]
+            if len(set(keys)) < len(keys):
+                has_repeats = True
             n_votes += len(keys)
-            has_repeats = has_repeats or len({*keys}) < len(keys)
             values.update(keys)
-        return (
-            has_repeats and 2 <= len(values) <= MAX_CLASSES and n_votes >= MIN_REPEATS * len(values)
-        )
+        if not has_repeats or not 2 <= len(values) <= MAX_CLASSES:
+            return False
+        return n_votes >= MIN_REPEATS * len(values)
 
     def list_choices(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that may be the choices of the items: one of lists, or as many of texts as there are marks.
+        """Return the columns that may hold the choices of items.
 
-        A column of the marks 0, 1, 2 or A, B, C counts the choices.
+        Choices are one column of lists, or more columns of texts than a column of marks has values: the
+        marks 0, 1, 2 or A, B, C say which choice is right, and the first text is then the question.
+
+        Args:
+            names: The columns to look at, in the order of the table.
+
+        Returns:
+            The columns; [] if there are none.
         """
         names = list(names)
-        answers: list[str] = []
-        n_marks = set()
+        text_columns: list[str] = []
+        mark_counts = set()
         for name in names:
             content = self[name]
             if content.kind == "list" and self._may_list_choices(name, names):
                 return [name]
             if content.is_mark:
-                n_marks.add(content.n_values)
+                mark_counts.add(content.n_values)
             elif content.has_distinct_texts:
-                answers.append(name)
-        # A question comes before its choices; several texts of an item are rarely marked by more than two classes.
-        for n_choices in sorted(n_marks):
-            if n_choices > 2 and len(answers) > n_choices:
-                return answers[1:]
+                text_columns.append(name)
+        for n_marks in sorted(mark_counts):
+            # Two marks next to several texts are mostly the classes of a pair.
+            if n_marks > 2 and len(text_columns) > n_marks:
+                return text_columns[1:]
         return []
 
     def _may_list_choices(self, name: str, names: Iterable[str]) -> bool:
-        """Return whether lists may hold choices, rather than words, or the votes or names of the classes of a column."""
+        """Return whether a column of lists of texts may hold choices, rather than words, votes or classes.
+
+        Args:
+            name: The column of lists.
+            names: All columns; if one of them holds classes that are members of the lists, these are votes,
+                or the names of the classes.
+        """
         lists = []
         for cell in self.get_cells(name):
-            lists.append(list(map(make_key, parse_value(cell) or ())))
+            members = parse_value(cell) or ()
+            lists.append(list(map(make_key, members)))
         # Longer lists are the words of a text.
         if max(map(len, lists)) > MAX_CHOICES:
             return False
+        # Votes repeat from row to row.
         if 2 * self[name].n_values > self[name].n_rows:
             return True
         for column in names:
             content = self[column]
             if content.kind != "text" or not content.has_classes:
                 continue
-            keys = map(make_key, self.get_cells(column))
-            is_member = [key in values for key, values in zip(keys, lists, strict=True)]
-            if np.mean(is_member) >= MIN_SHARE_OF_SUMS:
+            n_members = 0
+            for cell, members in zip(self.get_cells(column), lists, strict=True):
+                n_members += make_key(cell) in members
+            if n_members >= MIN_SHARE_OF_SUMS * len(lists):
                 return False
         return True
 
     def get_cells(self, name: str) -> Sequence[Any]:
-        """Return the sampled cells of a column."""
+        """Return the sampled cells of a column as a list."""
         column = self._columns[name]
         if self._rows is None:
             return list(column)
+        # Arrays select all rows at once.
         if isinstance(column, (np.ndarray, LazyArrowColumn)):
             return list(column[self._rows])
         return [column[int(row)] for row in self._rows]
 
 
 def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
-    """Describe the columns of a table by a sample of its rows.
+    """Summarize the cells of each column of a table, by a sample of at most `MAX_SAMPLED_ROWS` rows.
 
     Args:
         table: A Dataset, or columns of the same length by name.
 
     Returns:
-        The contents by column.
+        Column -> its `Content`, which is computed when it is first looked up.
 
     Example:
         >>> rows = {"x": ["The plot is thin.", "A fine cast."] * 6, "y": ["bad", "good"] * 6}
@@ -304,24 +327,29 @@ def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
             columns[name] = LazyArrowColumn(arrow.column(name))
     else:
         columns.update(table)
-    lengths = map(len, columns.values())
-    n_rows = max(lengths, default=0)
-    rows = None
+    n_rows = max((len(column) for column in columns.values()), default=0)
+    sample = None
     if n_rows > MAX_SAMPLED_ROWS:
-        rows = sample_rows(n_rows)
-    # A table may have hundreds of columns, of which few are looked at.
-    return Contents(columns, rows)
+        sample = sample_rows(n_rows)
+    return Contents(columns, sample)
 
 
 def describe_content(cells: Sequence[Any]) -> Content:
-    """Describe the cells of one column.
+    """Summarize the cells of one column: how many values, of which kind, and how long the texts are.
+
+    Args:
+        cells: The cells; texts that write lists or objects count as these.
 
     Example:
         >>> content = describe_content(["0", "1", "1"] * 5)
         >>> content.kind, content.n_values, content.has_classes
         ('number', 2, True)
     """
-    values = list(itertools.filterfalse(is_empty, map(parse_value, cells)))
+    values = []
+    for cell in cells:
+        value = parse_value(cell)
+        if not is_empty(value):
+            values.append(value)
     if not values:
         return Content(0, 0, "empty")
     # Some files write every value as a list of one.
@@ -329,7 +357,9 @@ def describe_content(cells: Sequence[Any]) -> Content:
     if in_lists:
         values = list(map(unwrap_value, values))
     n_values = len(set(map(make_key, values)))
-    numbers = None if in_lists else _parse_numbers(cells)
+    numbers = None
+    if not in_lists:
+        numbers = _parse_numbers(cells)
     if numbers is not None:
         return Content(len(values), n_values, "number", numbers=numbers)
     if not all(isinstance(value, str) for value in values):
@@ -354,7 +384,15 @@ def describe_content(cells: Sequence[Any]) -> Content:
 
 
 def _find_kind(values: Sequence[Any]) -> str:
-    """Return the kind of values that are neither numbers nor all of them texts."""
+    """Return the kind of values that are neither numbers nor all of them texts.
+
+    Args:
+        values: The values of a column that are not empty.
+
+    Returns:
+        "flag" for booleans, "list" for lists of texts, "marks" for 0 or 1 by class, "shares" for
+        numbers by class that add up to 1, and "mixed" for anything else.
+    """
     if all(isinstance(value, bool) for value in values):
         return "flag"
     if all(map(_is_list_of_texts, values)):
@@ -363,22 +401,26 @@ def _find_kind(values: Sequence[Any]) -> str:
     if table is None:
         return "mixed"
     n_classes = table.shape[1]
-    errors = np.abs(table.sum(axis=1) - 1)
-    is_one = errors <= MAX_SUM_ERROR
+    # (n,) whether the numbers of a row add up to 1.
+    is_one = np.abs(table.sum(axis=1) - 1) <= MAX_SUM_ERROR
     if np.isin(table, (0, 1)).all():
-        # A list of flags may be anything; an object says what each of its marks is about.
-        is_marked = is_one.all() or isinstance(values[0], dict)
-        return "marks" if is_marked and n_classes <= MAX_CLASSES else "mixed"
+        # The flags of a list may mean anything; an object names the class of each of its marks.
+        has_marks = is_one.all() or isinstance(values[0], dict)
+        return "marks" if has_marks and n_classes <= MAX_CLASSES else "mixed"
     # A few rows may be broken.
-    has_sums = is_one.mean() >= MIN_SHARE_OF_SUMS
-    if table.min() < 0 or not has_sums:
+    if table.min() < 0 or is_one.mean() < MIN_SHARE_OF_SUMS:
         return "mixed"
     n_fractions = len(np.unique(table))
     return "shares" if n_fractions >= MIN_FRACTIONS else "mixed"
 
 
 def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return (n, K) the numbers of lists of one length, or of objects of the same keys; None for other values."""
+    """Return (n, K) the numbers in lists of one length, or in objects by key; None for other values.
+
+    Args:
+        values: Lists such as [0.7, 0.3], or objects such as {"up": 0.7, "down": 0.3}. A key that an
+            object lacks counts as 0.
+    """
     if not all(isinstance(value, type(values[0])) for value in values):
         return None
     if isinstance(values[0], dict):
@@ -395,7 +437,7 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
     widths = set(map(len, rows))
     if len(widths) != 1 or max(widths) < 2:
         return None
-    # Texts among them are no shares.
+    # Texts and nested values are no numbers of classes.
     if not all(map(are_numeric, rows)):
         return None
     return np.array(rows, dtype=np.float64)
@@ -427,19 +469,22 @@ def sample_rows(n_rows: int) -> NDArray[np.int64]:
 
 
 def is_empty(cell: Any) -> bool:
-    """Return whether a cell is missing, a text without signs, or a list of nothing."""
+    """Return whether a cell is None, NaN, a blank text, or a list of only such cells."""
     if isinstance(cell, str):
         return not cell.strip()
     if isinstance(cell, list):
         return all(map(is_empty, cell))
-    # NaN is not itself.
+    # NaN differs from itself.
     is_nan = isinstance(cell, float) and cell != cell
     return cell is None or is_nan
 
 
 def make_key(value: Any) -> str:
-    """Return a value as it is compared: 1, 1.0 and "1" are one value, and so are Yes and yes."""
-    # Lists and objects are compared by what they hold, not by their order of keys.
+    """Return the form in which values are compared: 1, 1.0 and "1" are equal, and so are Yes and yes.
+
+    Lists and objects become JSON with sorted keys; other values a text in lower case and in one
+    Unicode form.
+    """
     if isinstance(value, (list, dict)):
         return json.dumps(value, default=str, sort_keys=True)
     if isinstance(value, float) and value.is_integer():
@@ -448,13 +493,16 @@ def make_key(value: Any) -> str:
 
 
 def _parse_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return the numbers of a column, as they are written in files; None if a cell holds anything else."""
+    """Return (N,) the numbers in a column, NaN for empty cells; None if a cell holds anything else.
+
+    Numbers may be written as texts, also with a decimal comma or as percentages.
+    """
     numbers = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
+        # Python takes flags for numbers.
         if isinstance(cell, (bool, list, dict)):
             return None
         number = parse_number(cell)
-        # One word is enough for a column of texts.
         if number is None:
             return None
         numbers[row] = number
@@ -462,7 +510,11 @@ def _parse_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
-    """Return whether numbers count classes: whole ones from 0 or 1 without a gap, or -1 and 1."""
+    """Return whether numbers count classes: whole numbers from 0 or 1 without a gap, or -1 and 1.
+
+    Args:
+        numbers: (N,) numbers, of which some are not NaN.
+    """
     values = np.unique(numbers[~np.isnan(numbers)])
     if values.tolist() == [-1, 1]:
         return True

@@ -6,9 +6,7 @@ their contents; see `roles.py`.
 
 from __future__ import annotations
 
-import itertools
 import json
-import operator
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,37 +43,44 @@ _WORD_BORDER = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
 
 
 def make_heading_key(name: str) -> str:
-    """Return a heading as `usual_headings.json` writes it.
+    """Return a heading in the form of `usual_headings.json`: lower case, underscores, no accents.
 
     Example:
         >>> make_heading_key("True Label"), make_heading_key("Résumé")
         ('true_label', 'resume')
     """
-    # Accents are separate characters in this form.
-    signs = unicodedata.normalize("NFD", fold_name(name).replace(" ", "_"))
-    letters = itertools.filterfalse(unicodedata.combining, signs)
-    return "".join(letters)
+    folded = fold_name(name).replace(" ", "_")
+    # NFD separates accents from their letters.
+    characters = unicodedata.normalize("NFD", folded)
+    return "".join(sign for sign in characters if not unicodedata.combining(sign))
 
 
 def list_usual_columns(names: Iterable[str], headings: Sequence[str]) -> list[str]:
-    """Return the columns that have one of some headings, the likeliest heading first.
+    """Return the columns that have one of the usual headings of a role, the likeliest heading first.
+
+    Args:
+        names: The columns of a table.
+        headings: Usual headings in the form of `make_heading_key`, the likeliest first.
 
     Example:
         >>> list_usual_columns(["ID", "label", "Item"], ["item", "id"])
         ['Item', 'ID']
     """
-    ranked = []
+    rank_by_name = {}
     for name in names:
         key = make_heading_key(name)
         if key in headings:
-            ranked.append((headings.index(key), name))
-    # Of two columns of one key, the earlier one comes first.
-    ranked.sort(key=operator.itemgetter(0))
-    return [name for _, name in ranked]
+            rank_by_name[name] = headings.index(key)
+    # Sorting is stable: of two columns with one heading, the earlier one comes first.
+    return sorted(rank_by_name, key=rank_by_name.__getitem__)
 
 
 def find_usual_column(names: Iterable[str], headings: Sequence[str]) -> str | None:
-    """Return the column with the likeliest of some headings; None if there is none.
+    """Return the column with the likeliest of the usual headings of a role; None if there is none.
+
+    Args:
+        names: The columns of a table.
+        headings: Usual headings in the form of `make_heading_key`, the likeliest first.
 
     Example:
         >>> find_usual_column({"ID": [1], "label": [0]}, ("item", "id"))
@@ -90,7 +95,13 @@ def find_usual_column(names: Iterable[str], headings: Sequence[str]) -> str | No
 def list_role_columns(
     columns: Iterable[str], role: str, option_name: str | None = None
 ) -> list[str]:
-    """Return the column of predictions that an option names for a role, or those of its usual headings.
+    """Return the columns that may have a role in a table of predictions.
+
+    Args:
+        columns: The columns of the table.
+        role: A key of `PREDICTION_HEADINGS`, such as "answer".
+        option_name: The column that an option names, which is then the only one; None to go by the
+            usual headings of the role.
 
     Example:
         >>> list_role_columns(["Gold", "Pred", "text"], "answer")
@@ -101,14 +112,17 @@ def list_role_columns(
     headings = PREDICTION_HEADINGS[role]
     names = []
     for name in columns:
-        key = make_heading_key(name)
-        if key in headings:
+        if make_heading_key(name) in headings:
             names.append(name)
     return names
 
 
 def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[str]:
-    """Return the columns whose headings end in the word of a usual one.
+    """Return the columns whose last word is a usual heading, as "text" is in "comment_text".
+
+    Args:
+        names: The columns of a table.
+        headings: Usual headings in lower case.
 
     Example:
         >>> list_ending_columns(["TweetText", "comment_text", "texture"], ["text"])
@@ -117,7 +131,7 @@ def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[s
     columns = []
     for name in names:
         words = _WORD_BORDER.split(name)
-        # A heading may end in a bracket, after which there is no word.
+        # A heading that ends in a bracket has an empty word after it.
         while words and not words[-1]:
             words.pop()
         if words and words[-1].lower() in headings:
@@ -126,26 +140,36 @@ def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[s
 
 
 def is_model_answer(name: str) -> bool:
-    """Return whether a heading, or that of the objects which a field is in, names what a model answered.
+    """Return whether a heading says that a column holds what a model answered.
+
+    Args:
+        name: A heading, or the dotted name of a field, whose first part decides.
 
     Example:
         >>> is_model_answer("predictions.result.choices"), is_model_answer("answer")
         (True, False)
     """
     root = make_heading_key(name.partition(".")[0])
-    # Scores are called "predictions" as well, and are no labels either.
+    # "predictions" may also be scores, which are no labels either.
     return root in MODEL_ANSWER_HEADINGS or root == "predictions"
 
 
 def find_statuses(name: str, values: Iterable[str]) -> list[str]:
-    """Return the values by which an annotation tool exports that rows do not count; [] for other columns.
+    """Return those values of a column by which an annotation tool exports that a row does not count.
+
+    Args:
+        name: The heading of the column.
+        values: The distinct values of the column.
+
+    Returns:
+        The values, such as "reject"; [] if the heading is not that of a tool's status, because the
+        words of another column may be classes.
 
     Example:
         >>> find_statuses("answer", ["accept", "reject"]), find_statuses("label", ["reject"])
         (['reject'], [])
     """
     statuses = STATUSES.get(make_heading_key(name))
-    # Words of other columns may be those of classes.
     if statuses is None:
         return []
     rejected = []
@@ -156,9 +180,9 @@ def find_statuses(name: str, values: Iterable[str]) -> list[str]:
 
 
 def is_first_row(names: Sequence[str]) -> bool:
-    """Return whether the headings of a table look like its first row: one of them is a number, or a long text.
+    """Return whether the headings of a table look like its first row: one is a number or a long text.
 
-    Columns that pandas numbered, 0, 1, …, have headings.
+    The headings 0, 1, …, by which pandas numbers columns, are headings.
 
     Example:
         >>> is_first_row(["10857", "Why?", "anger", "0.479"]), is_first_row(["0", "1", "label"])

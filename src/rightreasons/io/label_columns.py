@@ -68,8 +68,8 @@ class NamedLabels(LazyArrowColumn):
     ) -> None:
         self.names = tuple(names)
         self.numbers = numbers
-        arrow_ids = pc.fill_null(pa.array(numbers, pa.int64()), -1)
-        ids = np.asarray(arrow_ids.to_numpy(zero_copy_only=False))
+        ids_or_missing = pc.fill_null(pa.array(numbers, pa.int64()), -1)
+        ids = np.asarray(ids_or_missing.to_numpy(zero_copy_only=False))
         is_unknown = (ids < -1) | (ids >= len(names))
         if is_unknown.any():
             row = int(is_unknown.argmax())
@@ -77,7 +77,7 @@ class NamedLabels(LazyArrowColumn):
                 f"Expected labels from 0 to {len(names) - 1} ({format_list(names)}) in the column "
                 f"{column!r} of {source_name}, but row {row} holds {ids[row]}."
             )
-        # A masked position becomes a missing name.
+        # A masked position becomes a null, as a row without a label has it.
         positions = pa.array(ids, mask=ids < 0)
         super().__init__(pa.array(self.names, pa.string()).take(positions))
 
@@ -94,24 +94,24 @@ def read_labels(
     *,
     remedy: str = REMEDY,
 ) -> dict[str, LabelColumn]:
-    """Read the labels of all splits; see `core.labels` for the rules.
+    """Read the labels of all splits as numbers of the same classes; see `core.labels` for the rules.
 
-    The classes are those that the user names, or else those of a ClassLabel, or else those that the labels give. A
-    ClassLabel of other names, or of the same names in another order, is matched by name.
+    The classes are those that the user names, or else those of a ClassLabel, or else the distinct
+    labels. A ClassLabel with other names, or with the same names in another order, is matched by name.
 
     Args:
-        parts: Each split with its label column.
-        label_names: The names that the user gives, or a new name for each label, as "true=POSITIVE"; None to derive
-            them.
-        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+        parts: Split -> its table and the column of its labels.
+        label_names: The names of the classes in the order of their numbers, or a new name for each
+            label, as "true=POSITIVE"; None to derive them.
+        first_label: The number of the first class if labels are numbers, 0 or 1; None to find out.
         source_name: The name of the data set, for errors.
         remedy: What a person can do about doubt, for errors.
 
     Returns:
         The labels of each split, with the same names.
     """
-    places: dict[str, str] = {}
-    values: dict[str, Column] = {}
+    location_by_split: dict[str, str] = {}
+    values_by_location: dict[str, Column] = {}
     known_names: Sequence[str] | None = None
     for split, (data, column) in parts.items():
         location = f"the column {column!r} of {source_name}"
@@ -120,54 +120,73 @@ def read_labels(
         labels = select_single_labels(get_labels(data, column, source_name), location)
         if known_names is None and isinstance(labels, NamedLabels):
             known_names = labels.names
-        places[split] = location
-        values[location] = labels
+        location_by_split[split] = location
+        values_by_location[location] = labels
 
+    # Labels are renamed before they become numbers of classes.
     new_names = parse_renamed_labels(label_names)
     if new_names:
-        for location, column_values in values.items():
-            values[location] = rename_values(column_values, new_names, location)
+        for location, values in values_by_location.items():
+            values_by_location[location] = rename_values(values, new_names, location)
         known_names = tuple(dict.fromkeys(new_names.values()))
     elif label_names is not None:
         known_names = check_label_names(label_names)
 
-    resolved: dict[str, LabelColumn] = {}
-    for group in _group_splits(values):
-        resolved |= resolve_label_columns(group, known_names, first=first_label, remedy=remedy)
+    label_column_by_location: dict[str, LabelColumn] = {}
+    for columns in _group_splits(values_by_location):
+        label_column_by_location |= resolve_label_columns(
+            columns, known_names, first=first_label, remedy=remedy
+        )
     labels_by_split = {}
-    for split, location in places.items():
-        labels_by_split[split] = resolved[location]
+    for split, location in location_by_split.items():
+        labels_by_split[split] = label_column_by_location[location]
     return labels_by_split
 
 
 def _group_splits(values: Mapping[str, Column]) -> list[dict[str, Column]]:
-    """Return the columns that are resolved together: all of plain labels, and each of named ones by itself.
+    """Group the label columns of splits by whether they are resolved together.
 
-    The numbers of all splits tell together where they begin; names may be spelled otherwise in each.
+    Plain labels form one group, since only all splits together show whether numbers begin at 0 or 1.
+    A column with class names is a group of its own, since it may spell the names differently.
+
+    Args:
+        values: Location of a column -> its labels.
     """
-    plain: dict[str, Column] = {}
+    plain_columns: dict[str, Column] = {}
     groups: list[dict[str, Column]] = []
     for location, column in values.items():
         if isinstance(column, NamedLabels):
             groups.append({location: column})
         else:
-            plain[location] = column
-    return [plain, *groups] if plain else groups
+            plain_columns[location] = column
+    if plain_columns:
+        groups.insert(0, plain_columns)
+    return groups
 
 
 def get_labels(data: datasets.Dataset, column: str, source_name: str) -> Column:
-    """Return the values of a column of labels; those of a ClassLabel, or of lists of one, with their names."""
+    """Return the labels in a column, with their names if the column is a ClassLabel of `datasets`.
+
+    Args:
+        data: The table.
+        column: The column of labels, or of lists of labels.
+        source_name: The name of the table, for errors.
+
+    Returns:
+        (N,) labels. Lists of a ClassLabel become lists of names, or single labels if no list has more
+        than one.
+    """
     values = get_cells(get_arrow_column(data, column))
     feature = data.features[column]
-    inner = getattr(feature, "feature", None)
-    if isinstance(inner, datasets.ClassLabel):
+    # Only features of lists have an inner feature.
+    inner_feature = getattr(feature, "feature", None)
+    if isinstance(inner_feature, datasets.ClassLabel):
         rows = [row or () for row in values]
-        n_labels = max(map(len, rows), default=0)
-        # Several labels per row are read by the expressions of each.
-        if n_labels > 1:
-            return [_name_labels(row, inner.names) for row in rows]
+        max_labels = max(map(len, rows), default=0)
+        if max_labels > 1:
+            return [_name_labels(row, inner_feature.names) for row in rows]
         values = list(map(_get_single, rows))
-        feature = inner
+        feature = inner_feature
     if isinstance(feature, datasets.ClassLabel):
         return NamedLabels(values, feature.names, column, source_name)
     return values
@@ -201,11 +220,21 @@ class ListForm:
 
 
 def select_single_labels(labels: Column, location: str) -> Column:
-    """Return the likeliest class where labels are shares or votes of classes; None where two are likeliest.
+    """Reduce shares or votes of classes to the likeliest class of each row; plain labels stay as they are.
 
-    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class. Votes
-    are such an object, a list of how many each class has, which add up to the same in all rows, or a list of labels
-    some of which repeat. A list of one label is that label.
+    The forms are:
+
+    - shares: a list of numbers in the order of the classes that add up to 1, or an object by class;
+    - votes: an object by class, a list with the number of votes for each class, whose sum is the same
+      in all rows, or a list of labels of which some repeat;
+    - a list of one label.
+
+    Args:
+        labels: The cells of a column.
+        location: Where it is, for errors.
+
+    Returns:
+        A label per row; None if two classes are equally likely.
 
     Raises:
         OptionError: If a row has several labels.
@@ -218,12 +247,17 @@ def select_single_labels(labels: Column, location: str) -> Column:
         >>> select_single_labels([[2, 3], [4, 1]], "counts")
         [1, 0]
     """
-    if isinstance(labels, NamedLabels) or not _may_hold_several(next(iter(labels), None)):
+    if isinstance(labels, NamedLabels):
+        return labels
+    # The first cell shows whether the column holds lists or objects at all.
+    if not _may_hold_several(next(iter(labels), None)):
         return labels
     cells = []
     lists = []
-    for cell in map(parse_cell, labels):
-        value = cell.tolist() if isinstance(cell, np.ndarray) else cell
+    for cell in labels:
+        value = parse_cell(cell)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
         if isinstance(value, list):
             value = _unwrap_members(value)
             lists.append(value)
@@ -236,7 +270,6 @@ def select_single_labels(labels: Column, location: str) -> Column:
         if shares is not None:
             selected.append(_select_likeliest(shares))
             continue
-        # A label as it is, perhaps in a list.
         label = unwrap_value(cell)
         if isinstance(label, (dict, list)):
             raise OptionError(
@@ -249,11 +282,15 @@ def select_single_labels(labels: Column, location: str) -> Column:
 
 
 def _unwrap_members(values: list[Any]) -> list[Any]:
-    """Return the labels of several people, each of which annotation tools put into a list that may be empty."""
-    if list not in set(map(type, values)):
+    """Return votes without the list that annotation tools put around each, as [["up"], []] → ["up"].
+
+    An empty list is an annotator without a vote, which is dropped.
+    """
+    has_inner_lists = any(isinstance(value, list) for value in values)
+    if not has_inner_lists:
         return values
-    labels = map(unwrap_value, values)
-    return [label for label in labels if label != []]
+    votes = map(unwrap_value, values)
+    return [vote for vote in votes if vote != []]
 
 
 def _may_hold_several(cell: Any) -> bool:
@@ -264,21 +301,27 @@ def _may_hold_several(cell: Any) -> bool:
 
 
 def _describe_lists(lists: Sequence[list[Any]]) -> ListForm:
-    """Describe the lists of a column: counts of votes, votes, or shares."""
+    """Decide what the lists in a column of labels mean: counts of votes, single votes, or shares.
+
+    Args:
+        lists: The lists of all rows.
+    """
     values = list(itertools.chain.from_iterable(lists))
-    kinds = set(map(type, values))
+    value_types = set(map(type, values))
     lengths = set(map(len, lists))
     has_one_length = len(lengths) == 1
-    # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
-    are_numbers = kinds == {int} and max(values) > 1
+    # Numbers up to 1 may be votes, shares or several labels: only larger ones can be counts.
+    has_counts = value_types == {int} and max(values) > 1
     are_counts = False
-    if are_numbers and has_one_length and len(lists) > 1:
-        are_counts = len(set(map(sum, lists))) == 1
-    # Several labels of one item do not repeat.
+    if has_counts and has_one_length and len(lists) > 1:
+        # Each item has the same number of votes.
+        totals = set(map(sum, lists))
+        are_counts = len(totals) == 1
     are_votes = False
-    if any(map(_has_repeats, lists)) and not are_counts:
-        has_unequal_counts = kinds == {int} and not has_one_length
-        are_votes = are_numbers or has_unequal_counts or kinds == {str}
+    # Several labels of one item do not repeat, but votes do.
+    if not are_counts and any(map(_has_repeats, lists)):
+        has_unequal_lengths = value_types == {int} and not has_one_length
+        are_votes = has_counts or has_unequal_lengths or value_types == {str}
     return ListForm(has_one_length, are_counts, are_votes)
 
 
@@ -289,22 +332,35 @@ def _has_repeats(cell: Sequence[Any]) -> bool:
 
 
 def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
-    """Return the share, or the votes, of each class; None for a cell that is a label, or holds several."""
+    """Return the share, or the number of votes, of each class in a cell.
+
+    Args:
+        cell: A list, an object by class, or a label.
+        form: What the lists of the column mean.
+
+    Returns:
+        Class, or its position in the list, -> share; {} for a list without values. None for a cell
+        that is a single label, or that holds several labels.
+    """
     if isinstance(cell, dict):
-        shares_by_name = drop_missing(cell)
-        return shares_by_name if _are_shares(shares_by_name) else None
+        share_by_class = drop_missing(cell)
+        return share_by_class if _are_shares(share_by_class) else None
     if not isinstance(cell, list) or is_list_of_one(cell):
         return None
     if form.are_votes:
         return Counter(cell)
-    shares = {number: share for number, share in enumerate(cell) if share is not None}
+    share_by_position = {}
+    for position, share in enumerate(cell):
+        if share is not None:
+            share_by_position[position] = share
     # An empty list is a row without a label.
-    if not shares:
-        return shares
-    if not _are_shares(shares):
+    if not share_by_position:
+        return {}
+    if not _are_shares(share_by_position):
         return None
-    is_sum = form.has_one_length and abs(sum(shares.values()) - 1) <= MAX_SHARE_ERROR
-    return shares if form.are_counts or is_sum else None
+    sum_error = abs(sum(share_by_position.values()) - 1)
+    adds_up = form.has_one_length and sum_error <= MAX_SHARE_ERROR
+    return share_by_position if form.are_counts or adds_up else None
 
 
 def _are_shares(shares: Mapping[Any, Any]) -> bool:
@@ -313,27 +369,38 @@ def _are_shares(shares: Mapping[Any, Any]) -> bool:
 
 
 def _select_likeliest(shares: Mapping[Any, float]) -> Any:
-    """Return the class of the largest share; None if there are several, or none."""
+    """Return the class with the largest share; None for a tie, or without classes.
+
+    Args:
+        shares: Class -> its share, or its number of votes.
+    """
     largest = max(shares.values(), default=0)
     likeliest = [name for name, share in shares.items() if share == largest]
-    # A tie decides nothing.
     if len(likeliest) != 1:
         return None
     return likeliest[0]
 
 
 def _refuse_several_marks(cells: Sequence[Any], location: str) -> None:
-    """Refuse objects of 0 and 1 if some hold several ones: these are labels that hold at once, not shares."""
+    """Check that objects of 0 and 1 by class mark at most one class, as shares do.
+
+    Args:
+        cells: The cells of a column; lists and labels are skipped.
+        location: Where it is, for errors.
+
+    Raises:
+        OptionError: If some mark several classes, which are labels that hold at once.
+    """
     n_several = 0
     for cell in cells:
-        # Lists are votes or shares.
         if not isinstance(cell, dict):
             continue
         marks = [mark for mark in cell.values() if mark is not None]
-        # One share that is neither 0 nor 1 makes all of them shares.
+        # If one number is neither 0 nor 1, all objects hold shares.
         if not set(marks) <= {0, 1}:
             return
-        n_several += sum(map(bool, marks)) > 1
+        if sum(marks) > 1:
+            n_several += 1
     if n_several:
         raise OptionError(
             f"Expected one label per row in {location}, but {n_several:,} of {len(cells):,} rows have "
@@ -354,17 +421,17 @@ def write_label_expressions(
     first: int | None = None,
     headings: bool = False,
 ) -> dict[str, str]:
-    """Return the column, or the expression, that says of every row whether it has a label, for each of several labels.
+    """Return the column or expression that tells whether a row has a label, for each of several labels.
 
-    There is a column of 0 and 1 for each label, or one column of labels: numbers or names (see `list_labels`), matched
-    by `resolve_labels`, or lists of 0 and 1.
+    The labels are a column of 0 and 1 each, or one column for all: lists of 0 and 1, or the numbers or
+    names of the labels that a row has (see `list_labels`), which `resolve_labels` matches.
 
     Args:
         parts: The tables of the splits.
         names: The labels.
         label_column: The column of the labels; None for a column per label, or else one of a usual name.
         source_name: What the table is called, for errors.
-        first: The number of the first label, where labels are numbers.
+        first: The number of the first label, if labels are numbers; None to find out.
         headings: Whether the names are those of columns, so that their order means nothing.
 
     Example:
@@ -373,22 +440,28 @@ def write_label_expressions(
         {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
     """
     table = parts[0]
-    keys = list(map(fold_name, names))
-    # Of two spellings, the later column counts.
-    column_keys = map(fold_name, table.column_names)
-    column_by_key = dict(zip(column_keys, table.column_names, strict=True))
-    if label_column is None and column_by_key.keys() >= {*keys}:
-        return {name: column_by_key[key] for name, key in zip(names, keys, strict=True)}
+    # If two columns have one folded name, the later one counts.
+    column_by_key = {fold_name(column): column for column in table.column_names}
+    key_by_name = {name: fold_name(name) for name in names}
+    if label_column is None and column_by_key.keys() >= set(key_by_name.values()):
+        return {name: column_by_key[key] for name, key in key_by_name.items()}
 
-    usual = (*LABEL_HEADINGS, *USUAL_HEADINGS["predictions"]["label"])
-    column = str(find_column(table, label_column, usual, "label_column", source_name, "labels"))
+    usual_headings = (*LABEL_HEADINGS, *USUAL_HEADINGS["predictions"]["label"])
+    found_column = find_column(
+        table, label_column, usual_headings, "label_column", source_name, "labels"
+    )
+    column = str(found_column)
     cells: list[Any] = []
     for part in parts:
         cells += map(parse_cell, get_values(part, column))
     is_one_hot = _are_one_hot(cells, len(names))
-    spellings = list(map(str, range(len(names))))
-    if not is_one_hot:
-        spellings = list(dict.fromkeys(itertools.chain.from_iterable(map(list_labels, cells))))
+    # The spellings of the labels in the cells: positions in lists of 0 and 1, or numbers and names.
+    if is_one_hot:
+        spellings = list(map(str, range(len(names))))
+    else:
+        # In the order of the rows.
+        labels_of_cells = map(list_labels, cells)
+        spellings = list(dict.fromkeys(itertools.chain.from_iterable(labels_of_cells)))
 
     known_names = _name_numbers(table, column, spellings)
     location = f"the column {column!r} of {source_name}"
@@ -398,15 +471,19 @@ def write_label_expressions(
         )
     spelling_by_name = {}
     for label, spelling in zip(resolved.ids, spellings, strict=True):
+        # A spelling may mean that a row has no label.
         if label >= 0:
             spelling_by_name[names[label]] = spelling
-    expression = quote_column(column)
-    if is_one_hot:
-        return {name: f"{{{{ {expression}[{spelling_by_name[name]}] }}}}" for name in names}
-    return {
-        name: _write_membership(expression, name, spelling_by_name.get(name, name))
-        for name in names
-    }
+    term = quote_column(column)
+    expression_by_name = {}
+    for name in names:
+        if is_one_hot:
+            expression = f"{{{{ {term}[{spelling_by_name[name]}] }}}}"
+        else:
+            # A label that no row has is looked for by its name.
+            expression = _write_membership(term, name, spelling_by_name.get(name, name))
+        expression_by_name[name] = expression
+    return expression_by_name
 
 
 def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:
@@ -420,18 +497,32 @@ def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:
 
 
 def _name_numbers(table: datasets.Dataset, column: str, spellings: Sequence[str]) -> Sequence[str]:
-    """Return the names of numbers in lists of a ClassLabel; of other columns, the labels as they are written."""
-    inner = getattr(table.features[column], "feature", None)
-    if not isinstance(inner, datasets.ClassLabel):
+    """Return the names of labels that lists of a ClassLabel hold as numbers.
+
+    Args:
+        table: The table.
+        column: The column of labels.
+        spellings: The labels as the cells have them, such as "0" and "1".
+
+    Returns:
+        The names; the spellings themselves for a column without names.
+    """
+    inner_feature = getattr(table.features[column], "feature", None)
+    if not isinstance(inner_feature, datasets.ClassLabel):
         return spellings
-    # Lists of a ClassLabel hold its numbers.
-    return _name_labels(list(map(int, spellings)), inner.names)
+    return _name_labels(list(map(int, spellings)), inner_feature.names)
 
 
 def _write_membership(expression: str, name: str, spelling: str) -> str:
-    """Return the expression that says whether a cell holds a label."""
+    """Return the expression that tells whether a cell holds a label, as `{{ labels | whether("joy") }}`.
+
+    Args:
+        expression: How an expression names the column.
+        name: The label.
+        spelling: How the cells spell it, which is the second argument if it differs.
+    """
     words = list(dict.fromkeys((name, spelling)))
-    # The brackets of the list are those of the call.
+    # JSON quotes the arguments of the call; its brackets are dropped.
     arguments = json.dumps(words, ensure_ascii=False)[1:-1]
     return f"{{{{ {expression} | whether({arguments}) }}}}"
 
@@ -440,16 +531,25 @@ def _write_membership(expression: str, name: str, spelling: str) -> str:
 
 
 def parse_renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
-    """Return the new name of each label where every entry is "old=new"; none where they are plain names."""
-    entries: Sequence[Any] = () if isinstance(label_names, str) else label_names or ()
+    """Parse entries such as "old=new" into the new name of each label.
+
+    Args:
+        label_names: The entries; None for none.
+
+    Returns:
+        Old name -> new name; {} if an entry is a plain name: all of them are names of classes then,
+        some of which may contain the sign.
+    """
+    if not label_names or isinstance(label_names, str):
+        return {}
+    entries: Sequence[Any] = label_names
     names = {}
     old_names = []
     for entry in entries:
-        # Other types are refused as names.
+        # Entries of another type are refused as names.
         if not isinstance(entry, str):
             return {}
         old_name, _, new_name = map(str.strip, entry.partition("="))
-        # One plain name makes all of them plain: it may hold the sign itself.
         if not old_name or not new_name:
             return {}
         old_names.append(old_name)
@@ -462,15 +562,23 @@ def parse_renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
 def rename_values(
     values: Iterable[Any], new_names: Mapping[str, str], location: str
 ) -> list[str | None]:
-    """Give labels their new names; what has its new name already keeps it.
+    """Replace labels by their new names; a label that is a new name already keeps it.
+
+    Args:
+        values: The labels of a column.
+        new_names: Old name -> new name.
+        location: Where the column is, for errors.
+
+    Returns:
+        A name per row; None for a row without a label.
 
     Raises:
-        OptionError: If a label that occurs has no new name.
+        OptionError: If a label has no new name.
     """
     name_by_key = {fold_name(name): name for name in new_names.values()}
     for old_name, name in new_names.items():
         name_by_key[fold_name(old_name)] = name
-    # -1 is not 1.
+    # Exact spellings count more: the folded form of -1 is that of 1.
     name_by_key |= new_names
     renamed: list[str | None] = []
     for value in values:
@@ -492,8 +600,8 @@ def rename_values(
 
 
 def _write_label(value: Any) -> str:
-    """Return a label as a text, "" for a missing one; 1.0 is 1."""
-    # NaN is not itself.
+    """Return a label as a text: "" for None and NaN, and "1" for 1.0."""
+    # NaN differs from itself.
     if value is None or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():

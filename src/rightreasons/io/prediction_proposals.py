@@ -43,12 +43,18 @@ MIN_PURITY = 0.98
 def find_prediction_roles(
     columns: Columns, source_name: str, options: PredictionOptions
 ) -> PredictionRoles:
-    """Find what the columns of a table may hold: by options and headings, or else by their cells.
+    """Find which columns of a table hold labels, answers, scores or a confidence.
+
+    Options and headings decide first. Roles that they leave open are proposed by the cells.
 
     Args:
         columns: Column by name.
         source_name: The name of the table, for errors.
         options: Options that name columns.
+
+    Returns:
+        The roles, with `proposals` for those that only the cells suggest. Fields of objects are
+        columns of the result ("output.label") if they have a role.
 
     Example:
         >>> columns = {"正解": ["良", "悪", "良", "悪"] * 25, "予測": ["良", "悪", "良", "良"] * 25}
@@ -63,7 +69,7 @@ def find_prediction_roles(
     fields = spread_single_fields(roles.columns)
     columns = {**roles.columns, **fields}
     label = options.label_column
-    # The votes of several people on a label are known if an option names their column.
+    # An option that names the labels also allows votes of several people, which are counted here.
     if label is not None and not roles.is_scored:
         location = f"the column {label!r} of {source_name}"
         columns[label] = select_single_labels(columns[label], location)
@@ -72,18 +78,24 @@ def find_prediction_roles(
 
 
 def propose_roles(roles: PredictionRoles) -> PredictionRoles:
-    """Fill in the roles that no heading and no option names, if the cells of one column alone fit.
+    """Fill in the roles that no heading or option names, if the cells of exactly one column fit.
+
+    Scores come first, because they show which columns are answers. A confidence is only looked for
+    once answers are known.
 
     Args:
         roles: The roles by headings and options.
+
+    Returns:
+        The roles with the proposals added; unchanged if nothing fits.
     """
     contents = describe_contents(roles.columns)
     if not roles.is_scored and not roles.confident and not roles.correct:
         roles = _propose_scores(roles, contents)
-    # Objects of scores were replaced by a column per class.
+    # Objects of scores were replaced by one column per class, which must be described as well.
     if roles.objects:
         contents = describe_contents(roles.columns)
-    # A column of correctness needs neither labels nor answers.
+    # A column that says which answers are correct makes labels and answers unnecessary.
     if not roles.correct:
         roles = _propose_compared_columns(roles, contents)
     is_graded = bool(roles.correct) or len(roles.labels) == 1
@@ -94,11 +106,19 @@ def propose_roles(roles: PredictionRoles) -> PredictionRoles:
 
 
 def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the labels, the answers, or both."""
+    """Propose the columns that accuracy compares: the labels, the answers, or both.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with at most one proposal for labels and answers.
+    """
     has_predictions = roles.is_scored or bool(roles.answers) or bool(roles.confident)
     if has_predictions and not roles.labels:
         roles = _propose_labels(roles, contents)
-    # A heading of labels says that the table holds items.
+    # If a heading names the labels, only the answers are missing.
     if not roles.label_headings and not roles.answers and not roles.is_scored:
         roles = _propose_labels_and_answers(roles, contents)
     if not roles.answers and not roles.is_scored:
@@ -110,49 +130,92 @@ def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> Pre
 
 
 def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only columns, or the only column of lists or objects, whose numbers add up to 1."""
-    names = list(itertools.filterfalse(roles.label_headings.__contains__, roles.columns))
-    runs = find_complementary_columns(contents, names)
-    shares = list(filter(lambda name: contents[name].has_shares, names))
-    # Two models may have scores in one table.
-    if len(runs) + len(shares) > 1:
+    """Propose the columns whose numbers add up to 1 in every row as the scores of the classes.
+
+    They are neighboring columns with one number each, or one column of lists or objects.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with the scores; unchanged if two sets of columns fit.
+    """
+    names = [name for name in roles.columns if name not in roles.label_headings]
+    score_groups = find_complementary_columns(contents, names)
+    share_columns = [name for name in names if contents[name].has_shares]
+    # A table may hold the scores of two models, and nothing says which are meant.
+    if len(score_groups) + len(share_columns) > 1:
         return roles
-    if not runs and not shares:
+    if share_columns:
+        return _propose_shares(roles, share_columns[0])
+    if not score_groups:
         return _propose_named_scores(roles, contents)
-    if shares:
-        return _propose_shares(roles, shares[0])
-    scores = ScoreColumns(runs[0], "probabilities")
-    role = Role("scores", runs[0], "content", "they add up to 1 in every row")
+    columns = score_groups[0]
+    scores = ScoreColumns(columns, "probabilities")
+    role = Role("scores", columns, "content", "they add up to 1 in every row")
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
     return _name_scores(proposed, contents)
 
 
 def _propose_named_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the columns of numbers whose headings name each value of a column of labels, such as logits.
+    """Propose columns of numbers as scores if their headings name every value of a label column.
 
-    Their kind is a question that the reader asks.
+    For example, a column of "yes" and "no" next to the columns "logit yes" and "logit no". Whether the
+    numbers are probabilities or logits stays open (kind None), and the reader asks for it.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with the scores; unchanged if no columns fit, or different ones for two labels.
     """
-    proposals = []
-    for name in contents.list_classes(roles.columns):
+    proposals: list[tuple[str, dict[str, str]]] = []
+    for label_column in contents.list_classes(roles.columns):
         # Numbers occur in headings by accident.
-        if contents[name].kind != "text":
+        if contents[label_column].kind != "text":
             continue
-        words = list_words(filter(None, contents.get_cells(name)))
-        name_by_label: dict[str, str] = {}
-        for column in roles.columns:
-            label = find_label_in_heading(column, words)
-            if label and _has_scores(contents[column]):
-                name_by_label.setdefault(label, column)
-        if len(name_by_label) == len(words):
-            proposals.append((name, name_by_label))
-    # Labels and answers have the same values.
-    if not proposals or any(columns != proposals[0][1] for _, columns in proposals):
+        column_by_label = _find_score_column_by_label(roles, contents, label_column)
+        if column_by_label:
+            proposals.append((label_column, column_by_label))
+    if not proposals:
         return roles
-    name, name_by_label = proposals[0]
-    columns = tuple(name_by_label.values())
-    scores = ScoreColumns(columns, None, tuple(name_by_label))
-    role = Role("scores", columns, "content", f"their headings name the values of {name!r}")
+    label_column, column_by_label = proposals[0]
+    # Labels and answers have the same values, and so the same columns of scores.
+    for _, other_columns in proposals:
+        if other_columns != column_by_label:
+            return roles
+    columns = tuple(column_by_label.values())
+    scores = ScoreColumns(columns, None, tuple(column_by_label))
+    reason = f"their headings name the values of {label_column!r}"
+    role = Role("scores", columns, "content", reason)
     return roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
+
+
+def _find_score_column_by_label(
+    roles: PredictionRoles, contents: Contents, label_column: str
+) -> dict[str, str]:
+    """Return the column of scores whose heading names each label.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+        label_column: The column of labels.
+
+    Returns:
+        Label -> heading, as in `{"yes": "logit yes", "no": "logit no"}`; {} if a label has no column.
+    """
+    cells = contents.get_cells(label_column)
+    label_by_word = list_words(cell for cell in cells if cell)
+    column_by_label: dict[str, str] = {}
+    for column in roles.columns:
+        label = find_label_in_heading(column, label_by_word)
+        if label and _has_scores(contents[column]):
+            column_by_label.setdefault(label, column)
+    if len(column_by_label) < len(label_by_word):
+        return {}
+    return column_by_label
 
 
 def _has_scores(content: Content) -> bool:
@@ -164,68 +227,102 @@ def _has_scores(content: Content) -> bool:
 
 
 def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
-    """Propose a column of lists, or of objects by class, whose numbers add up to 1."""
+    """Propose a column of lists, or of objects by class, whose numbers add up to 1, as the scores.
+
+    Objects such as {"up": 0.7, "down": 0.3} are replaced by one column per class, "p_up" and "p_down".
+
+    Args:
+        roles: The roles found so far.
+        name: The column.
+
+    Returns:
+        The roles with the scores, and with columns that hold lists or single numbers.
+    """
     role = Role("scores", (name,), "content", "its numbers add up to 1 in every row")
-    cells = list(map(parse_cell, roles.columns[name]))
-    spread = spread_objects(cells, "probabilities")
-    if not spread:
-        lists = {name: list(map(parse_list, cells))}
+    cells = [parse_cell(cell) for cell in roles.columns[name]]
+    column_by_class = spread_objects(cells, "probabilities")
+    if not column_by_class:
+        lists = list(map(parse_list, cells))
         return roles.add_proposal(
             role,
-            columns={**roles.columns, **lists},
+            columns={**roles.columns, name: lists},
             scores=[ScoreColumns((name,), "probabilities")],
             labels=roles.label_headings,
         )
-    classes = tuple(heading.removeprefix("p_") for heading in spread)
-    # The fields of these objects are the scores themselves.
-    remaining = {
-        heading: column
-        for heading, column in roles.columns.items()
-        if heading != name and not heading.startswith(f"{name}.")
-    }
+    # The fields of the objects ("name.up") hold the same numbers as the new columns.
+    columns: dict[str, Any] = {}
+    for heading, column in roles.columns.items():
+        if heading != name and not heading.startswith(f"{name}."):
+            columns[heading] = column
+    columns.update(column_by_class)
+    headings = tuple(column_by_class)
+    classes = tuple(heading.removeprefix("p_") for heading in headings)
     return roles.add_proposal(
         role,
-        columns={**remaining, **spread},
-        scores=[ScoreColumns(tuple(spread), "probabilities", classes)],
+        columns=columns,
+        scores=[ScoreColumns(headings, "probabilities", classes)],
         labels=roles.label_headings,
-        objects=dict.fromkeys(spread, name),
+        objects=dict.fromkeys(headings, name),
     )
 
 
 def _name_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Give scores that only their cells proposed the classes that their headings name."""
+    """Find which class each proposed column of scores is about, and store the class names.
+
+    The headings name the classes, or else a column of answers does.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with `class_names` in the scores; unchanged if the classes stay unknown.
+    """
     if len(roles.labels) != 1 or len(roles.scores) != 1:
         return roles
     scores = roles.scores[0]
     if scores.class_names is not None or len(scores.columns) < 2:
         return roles
-    words = list_words(roles.columns[roles.labels[0]])
-    classes = match_headings(scores.columns, words)
+    label_by_word = list_words(roles.columns[roles.labels[0]])
+    classes = match_headings(scores.columns, label_by_word)
     if classes is None:
-        classes = _name_by_answers(roles, contents, words)
+        classes = _name_by_answers(roles, contents, label_by_word)
     if classes is None:
         return roles
-    return dataclasses.replace(roles, scores=[dataclasses.replace(scores, class_names=classes)])
+    named_scores = dataclasses.replace(scores, class_names=classes)
+    return dataclasses.replace(roles, scores=[named_scores])
 
 
 def _name_by_answers(
-    roles: PredictionRoles, contents: Contents, words: Mapping[str, str]
+    roles: PredictionRoles, contents: Contents, label_by_word: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """Return the label that the answers hold wherever a score is the largest; None unless these are distinct labels."""
-    numbers = _read_numbers(roles.scores[0], contents)
-    if numbers is None:
+    """Name each column of scores by the answer given when its score is the largest.
+
+    Args:
+        roles: The roles found so far, with one group of scores.
+        contents: Summaries of the cells of each column.
+        label_by_word: Folded spelling of a label -> the label, as in `{"yes": "Yes"}`.
+
+    Returns:
+        One label per column of scores; None unless some column of answers gives distinct labels.
+    """
+    score_table = _read_numbers(roles.scores[0], contents)
+    if score_table is None:
         return None
-    predicted = numbers.argmax(axis=1)
+    n_classes = score_table.shape[1]
+    predicted = score_table.argmax(axis=1).tolist()
     candidates = contents.list_classes(roles.list_unused())
     for name in _find_predicted_columns(roles, candidates, contents):
-        answers = [words.get(fold_name(str(cell)), "") for cell in contents.get_cells(name)]
+        counts_by_class: list[Counter[str]] = [Counter() for _ in range(n_classes)]
+        for class_number, cell in zip(predicted, contents.get_cells(name), strict=True):
+            answer = label_by_word.get(fold_name(str(cell)), "")
+            counts_by_class[class_number][answer] += 1
         classes = []
-        for number in range(numbers.shape[1]):
-            counts = Counter(
-                answer for answer, k in zip(answers, predicted, strict=True) if k == number
-            )
-            classes += [answer for answer, _ in counts.most_common(1)]
-        if all(classes) and len({*classes}) == numbers.shape[1]:
+        for counts in counts_by_class:
+            # A class that is never predicted has no answers.
+            for answer, _ in counts.most_common(1):
+                classes.append(answer)
+        if all(classes) and len(set(classes)) == n_classes:
             return tuple(classes)
     return None
 
@@ -233,18 +330,24 @@ def _name_by_answers(
 def _find_predicted_columns(
     roles: PredictionRoles, candidates: Sequence[str], contents: Contents
 ) -> list[str]:
-    """Return the columns of classes that the largest score decides: these are answers, and no labels."""
+    """Return the columns of classes that follow from the largest score, and so hold answers, not labels.
+
+    Args:
+        roles: The roles found so far.
+        candidates: Columns of classes.
+        contents: Summaries of the cells of each column.
+    """
     if len(roles.scores) != 1:
         return []
-    numbers = _read_numbers(roles.scores[0], contents)
-    if numbers is None:
+    score_table = _read_numbers(roles.scores[0], contents)
+    if score_table is None:
         return []
-    predicted = numbers.argmax(axis=1).tolist()
-    return [
-        name
-        for name in candidates
-        if _measure_purity(predicted, contents.get_cells(name)) >= MIN_PURITY
-    ]
+    predicted = score_table.argmax(axis=1).tolist()
+    columns = []
+    for name in candidates:
+        if _measure_purity(predicted, contents.get_cells(name)) >= MIN_PURITY:
+            columns.append(name)
+    return columns
 
 
 def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, Any] | None:
@@ -259,7 +362,14 @@ def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, A
 
 
 def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
-    """Return the share of rows that hold the most frequent value of their group."""
+    """Return the share of rows whose cell is the most frequent value of its group.
+
+    1.0 means that the group determines the cell.
+
+    Args:
+        groups: The group of each row, such as the predicted class.
+        cells: The value of each row.
+    """
     counts_by_group: dict[Any, Counter[Any]] = {}
     for group, cell in zip(groups, cells, strict=True):
         counts = counts_by_group.setdefault(group, Counter())
@@ -267,7 +377,7 @@ def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
     n_frequent = 0
     for counts in counts_by_group.values():
         n_frequent += max(counts.values())
-    # Without any row there is no share.
+    # Avoid a division by zero for a table without rows.
     return n_frequent / max(1, len(cells))
 
 
@@ -275,30 +385,26 @@ def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
 
 
 def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Propose the only unused column of classes that can be the labels of scores or answers.
+
+    Args:
+        roles: The roles found so far, with scores, answers or a confidence.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with the labels; unchanged if no column fits, or several.
+    """
     candidates = contents.list_classes(roles.list_unused())
     if roles.answers:
-        answers = contents.get_cells(roles.answers[0])
-        candidates = [
-            name for name in candidates if have_same_values(contents.get_cells(name), answers)
-        ]
+        candidates = _list_similar_columns(contents, candidates, roles.answers[0])
     if len(candidates) > 1:
-        predicted = _find_predicted_columns(roles, candidates, contents)
-        candidates = [name for name in candidates if name not in predicted] or candidates
-        # Labels have the values of what the scores decide.
-        for name in predicted:
-            answers = contents.get_cells(name)
-            alike = [
-                column
-                for column in candidates
-                if have_same_values(contents.get_cells(column), answers)
-            ]
-            if len(alike) == 1:
-                candidates = alike
+        candidates = _drop_predicted_columns(roles, contents, candidates)
+    # A heading such as "airline_sentiment_gold" may settle it.
     if len(candidates) > 1:
         candidates = list_ending_columns(candidates, LABEL_HEADINGS)
     if len(candidates) != 1:
         return roles
-    (column,) = candidates
+    column = candidates[0]
     reason = f"its {contents[column].n_values} values repeat as labels do"
     if roles.answers:
         reason = f"it holds the values of {roles.answers[0]!r}"
@@ -306,31 +412,69 @@ def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRol
     return _name_scores(roles.add_proposal(role, labels=[column]), contents)
 
 
+def _list_similar_columns(contents: Contents, candidates: Sequence[str], name: str) -> list[str]:
+    """Return the candidates that share at least half of their values with a column."""
+    cells = contents.get_cells(name)
+    columns = []
+    for candidate in candidates:
+        if have_same_values(contents.get_cells(candidate), cells):
+            columns.append(candidate)
+    return columns
+
+
+def _drop_predicted_columns(
+    roles: PredictionRoles, contents: Contents, candidates: Sequence[str]
+) -> list[str]:
+    """Narrow the candidates for labels by what the scores predict.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+        candidates: Columns of classes that may be the labels.
+
+    Returns:
+        The candidates without the columns that the largest score determines, which are answers; the
+        one with the values of these answers, if there is exactly one.
+    """
+    predicted_columns = _find_predicted_columns(roles, candidates, contents)
+    remaining = [name for name in candidates if name not in predicted_columns]
+    # If the scores are always correct, they determine the labels as well.
+    if not remaining:
+        remaining = list(candidates)
+    for name in predicted_columns:
+        similar = _list_similar_columns(contents, remaining, name)
+        if len(similar) == 1:
+            remaining = similar
+    return remaining
+
+
 def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only two columns that hold one set of classes and agree more often than by chance."""
-    # Two flags share their values whatever they say.
-    candidates = [
-        name
-        for name in contents.list_classes(roles.list_unused())
-        if contents[name].kind == "text" or contents[name].n_values > 2
-    ]
-    pairs = []
-    for label, answer in itertools.combinations(candidates, 2):
-        if have_same_values(contents.get_cells(label), contents.get_cells(answer)):
-            pairs.append((label, answer))
-    pairs = _drop_repeated_fields(pairs, contents)
-    # Three raters, or two systems, are for a person to tell apart.
-    if len(pairs) > 1:
-        # In the order of the table.
-        names = dict.fromkeys(itertools.chain(*pairs))
-        return dataclasses.replace(roles, answer_candidates=tuple(names))
+    """Propose the only two columns that share their classes and agree more often than by chance.
+
+    The earlier column becomes the labels; the accuracy is the same either way.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with labels and answers. If several pairs fit, or the pair hardly agrees, its columns
+        become `answer_candidates`, about which the reader asks.
+    """
+    pairs = _list_answer_pairs(roles, contents)
     if not pairs:
         return roles
+    # Three raters, or two systems, cannot be distinguished by their cells.
+    if len(pairs) > 1:
+        names = dict.fromkeys(itertools.chain.from_iterable(pairs))
+        return dataclasses.replace(roles, answer_candidates=tuple(names))
     label, answer = pairs[0]
-    # A column of answers that models wrote shows that one of the two was read from it.
-    min_kappa = 0.0 if _is_read_from_texts(contents, (label, answer)) else MIN_KAPPA
+    min_kappa = MIN_KAPPA
+    # A column of free texts that begin with one of the two shows that a model wrote it.
+    if _is_read_from_texts(contents, (label, answer)):
+        min_kappa = 0.0
     share = measure_agreement(contents.get_cells(label), contents.get_cells(answer), min_kappa)
-    # Rows of a poor system may be among those of a good one.
+    # The answers of a poor system may agree with the labels no more often than by chance.
     if share is None:
         return dataclasses.replace(roles, answer_candidates=(label, answer))
     reason = (
@@ -341,11 +485,32 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
     return roles.add_proposal(role, labels=[label], label_headings=[label], answers=[answer])
 
 
+def _list_answer_pairs(roles: PredictionRoles, contents: Contents) -> list[tuple[str, str]]:
+    """Return the pairs of unused columns of classes that share their values, in the order of the table."""
+    candidates = []
+    for name in contents.list_classes(roles.list_unused()):
+        # Two flags share their values whatever they mean.
+        if contents[name].kind == "text" or contents[name].n_values > 2:
+            candidates.append(name)
+    pairs = []
+    for label, answer in itertools.combinations(candidates, 2):
+        if have_same_values(contents.get_cells(label), contents.get_cells(answer)):
+            pairs.append((label, answer))
+    return _drop_repeated_fields(pairs, contents)
+
+
 def _drop_repeated_fields(
     pairs: Sequence[tuple[str, str]], contents: Contents
 ) -> list[tuple[str, str]]:
-    """Return the pairs without fields of objects that repeat another column, as tools export the label of a test."""
-    names = dict.fromkeys(itertools.chain(*pairs))
+    """Drop the pairs with a field of objects that repeats another column.
+
+    Tools may export the label twice, for example as "label" and as "test.label".
+
+    Args:
+        pairs: Pairs of columns.
+        contents: Summaries of the cells of each column.
+    """
+    names = dict.fromkeys(itertools.chain.from_iterable(pairs))
     repeated = set()
     for name, copy in itertools.combinations(names, 2):
         is_field = "." in copy and contents.get_cells(name) == contents.get_cells(copy)
@@ -355,43 +520,61 @@ def _drop_repeated_fields(
 
 
 def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
-    """Return whether a column of texts begins with what one of some columns holds."""
-    texts = contents.list_texts(contents)
-    for text, name in itertools.product(texts, names):
-        if begins_with_class(contents.get_cells(text), contents.get_cells(name)):
-            return True
+    """Return whether the texts of some column begin with the class in one of the named columns.
+
+    A model's answer "Yes, because it rains" next to the class "yes" is an example.
+    """
+    for text_column in contents.list_texts(contents):
+        texts = contents.get_cells(text_column)
+        for name in names:
+            if begins_with_class(texts, contents.get_cells(name)):
+                return True
     return False
 
 
 def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only column of classes that holds the values of the labels, or list the columns that do."""
-    # A heading of items, such as "class", may name the labels as well.
+    """Propose the only unused column of classes with the values of the labels as the answers.
+
+    Args:
+        roles: The roles found so far, with one column of labels; otherwise nothing is proposed.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with the answers. If several columns fit, they become `answer_candidates`.
+    """
+    # Items have further headings for labels, such as "class".
     labels = roles.labels or roles.label_headings
     if len(labels) != 1 or labels[0] not in contents:
         return roles
-    # Next to a confidence, one column has to be the answers. Without one, two may just share their values.
+    label = labels[0]
+    unused = roles.list_unused()
+    # A confidence shows that there are answers. Without one, equal values may be an accident, so
+    # that the column also has to agree with the labels.
     if roles.confident:
-        candidates = []
-        cells = contents.get_cells(labels[0])
-        for name in contents.list_classes(roles.list_unused()):
-            if have_same_values(contents.get_cells(name), cells):
-                candidates.append(name)
+        candidates = _list_similar_columns(contents, contents.list_classes(unused), label)
     else:
-        candidates = find_agreeing_columns(contents, labels[0], roles.list_unused())
-    # A second such column may be another system.
+        candidates = find_agreeing_columns(contents, label, unused)
+    # A second column may be the answers of another system.
     if len(candidates) != 1:
         return dataclasses.replace(roles, answer_candidates=tuple(candidates))
-    reason = f"it holds the values of {labels[0]!r}"
-    role = Role("answers", (candidates[0],), "content", reason)
+    role = Role("answers", (candidates[0],), "content", f"it holds the values of {label!r}")
     return roles.add_proposal(role, answers=candidates, labels=labels)
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only column of fractions, or of log-probabilities, as the confidence in the answer."""
+    """Propose the only column of fractions, or of log-probabilities, as the confidence in the answer.
+
+    Args:
+        roles: The roles found so far.
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The roles with the confidence, as probabilities; unchanged if no column fits, or several.
+    """
     n_classes = 2
     if roles.labels:
         n_classes = contents[roles.labels[0]].n_values
-    reasons: dict[str, str] = {}
+    reason_by_name: dict[str, str] = {}
     for name in roles.list_unused():
         numbers = contents[name].numbers
         if numbers is None or np.isnan(numbers).any():
@@ -402,12 +585,12 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
             reason = "e to its power are the only fractions from 0 to 1"
         elif not contents[name].has_fractions:
             continue
-        # A model is mostly more confident in its answer than chance; costs and error rates are smaller.
+        # A confidence is mostly above chance; costs and error rates are smaller.
         if np.median(numbers) >= 1 / n_classes:
-            reasons[name] = reason
-    if len(reasons) != 1:
+            reason_by_name[name] = reason
+    if len(reason_by_name) != 1:
         return roles
-    ((name, reason),) = reasons.items()
+    name, reason = reason_by_name.popitem()
     columns = dict(roles.columns)
     if contents[name].has_log_fractions:
         columns[name] = np.exp(parse_numbers(columns[name], name))
@@ -419,7 +602,12 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
 
 
 def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:
-    """Return the roles without the fields of objects that have no role: they are in their objects."""
+    """Drop the fields of objects ("output.label") that got no role; their objects are columns anyway.
+
+    Args:
+        roles: The roles, whose columns include the fields.
+        fields: The fields by their dotted names.
+    """
     columns = dict(roles.columns)
     for name in roles.list_unused():
         if name in fields:

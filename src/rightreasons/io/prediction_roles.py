@@ -7,7 +7,6 @@ that may have a role; `prediction_proposals` adds what the cells alone propose, 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,11 +90,11 @@ class PredictionRoles:
         return dataclasses.replace(self, proposals=(*self.proposals, role), **changes)
 
     def list_unused(self) -> list[str]:
-        """Return the columns that have no role."""
+        """Return the columns that have no role, in the order of the table."""
         used = {*self.labels, *self.answers, *self.confident, *self.correct}
         for scores in self.scores:
             used.update(scores.columns)
-        return list(itertools.filterfalse(used.__contains__, self.columns))
+        return [name for name in self.columns if name not in used]
 
     def describe(self, columns_by_role: Mapping[str, tuple[str, ...]]) -> tuple[Role, ...]:
         """Return the roles of the columns that were read, with the reasons."""
@@ -105,16 +104,22 @@ class PredictionRoles:
         return tuple(roles)
 
     def _describe_role(self, name: str, columns: tuple[str, ...]) -> Role:
-        # The columns of the classes are those of the objects that they were made from.
-        objects = [self.objects.get(column, column) for column in columns]
-        sources = tuple(dict.fromkeys(objects))
+        """Return a role with the reason why its columns have it.
+
+        Args:
+            name: The name of the role.
+            columns: The columns that were read for it.
+        """
+        # A column of one class was made from a column of objects, which the user knows.
+        original_columns = [self.objects.get(column, column) for column in columns]
+        sources = tuple(dict.fromkeys(original_columns))
         for role in self.proposals:
-            # Correctness has two columns, of which one may have been proposed.
+            # Correctness is read from two columns, of which only one may have been proposed.
             if set(role.columns) <= set(sources):
                 return dataclasses.replace(role, name=name, columns=sources)
-        # What neither an option nor the cells say is said by a heading.
         if sources[0] in self._list_named():
             return Role(name, sources, "option", "named by an option")
+        # Roles that neither the cells nor an option decide come from headings.
         return Role(name, sources, "heading", "by its heading")
 
     def _list_named(self) -> list[str | None]:
@@ -130,27 +135,23 @@ class PredictionRoles:
 def find_named_roles(
     columns: Columns, source_name: str, options: PredictionOptions
 ) -> PredictionRoles:
-    """Find what the columns of a table may hold by options and headings.
+    """Find which columns may be labels, answers, scores or a confidence, by options and headings.
 
     Args:
         columns: Column by name.
         source_name: The name of the table, for errors.
         options: Options that name columns.
+
+    Returns:
+        All candidates for each role. Columns of objects by class are replaced by a column per class.
     """
     columns, options = spread_class_objects(columns, options)
-    answers = list_role_columns(columns, "answer")
-    for name in columns:
-        # Scores are called "predictions" as well.
-        if make_heading_key(name) == "predictions" and are_answers(columns[name]):
-            answers.append(name)
-    # Next to a column of answers, fractions under such a heading are the confidence in them.
-    if len(answers) > 1:
-        answers = [name for name in answers if are_answers(columns[name])] or answers
-
+    answers = _list_answer_columns(columns)
     correct = list_role_columns(columns, "correct", options.correct_column)
     labels = list_role_columns(columns, "label", options.label_column)
     label_headings = labels
-    # Items have further names for labels, which count if there is nothing else to compare answers with.
+    # Items have further headings for labels, such as "class", which count if nothing else can be
+    # compared with the predictions.
     if not labels and not correct:
         label_headings = [name for name in columns if make_heading_key(name) in LABEL_HEADINGS]
 
@@ -158,12 +159,12 @@ def find_named_roles(
     for name in (*label_headings, *answers):
         unused.pop(name, None)
     scores = list_score_columns(unused)
-    # Columns that are called as the labels are scores if they add up to 1.
+    # Columns whose headings are the labels ("good", "bad") are scores if they add up to 1.
     label_columns: Columns = {}
     if not scores and len(label_headings) == 1 and label_headings[0] in columns:
         label_columns = find_label_columns(unused, columns[label_headings[0]])
         scores = list_score_columns(label_columns)
-    # Scores belong to labels, whatever the labels of items are called.
+    # Scores need labels, so that the headings of items count for these as well.
     if scores or options.score_columns:
         labels = label_headings
     return PredictionRoles(
@@ -178,3 +179,23 @@ def find_named_roles(
         scores=scores,
         label_columns=label_columns,
     )
+
+
+def _list_answer_columns(columns: Columns) -> list[str]:
+    """Return the columns that may be a model's answers by their headings.
+
+    A column "predictions" counts if it holds answers, because scores have this heading as well. Next
+    to another column of answers, one that holds fractions is the confidence in them.
+    """
+    names = list_role_columns(columns, "answer")
+    for name in columns:
+        if make_heading_key(name) == "predictions" and are_answers(columns[name]):
+            names.append(name)
+    if len(names) < 2:
+        return names
+    answer_names = []
+    for name in names:
+        if are_answers(columns[name]):
+            answer_names.append(name)
+    # If none holds answers, the error about them names all of them.
+    return answer_names or names

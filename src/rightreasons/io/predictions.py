@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import parse_class_column
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.labels.class_order import suggest_class_order
-from rightreasons.core.labels.mapping import LabelRow, label_rows
+from rightreasons.core.labels.mapping import label_rows
 from rightreasons.core.labels.matching import match_columns
 from rightreasons.core.labels.names import BY_NUMBER, check_label_names, fold_name
 from rightreasons.core.labels.numbers import parse_label_numbers
@@ -204,17 +204,25 @@ def find_predictions(
 
 
 def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: bool) -> Predictions:
-    """Read the predictions from the columns that have a role."""
-    # Answers without scores are enough for accuracy.
+    """Read the predictions in the form that the roles of the columns allow.
+
+    Args:
+        roles: The columns that may hold labels, answers, scores or a confidence.
+        with_labels: Whether to read labels next to scores.
+        answers_alone: Whether answers will do that have neither scores nor a confidence.
+
+    Raises:
+        OptionError: If options contradict each other, or columns are missing.
+    """
     if answers_alone:
         answers = read_graded_answers(roles)
         if answers is not None:
             return answers
     options = roles.options
+    # An option that names a confidence counts more than scores that headings name.
     for option in ("confidence_column", "correct_column"):
         if getattr(options, option) is None:
             continue
-        # An option that names a confidence comes before scores.
         if options.score_columns is not None:
             raise OptionError(
                 f"Expected `score_columns` or `{option}`, but got both.",
@@ -223,9 +231,9 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
         return read_confidence(roles)
     if roles.confident and not roles.is_scored:
         return read_confidence(roles)
-    # Correctness alone has no confidence to calibrate.
     if roles.answer_candidates and not roles.is_scored:
         raise _make_answer_question(roles)
+    # Whether answers are correct says nothing about calibration without a confidence.
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
             f"Expected the confidence in each answer of {roles.source_name}, in addition to "
@@ -237,22 +245,26 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
 
 
 def _make_answer_question(roles: PredictionRoles) -> OptionError:
-    """Return the question which of several columns holds the answers, or the labels."""
+    """Return the error that asks which of several columns holds the answers, or the labels.
+
+    Args:
+        roles: The roles, with at least one column in `answer_candidates`.
+    """
     candidates = roles.answer_candidates
-    shown = format_list([repr(name) for name in candidates])
+    names = format_list(list(map(repr, candidates)))
+    first_term = quote_field(candidates[0], roles.columns)
     labels = roles.labels or roles.label_headings
-    terms = [quote_field(name, roles.columns) for name in candidates]
     if not labels:
-        comparison = f"{terms[-1]} == {terms[0]}"
+        comparison = f"{quote_field(candidates[-1], roles.columns)} == {first_term}"
         return OptionError(
-            f"Expected a heading that says which column holds the labels of {roles.source_name}, but {shown} hold "
+            f"Expected a heading that says which column holds the labels of {roles.source_name}, but {names} hold "
             "the same values: `correct_column` compares the answers of a system with the labels, as in "
             f"'{{{{ {comparison} }}}}'.",
             option="correct_column",
         )
-    comparison = f"{terms[0]} == {quote_field(labels[0], roles.columns)}"
+    comparison = f"{first_term} == {quote_field(labels[0], roles.columns)}"
     return OptionError(
-        f"Expected one column of answers in {roles.source_name}, but {shown} hold the values of {labels[0]!r}, as the "
+        f"Expected one column of answers in {roles.source_name}, but {names} hold the values of {labels[0]!r}, as the "
         "answers of several systems do: `correct_column` reads those of one, as in "
         f"'{{{{ {comparison} }}}}'.",
         option="correct_column",
@@ -280,9 +292,17 @@ class LabelReading:
 
 
 def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Predictions:
-    """Read scores, and the labels as classes of these."""
+    """Read the scores of the classes, and each label as one of these classes.
 
-    def find_label() -> str | None:
+    Args:
+        roles: The columns of scores and labels.
+        with_labels: Whether to read labels; otherwise `references` is None.
+
+    Raises:
+        OptionError: If the scores or the labels are missing; one error tells about both.
+    """
+
+    def find_label_column() -> str | None:
         if not with_labels:
             return None
         return require_column(
@@ -294,44 +314,54 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
             roles.source_name,
         )
 
-    label, scores = collect_results(find_label, lambda: read_scores(roles))
+    label, scores = collect_results(find_label_column, lambda: read_scores(roles))
     used_columns = (*scores.columns.columns, label)
     check_unique_columns(roles.columns, used_columns, roles.source_name)
     _check_probabilities(roles, scores)
-    label_names = roles.options.label_names
     if label is None:
+        label_names = roles.options.label_names
+        # Entries such as "old=new" rename labels, of which there are none.
         if parse_renamed_labels(label_names):
             label_names = None
         names, table = name_classes(scores.columns, scores.table, label_names, roles.source_name)
         return _make_predictions(roles, scores, table, names)
+    return _add_labels(roles, scores, label)
 
+
+def _add_labels(roles: PredictionRoles, scores: Scores, label: str) -> Predictions:
+    """Return the predictions of scores, with each label as the number of a class.
+
+    Args:
+        roles: The roles, whose options name classes.
+        scores: The scores.
+        label: The column of the labels.
+    """
     reading = _read_labels(roles, label, scores)
     columns = _find_classes_in_headings(reading, scores)
     names, table = name_classes(columns, scores.table, reading.label_names, roles.source_name)
     first_label = roles.options.first_label
-    # transformers numbers these from 0.
+    # transformers counts these from 0.
     if make_heading_key(label) == "label_ids":
         first_label = 0
     has_headings = scores.columns.class_names is not None and reading.label_names is None
     labels, names = match_labels(
         reading.values, reading.location, names, table, first_label, headings=has_headings
     )
-    predictions = _make_predictions(roles, scores, table, names)
+    # Classes that are matched by their numbers may be in another order than the labels.
     doubt = ""
-    # Names settle which class is meant; numbers do not.
-    may_be_in_other_order = labels.how == BY_NUMBER or are_numbers(labels.names)
-    if may_be_in_other_order and isinstance(table, np.ndarray):
+    is_by_number = labels.how == BY_NUMBER or are_numbers(labels.names)
+    if is_by_number and isinstance(table, np.ndarray):
         doubt = suggest_class_order(table, labels.ids, names)
     match = labels.how
     if labels.reason:
         match += f", as {labels.reason}"
-    mapping: tuple[LabelRow, ...] = label_rows(reading.values, labels)
+    predictions = _make_predictions(roles, scores, table, names)
     return dataclasses.replace(
         predictions,
         references=labels.ids,
         taken={**predictions.taken, "labels": (label,)},
         label_match=match,
-        mapping=mapping,
+        mapping=label_rows(reading.values, labels),
         doubt=doubt,
     )
 
@@ -339,7 +369,14 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
 def _make_predictions(
     roles: PredictionRoles, scores: Scores, table: ScoreTable, names: tuple[str, ...] | None
 ) -> Predictions:
-    """Return predictions without labels; numbers of classes are no names, and nor is that of one of two."""
+    """Return the predictions of scores, without labels.
+
+    Args:
+        roles: The roles of the columns.
+        scores: The scores, with the columns they were read from.
+        table: The scores in the order of the classes.
+        names: The names of the classes; numbers, or the name of only one class, count as unknown.
+    """
     if names is not None and (len(names) == 1 or are_numbers(names)):
         names = None
     return Predictions(
@@ -355,16 +392,22 @@ def _make_predictions(
 
 
 def _check_probabilities(roles: PredictionRoles, scores: Scores) -> None:
-    """Refuse P(class 1) that is never below 0.5 where a column of answers holds several classes.
+    """Check that a single column of scores is P(class 1), and not the confidence in each answer.
+
+    A confidence is never below 0.5 for two classes, whichever of them is the answer.
+
+    Args:
+        roles: The roles; the check needs one column of answers.
+        scores: The scores.
 
     Raises:
-        OptionError: If this must be the confidence in the given answer.
+        OptionError: If no score is below 0.5 although the answers name several classes.
     """
     if roles.options.score_columns is not None or len(roles.answers) != 1:
         return
     answer = roles.answers[0]
-    # A column of one answer tells nothing about the scores.
     values = set(map(str, iterate_distinct(roles.columns[answer])))
+    # If all answers are one class, P(class 1) may be high in every row.
     if len(values) < 2 or isinstance(scores.table, list) or not is_vector(scores.table):
         return
     if scores.table.min() >= MIN_CONFIDENCE:
@@ -377,18 +420,24 @@ def _check_probabilities(roles: PredictionRoles, scores: Scores) -> None:
 
 
 def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelReading:
-    """Read the labels, and the names of the classes that options or a ClassLabel give."""
+    """Read the labels of a file, and the class names that an option or a ClassLabel gives.
+
+    Args:
+        roles: The roles of the columns.
+        label: The column of the labels.
+        scores: The scores, whose columns may name the classes as well.
+    """
     location = f"the column {label!r} of {roles.source_name}"
     label_names: Sequence[str] | None = roles.options.label_names
     values = select_single_labels(roles.columns[label], location)
     new_names = parse_renamed_labels(label_names)
-    # New names rename the labels, and name no columns of scores.
+    # Entries such as "old=new" rename the labels, and do not name the classes of the scores.
     if new_names:
         label_names = None
         values = rename_values(values, new_names, location)
     if not isinstance(values, NamedLabels):
         return LabelReading(label, location, values, label_names)
-    # The choices of an item have no names.
+    # The scores of choices, whose number differs between items, have positions and no names.
     if isinstance(scores.table, list):
         return LabelReading(label, location, values.numbers, label_names)
     class_names = scores.columns.class_names
@@ -398,18 +447,31 @@ def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelRea
 
 
 def _find_classes_in_headings(reading: LabelReading, scores: Scores) -> ScoreColumns:
-    """Return the columns of scores with the labels that their headings end in, unless they name labels already."""
+    """Return the columns of scores with the label in each heading, as "good" in "prob of good".
+
+    Args:
+        reading: The labels of the file.
+        scores: The scores.
+
+    Returns:
+        The columns with labels as `class_names`; unchanged if the classes have names already, or if
+        the headings do not contain distinct labels.
+    """
     columns = scores.columns
-    has_headings = columns.class_names is not None
-    if reading.label_names is not None or not (has_headings or is_vector(scores.table)):
+    has_class_names = columns.class_names is not None
+    # The user, or the file of labels, named the classes.
+    if reading.label_names is not None:
         return columns
-    words = list_words(reading.values)
+    if not has_class_names and not is_vector(scores.table):
+        return columns
+    label_by_word = list_words(reading.values)
     headings = columns.class_names or columns.columns
-    # One heading that is a label settles that all are.
-    if has_headings and words.keys() & set(map(fold_name, headings)):
-        return columns
-    classes = tuple(find_label_in_heading(heading, words) for heading in headings)
-    # Two columns of one label name no classes.
+    # If one class name is a label as it stands, all of them are taken as they stand.
+    if has_class_names:
+        for heading in headings:
+            if fold_name(heading) in label_by_word:
+                return columns
+    classes = tuple(find_label_in_heading(heading, label_by_word) for heading in headings)
     if not all(classes) or len(set(classes)) < len(classes):
         return columns
     return dataclasses.replace(columns, class_names=classes)
@@ -421,16 +483,17 @@ def _find_classes_in_headings(reading: LabelReading, scores: Scores) -> ScoreCol
 def list_label_scores(
     path: Any, *, label_names: Sequence[str] | None = None, options: ScoreOptions
 ) -> tuple[dict[str, str], str | None, bool]:
-    """Find the scores of several labels that an item may have, each by itself.
+    """Find the scores of each label of a multi-label file, for audits of one label at a time.
 
     Args:
         path: As in `read_predictions`.
-        label_names: The names of the labels in the order of their numbers; None for what the columns say.
+        label_names: The names of the labels in the order of their numbers; None for the names in the
+            headings.
         options: As in `read_predictions`.
 
     Returns:
-        Label -> the column of its scores, or an expression for it; the kind of the scores, as in `Predictions`; and
-        whether the labels are names of columns, whose order means nothing.
+        Label -> the column of its scores, or an expression for it; the kind of the scores, as in
+        `Predictions`; and whether the labels are names of columns, whose order means nothing.
 
     Raises:
         ValueError: If there is one score per item.
@@ -446,17 +509,18 @@ def list_label_scores(
             f"Expected scores of as many labels for each item of {source_name}, but got "
             f"{format_list(score_columns)}."
         )
-    classes = tuple(parse_class_column(name)[1] for name in score_columns)
-    # A column of lists has a position for each class.
-    if len(score_columns) == 1:
-        classes = tuple(map(str, range(table.shape[1])))
+    if len(score_columns) > 1:
+        classes = tuple(parse_class_column(name)[1] for name in score_columns)
+    else:
+        # A column of lists has the score of each class at its position.
+        classes = tuple(str(position) for position in range(table.shape[1]))
         lists = quote_column(score_columns[0])
         score_columns = tuple(f"{{{{ {lists}[{position}] }}}}" for position in classes)
     if label_names is None:
         return dict(zip(classes, score_columns, strict=True)), predictions.scores, True
 
-    # Numbers are in the order of the names already.
     names = check_label_names(label_names)
+    # Numbered columns are in the order of the names already.
     order = np.arange(len(classes))
     if parse_label_numbers(classes) is None or len(names) != len(classes):
         order = match_columns(
@@ -470,22 +534,31 @@ def list_label_scores(
 
 
 def _read_answer_column(column: Column, name: str) -> NDArray[np.int64] | list[str]:
-    """Return answers that are all texts, or all whole numbers.
+    """Return the answers in a column: a list of texts, or (N,) whole numbers.
+
+    Args:
+        column: The cells; texts that write numbers, as in csv files, count as numbers.
+        name: The name of the column, for errors.
 
     Raises:
-        ValueError: If a cell is neither, or texts write lists.
+        ValueError: If the cells are neither all texts nor all whole numbers, or if they write lists.
     """
     values = to_typed_values(column)
     are_texts = bool(values) and isinstance(values[0], str)
+    # Lists written as texts are scores, and no answers.
     are_lists = are_texts and all(isinstance(parse_cell(value), list) for value in values)
 
     def is_valid(value: Any) -> bool:
-        if isinstance(value, str) != are_texts or not is_answer(value) or are_lists:
+        if are_lists or isinstance(value, str) != are_texts:
+            return False
+        if not is_answer(value):
             return False
         return are_texts or abs(value) < MAX_INTEGER
 
     check_all(
         values, is_valid, f"texts, or whole numbers below 2**63, in column {name!r}", unit="item"
     )
-    # Numbers of classes may be written as fractions.
-    return values if are_texts else np.asarray(values, dtype=np.int64)
+    if are_texts:
+        return values
+    # This also converts whole numbers that are stored as fractions, such as 2.0.
+    return np.asarray(values, dtype=np.int64)

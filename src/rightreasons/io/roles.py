@@ -56,6 +56,9 @@ FIRST_TEXT_HEADINGS = (*TEXT_HEADINGS, *(pair[0] for pair in PAIR_HEADINGS))
 MIN_TEXT_RATIO = 3
 """How many times as long as the next texts those have to be that are proposed among several."""
 
+MAX_NAMED_COLUMNS = 4
+"""Number of columns that a sentence about a proposal names."""
+
 Source = Literal["option", "heading", "content"]
 """What settled a role: an option of the user, a heading, or the cells alone."""
 
@@ -117,13 +120,14 @@ def find_text_roles(
     *,
     propose_labels: bool = True,
 ) -> dict[str, Roles]:
-    """Find the texts, the second texts and the labels of each split of a table of texts.
+    """Find the columns of the texts, the second texts and the labels of a table to classify.
 
     Args:
         parts: The table of each split.
         options: Options, of which `text_column`, `text_pair_column`, `label_column` and `require_labels` count.
         source_name: The name of the table, for errors.
-        propose_labels: Whether labels that only their cells propose are taken. Otherwise the doubt names them.
+        propose_labels: Whether labels that only their cells suggest are taken. Otherwise a doubt names
+            the column.
 
     Returns:
         The roles in each split: "text", and where they exist "text pair" and "label".
@@ -140,22 +144,27 @@ def find_text_roles(
         >>> [(role.name, role.columns, role.reason) for role in roles.roles]
         [('text', ('本文',), 'the only column of texts'), ('label', ('極性',), 'the only column of classes, 2 of them')]
     """
-    # The rows of one split show what the columns of all splits hold.
-    contents = describe_columns_and_fields(next(iter(parts.values())))
-    roles = {}
+    # The cells of the first split show what the columns of all splits hold.
+    first_table = next(iter(parts.values()))
+    contents = describe_columns_and_fields(first_table)
+    roles_by_split = {}
     for split, table in parts.items():
         finder = _TextRoleFinder(table, contents, options, source_name, propose_labels)
+        # An error about the texts does not hide one about the labels.
         texts, labels = collect_results(finder.find_texts, finder.find_labels)
-        roles[split] = Roles(
-            tuple(role for role in (*texts, *labels) if role is not None), tuple(finder.doubts)
-        )
-    return roles
+        roles_by_split[split] = Roles((*texts, *labels), tuple(finder.doubts))
+    return roles_by_split
 
 
 def add_role_columns(
     parts: Mapping[str, datasets.Dataset], roles: Mapping[str, Roles]
 ) -> dict[str, datasets.Dataset]:
-    """Return the tables with the fields of objects that have a role as columns."""
+    """Return the tables with each field of objects that has a role ("output.label") as a column.
+
+    Args:
+        parts: The table of each split.
+        roles: The roles in each split.
+    """
     tables = {}
     for split, table in parts.items():
         names: list[str] = []
@@ -166,12 +175,16 @@ def add_role_columns(
 
 
 def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
-    """Describe the columns of a table, and the fields of objects in them by their dotted names."""
+    """Summarize the cells of each column of a table, and of each field of objects in them.
+
+    Returns:
+        Column, or dotted name of a field such as "output.label", -> the summary of its cells.
+    """
     fields = get_nested_features(table.features)
     if not fields:
         return describe_contents(table)
-    # Fields are read row by row, so that only a sample of the rows is.
     arrow = table.with_format("arrow")[:]
+    # Reading fields takes a loop over rows, so that the rows are sampled first.
     if len(table) > MAX_SAMPLED_ROWS:
         arrow = arrow.take(sample_rows(len(table)))
     columns = {name: get_cells(arrow.column(name)) for name in arrow.column_names}
@@ -185,26 +198,29 @@ def warn_of_doubts(doubts: Iterable[str]) -> None:
 
 
 def describe_proposal(subject: str, role: Role, *options: str) -> str:
-    """Return the sentence about columns that only their cells propose.
+    """Return the sentence that tells the user about columns chosen by their cells alone.
 
     Args:
-        subject: What the columns hold, in the plural.
-        role: The role.
-        options: The options that name the columns.
+        subject: What the columns hold, in the plural, such as "labels".
+        role: The role, with its columns and the reason.
+        options: The options that name other columns.
 
     Example:
         >>> describe_proposal("labels", Role("label", ("x",), "content", "2 classes"), "label_column")
         "No heading says which column holds the labels, so 'x' is taken (2 classes): `label_column` names another."
     """
+    names = ", ".join(map(repr, role.columns[:MAX_NAMED_COLUMNS]))
     # A model of many classes has as many columns of scores.
-    columns = ", ".join(map(repr, role.columns[:4]))
-    if len(role.columns) > 4:
-        columns += f" and {len(role.columns) - 4:,} more"
-    claim = f"No heading says which column holds the {subject}, so {columns} is taken"
-    if len(role.columns) > 1:
-        claim = f"No heading says which columns hold the {subject}, so {columns} are taken"
-    remedy = f"`{options[0]}` names another"
-    if len(options) > 1:
+    n_more = len(role.columns) - MAX_NAMED_COLUMNS
+    if n_more > 0:
+        names += f" and {n_more:,} more"
+    if len(role.columns) == 1:
+        claim = f"No heading says which column holds the {subject}, so {names} is taken"
+    else:
+        claim = f"No heading says which columns hold the {subject}, so {names} are taken"
+    if len(options) == 1:
+        remedy = f"`{options[0]}` names another"
+    else:
         quoted = " and ".join(f"`{option}`" for option in options)
         remedy = f"{quoted} name others"
     return f"{claim} ({role.reason}): {remedy}."
@@ -223,52 +239,66 @@ class _TextRoleFinder:
     ) -> None:
         self.table = table
         self.names = list(table.column_names)
-        # The first row of a table without a heading proposes nothing.
-        self.known_names: list[str] = []
-        self.field_names: list[str] = []
-        if not is_first_row(self.names) and not _has_heading_among_classes(contents, self.names):
-            self.known_names = list(filter(contents.__contains__, self.names))
-            self.field_names = list(
-                filter(contents.__contains__, get_nested_features(self.table.features))
-            )
         self.contents = contents
         self.options = options
         self.source_name = source_name
         self.takes_proposals = propose_labels
         self.doubts: list[str] = []
+        # The columns and fields that their cells may propose for a role. If the headings are a first row
+        # of cells, the file has no headings, and the error about that is better than a proposal.
+        self.known_names: list[str] = []
+        self.field_names: list[str] = []
+        has_headings = not is_first_row(self.names)
+        if has_headings and not _has_heading_among_classes(contents, self.names):
+            fields = get_nested_features(table.features)
+            self.known_names = [name for name in self.names if name in contents]
+            self.field_names = [name for name in fields if name in contents]
 
     def find_texts(self) -> tuple[Role, ...]:
-        """Return the roles of the texts, and of the second texts if there are some."""
+        """Find the texts, and the second texts of pairs, by options, by headings, or by the cells.
+
+        Returns:
+            The role "text", and "text pair" if there are second texts.
+
+        Raises:
+            OptionError: If no column can hold the texts, or if several can.
+        """
+        text = self.options.text_column
         pair = self.options.text_pair_column
         pair_roles: tuple[Role, ...] = ()
         if pair is not None:
             check_column_name(self.table, pair, "text_pair_column", self.source_name)
             pair_roles = (_make_named_role("text pair", pair, "text_pair_column"),)
-        # The user's word is not checked against the cells.
-        if self.options.text_column is not None:
-            text = check_column_name(
-                self.table, self.options.text_column, "text_column", self.source_name
-            )
+        # A column that the user names is taken, whatever its cells hold.
+        if text is not None:
+            check_column_name(self.table, text, "text_column", self.source_name)
             return (_make_named_role("text", text, "text_column"), *pair_roles)
         if pair is None:
             usual_pair = self._find_usual_pair()
             if usual_pair:
                 return usual_pair
-        # Second texts that the user names are no first texts.
-        candidates = [name for name in self.names if name != pair]
+        # The second texts that the user names cannot be the first texts as well.
+        candidates = _drop_name(self.names, pair)
         role = self._find_text_by_heading(candidates)
         if role is not None:
             return (role, *pair_roles)
         return (*self._propose_texts(candidates), *pair_roles)
 
     def find_labels(self) -> tuple[Role, ...]:
-        """Return the role of the labels; () if there are none and none are required."""
+        """Find the labels by an option, by their heading, or by the cells.
+
+        Returns:
+            The role "label"; () if there are no labels and none are required.
+
+        Raises:
+            OptionError: If labels are required, and no column or several can hold them.
+        """
         column = self.options.label_column
         if column is not None:
             check_column_name(self.table, column, "label_column", self.source_name)
             return (_make_named_role("label", column, "label_column"),)
         headings = list_usual_columns(self.names, LABEL_HEADINGS)
-        # A usual heading of labels comes before all contents, also of labels that repeat less.
+        # A usual heading counts more than the cells: labels may repeat too little to look like classes.
         if headings:
             return (self._check_labels(headings),)
         return self._propose_labels()
@@ -287,63 +317,87 @@ class _TextRoleFinder:
         return ()
 
     def _find_text_by_heading(self, candidates: Sequence[str]) -> Role | None:
+        """Return the texts by a usual heading, such as "text", or by one that ends in it ("TweetText").
+
+        Doubts are collected if the cells contradict the heading.
+
+        Args:
+            candidates: The columns that may be the texts.
+
+        Returns:
+            The role; None if no heading decides.
+        """
         headings = list_usual_columns(candidates, FIRST_TEXT_HEADINGS)
         if not headings:
-            # TweetText, comment_text: one heading alone may end in the word.
             headings = list_ending_columns(candidates, TEXT_HEADINGS)
+            # Two headings that end in the word leave it open.
             if len(headings) != 1:
                 return None
         column = headings[0]
-        alternatives = [name for name in self._list_texts(candidates) if name != column]
+        alternatives = _drop_name(self._list_texts(candidates), column)
         content = self.contents.get(column)
-        # One text for all rows is an instruction, or the name of the task.
+        # One text in all rows is an instruction, or the name of the task.
         if alternatives and content is not None and content.is_constant:
+            n_texts = self.contents[alternatives[0]].n_values
             self.doubts.append(
                 f"All rows of {column!r}, which is taken for the texts by its heading, hold one text, and "
-                f"{alternatives[0]!r} holds {self.contents[alternatives[0]].n_values:,} texts: `text_column` names the column "
+                f"{alternatives[0]!r} holds {n_texts:,} texts: `text_column` names the column "
                 "that the model reads."
             )
         self._doubt_single_texts(column, alternatives)
-        runner_up = [*headings[1:], *alternatives, ""][0]
+        runner_up = _get_first((*headings[1:], *alternatives))
         return Role("text", (column,), "heading", "by its heading", runner_up)
 
     def _doubt_single_texts(self, column: str, alternatives: Sequence[str]) -> None:
-        """Doubt that texts are all if the heading of other texts continues theirs, as text_b continues text."""
+        """Add a doubt for each column of texts that continues the heading of the texts, as text_b does.
+
+        Such a column may hold the second texts of pairs.
+
+        Args:
+            column: The texts, such as "text".
+            alternatives: Further columns of texts.
+        """
         if self.options.text_pair_column is not None:
             return
         for name in alternatives:
-            rest = name.removeprefix(column)
-            # "textual" is another word.
-            if rest != name and not rest[:1].isalpha():
+            ending = name.removeprefix(column)
+            # "textual" is another word than "text".
+            if ending != name and not ending[:1].isalpha():
                 self.doubts.append(
                     f"The column {name!r} holds texts as well, and is not read: `text_pair_column` names the second "
                     "texts of pairs."
                 )
 
     def _propose_texts(self, candidates: Sequence[str]) -> tuple[Role, ...]:
-        """Return the texts that only their cells propose, or the two texts of pairs."""
+        """Choose the texts by their cells: the only column of texts, much longer ones, or two as pairs.
+
+        Args:
+            candidates: The columns that may be the texts.
+
+        Returns:
+            The role "text", and "text pair" for pairs; a doubt tells about them.
+
+        Raises:
+            OptionError: If no column holds texts, or several do.
+        """
         self._check_choices()
         texts = self._list_texts(candidates)
         if not texts:
             raise self._make_missing_error("texts", TEXT_HEADINGS, "text_column", ())
         if len(texts) == 1:
-            role = Role("text", (texts[0],), "content", "the only column of texts")
-            self.doubts.append(describe_proposal("texts", role, "text_column"))
-            return (role,)
-        longest = self.contents[texts[0]]
-        second = self.contents[texts[1]]
-        ratio = longest.n_letters / second.n_letters
-        # Answers are longer than questions as well, but repeat.
-        is_distinct = longest.n_values >= second.n_values
-        # Titles and texts differ in length; premises and hypotheses, or drafts, do not. Of three texts, the longest
-        # may be an answer or an explanation.
-        if len(texts) == 2 and ratio >= MIN_TEXT_RATIO and is_distinct:
-            reason = f"its texts are {ratio:.0f} times as long as those of {texts[1]!r}"
-            role = Role("text", (texts[0],), "content", reason, texts[1])
-            self.doubts.append(describe_proposal("texts", role, "text_column"))
-            return (role,)
-        if len(texts) == 2 and self.options.text_pair_column is None:
-            return self._propose_pair(texts)
+            return self._propose_single_text(texts[0], "the only column of texts")
+        if len(texts) == 2:
+            longest = self.contents[texts[0]]
+            second = self.contents[texts[1]]
+            ratio = longest.n_letters / second.n_letters
+            # Titles are much shorter than texts; the texts of a pair are not. Answers may be longer than
+            # questions as well, but they repeat more often.
+            if ratio >= MIN_TEXT_RATIO and longest.n_values >= second.n_values:
+                reason = f"its texts are {ratio:.0f} times as long as those of {texts[1]!r}"
+                return self._propose_single_text(texts[0], reason, texts[1])
+            if self.options.text_pair_column is None:
+                return self._propose_pair(texts)
+        # Of three columns, the longest texts may be answers or explanations.
         raise OptionError(
             f"Expected a heading that says which column holds the texts in {self.source_name}, but "
             f"{_quote_names(texts)} all hold texts; name it with text_column=, and the second texts "
@@ -351,25 +405,46 @@ class _TextRoleFinder:
             option=("text_column", "text_pair_column"),
         )
 
+    def _propose_single_text(
+        self, column: str, reason: str, runner_up: str = ""
+    ) -> tuple[Role, ...]:
+        """Return the role "text" of a column chosen by its cells, and add the doubt that tells about it.
+
+        Args:
+            column: The column.
+            reason: A phrase that says why it was chosen.
+            runner_up: The column that comes second; "" if no other column fits.
+        """
+        role = Role("text", (column,), "content", reason, runner_up)
+        self.doubts.append(describe_proposal("texts", role, "text_column"))
+        return (role,)
+
     def _propose_pair(self, texts: Sequence[str]) -> tuple[Role, ...]:
-        """Return two columns of texts of similar length as the texts of pairs, in the order of the columns."""
-        ordered = sorted(texts, key=[*self.names, *self.field_names].index)
-        pair = Role("texts of pairs", tuple(ordered), "content", "the only two columns of texts")
-        sentence = describe_proposal("texts", pair, "text_column", "text_pair_column")
-        self.doubts.append(sentence)
+        """Choose two columns of texts of similar length as the texts of pairs.
+
+        Args:
+            texts: The two columns in any order.
+
+        Returns:
+            The roles "text" and "text pair", in the order of the table; a doubt tells about them.
+        """
+        table_order = [*self.names, *self.field_names]
+        first, second = sorted(texts, key=table_order.index)
+        pair = Role("texts of pairs", (first, second), "content", "the only two columns of texts")
+        self.doubts.append(describe_proposal("texts", pair, "text_column", "text_pair_column"))
         return (
-            Role("text", (ordered[0],), "content", pair.reason, ordered[1]),
-            Role("text pair", (ordered[1],), "content", pair.reason),
+            Role("text", (first,), "content", pair.reason, second),
+            Role("text pair", (second,), "content", pair.reason),
         )
 
     def _check_choices(self) -> None:
-        """Ask about columns that may be choices: their items are no texts to classify.
+        """Check that no columns may be the choices of multiple-choice items, which are not classified.
 
         Raises:
-            OptionError: If there are such columns.
+            OptionError: If there are such columns, and the user names no labels.
         """
-        # A user who names the labels, but no choices, has texts to classify.
         choices = self.contents.list_choices(self.known_names)
+        # A user who names the labels, but no choices, has texts to classify.
         if not choices or self.options.label_column is not None:
             return
         raise OptionError(
@@ -380,13 +455,20 @@ class _TextRoleFinder:
         )
 
     def _check_labels(self, headings: Sequence[str]) -> Role:
-        """Return the labels by their heading, with a doubt if their cells are texts."""
+        """Return the labels by their heading, and add a doubt if the cells contradict it.
+
+        Args:
+            headings: The columns with a usual heading of labels, the likeliest first.
+        """
         column = headings[0]
-        classes = [name for name in self._list_classes() if name != column]
+        classes = _drop_name(self._list_classes(), column)
         content = self.contents.get(column)
-        # Every other row has its own label: answers to write, or references.
-        if content is not None and content.has_texts and 2 * content.n_values > content.n_rows:
-            alternative = f"; {_quote_names(classes)} may hold them" if classes else ""
+        has_texts = content is not None and content.has_texts
+        # Texts that hardly repeat are answers to write, or references, and no labels.
+        if content is not None and has_texts and 2 * content.n_values > content.n_rows:
+            alternative = ""
+            if classes:
+                alternative = f"; {_quote_names(classes)} may hold them"
             self.doubts.append(
                 f"The column {column!r}, which is taken for the labels by its heading, holds texts "
                 f"({content.n_values:,} different ones in {content.n_rows:,} rows){alternative}: `label_column` "
@@ -394,21 +476,25 @@ class _TextRoleFinder:
             )
         elif content is not None:
             self._doubt_labels(column, classes)
-        runner_up = [*headings[1:], *classes, ""][0]
+        runner_up = _get_first((*headings[1:], *classes))
         return Role("label", (column,), "heading", "by its heading", runner_up)
 
     def _doubt_labels(self, column: str, classes: Sequence[str]) -> None:
-        """Doubt labels of which a third column lacks some values, if another column has them all.
+        """Add a doubt if two other columns look more like labels and answers than this one does.
 
-        The cells of a column "category" may be those of a task; labels and answers have one set of values.
+        Labels and answers have one set of values. If the answers have values that the column lacks, and
+        another column has all of them, that column may be the labels ("category" may be that of the task).
+
+        Args:
+            column: The labels by their heading.
+            classes: Further columns of classes.
         """
         words = [name for name in classes if self.contents[name].kind == "text"]
-        values = {column: self._list_values(column)}
-        for name in words:
-            values[name] = self._list_values(name)
+        values = {name: self._list_values(name) for name in (column, *words)}
         for name, answers in itertools.permutations(words, 2):
             shared = values[answers] & values[column]
-            if shared and shared < values[answers] <= values[name]:
+            lacks_values = shared < values[answers]
+            if shared and lacks_values and values[answers] <= values[name]:
                 self.doubts.append(
                     f"The column {column!r} is taken for the labels by its heading, but {name!r}, and not "
                     f"{column!r}, has all values of {answers!r}: `label_column` names the column of the labels."
@@ -416,33 +502,52 @@ class _TextRoleFinder:
                 return
 
     def _list_values(self, name: str) -> set[str]:
-        return {*list_keys(self.contents.get_cells(name))} - {""}
+        """Return the distinct values of a column, without empty ones."""
+        values = set(list_keys(self.contents.get_cells(name)))
+        values.discard("")
+        return values
 
     def _propose_labels(self) -> tuple[Role, ...]:
+        """Choose the labels by their cells, if exactly one column of classes may hold them.
+
+        Returns:
+            The role "label"; () if none or several fit and no labels are required, or if proposals are
+            not taken: a doubt then names the column.
+
+        Raises:
+            OptionError: If labels are required, and no column or several may hold them.
+        """
         classes = self._list_classes()
         selected, reason = self._select_labels(classes)
-        # Gold labels, predictions and groups look alike, so that several are never decided here.
+        # Gold labels, predictions and groups have the same kind of cells: the user has to choose.
         if len(selected) != 1:
             if self.options.require_labels:
                 raise self._make_missing_error("labels", LABEL_HEADINGS, "label_column", classes)
             return ()
         column = selected[0]
-        alternatives = [name for name in classes if name != column]
-        # Data without labels is audited as such, rather than by a column that merely fits.
         if not self.takes_proposals:
+            # Data without labels is audited as such, rather than by a column that merely fits.
             self.doubts.append(
                 f"No heading says which column holds the labels, so that none are read; {column!r} may hold them, "
                 f"{reason}: `label_column` names it."
             )
             return ()
-        role = Role("label", (column,), "content", reason, [*alternatives, ""][0])
+        alternatives = _drop_name(classes, column)
+        role = Role("label", (column,), "content", reason, _get_first(alternatives))
         self.doubts.append(describe_proposal("labels", role, "label_column"))
         return (role,)
 
     def _select_labels(self, classes: Sequence[str]) -> tuple[list[str], str]:
-        """Return the columns of classes that may be the labels, and why these."""
-        # A column that has each of its values for every text tells systems or raters apart.
-        labels = list(itertools.filterfalse(self._is_crossed, classes))
+        """Return the columns of classes that may be the labels, and a phrase that says why.
+
+        Args:
+            classes: The columns of classes.
+
+        Returns:
+            One column and the reason, or any other number of columns if nothing decides.
+        """
+        # A column that has each of its values for every text names systems or raters.
+        labels = [name for name in classes if not self._is_crossed(name)]
         if len(labels) == 1:
             n_values = self.contents[labels[0]].n_values
             return labels, f"the only column of classes, {n_values} of them"
@@ -457,23 +562,33 @@ class _TextRoleFinder:
         return [decided.column], decided.reason
 
     def _is_crossed(self, name: str) -> bool:
-        """Return whether each text comes equally often with each value of a column."""
+        """Return whether each text occurs equally often with each value of a column.
+
+        This is the design of a table with several systems or raters per text.
+        """
         texts = self._list_texts(self.names)
-        # Fields of objects are no columns of the table.
-        if not texts or not {name, texts[0]} <= {*self.table.column_names}:
+        # Only columns of the table can be encoded, and not the fields of objects.
+        if not texts or name not in self.table.column_names:
             return False
-        units = encode_rows(self.table, texts[:1])
-        arms = encode_rows(self.table, (name,))
-        return are_crossed(units, arms)
+        if texts[0] not in self.table.column_names:
+            return False
+        text_codes = encode_rows(self.table, texts[:1])
+        value_codes = encode_rows(self.table, (name,))
+        return are_crossed(text_codes, value_codes)
 
     def _list_texts(self, candidates: Sequence[str]) -> list[str]:
-        names = list(filter(self.known_names.__contains__, candidates))
-        texts = itertools.filterfalse(self._is_output, self.contents.list_texts(names))
-        # Fields of objects are what no column is.
-        return list(texts) or self.contents.list_texts(self.field_names)
+        """Return those candidates that hold texts which no model wrote, the longest texts first.
+
+        If no column holds texts, fields of objects ("data.text") are returned instead.
+        """
+        names = [name for name in candidates if name in self.known_names]
+        texts = [name for name in self.contents.list_texts(names) if not self._is_output(name)]
+        if texts:
+            return texts
+        return self.contents.list_texts(self.field_names)
 
     def _is_output(self, name: str) -> bool:
-        """Return whether the texts of a column begin with a class of their row, as answers do."""
+        """Return whether the texts of a column begin with the class in another one, as answers do."""
         cells = self.contents.get_cells(name)
         for column in self.known_names:
             content = self.contents[column]
@@ -483,15 +598,21 @@ class _TextRoleFinder:
         return False
 
     def _list_classes(self) -> list[str]:
-        named = (self.options.text_column, self.options.text_pair_column)
-        classes = self.contents.list_classes(name for name in self.known_names if name not in named)
-        # Next to the labels in an object, numbers may count what was done with a row.
-        if not any(self.contents[name].kind == "text" for name in classes):
-            classes += self.contents.list_classes(self.field_names)
-        return list(filter(self._may_be_said_by_people, classes))
+        """Return the columns of classes that may be labels, without those that the user names as texts.
 
-    def _may_be_said_by_people(self, name: str) -> bool:
-        """Return whether a column of classes is neither what a model answered nor whether a row counts."""
+        If none of them holds words, fields of objects ("meta.label") are listed as well: numbers next to
+        objects are often counts.
+        """
+        text_columns = (self.options.text_column, self.options.text_pair_column)
+        names = [name for name in self.known_names if name not in text_columns]
+        classes = self.contents.list_classes(names)
+        has_words = any(self.contents[name].kind == "text" for name in classes)
+        if not has_words:
+            classes += self.contents.list_classes(self.field_names)
+        return [name for name in classes if self._may_be_gold(name)]
+
+    def _may_be_gold(self, name: str) -> bool:
+        """Return whether a column of classes is neither a model's answer nor an annotation tool's status."""
         return not is_model_answer(name) and not find_statuses(name, self._list_values(name))
 
     def _make_missing_error(
@@ -510,7 +631,14 @@ class _TextRoleFinder:
 
 
 def _has_heading_among_classes(contents: Contents, names: Sequence[str]) -> bool:
-    """Return whether a heading is one of the classes of its column, as the first row of a file without headings is."""
+    """Return whether the heading of a column of classes is one of its classes.
+
+    The heading is then the first row of a file without headings.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        names: The columns.
+    """
     for name in names:
         if name not in contents or not contents[name].has_classes:
             continue
@@ -523,5 +651,15 @@ def _make_named_role(name: str, column: str, option: str) -> Role:
     return Role(name, (column,), "option", f"named by `{option}`")
 
 
+def _drop_name(names: Sequence[str], dropped: str | None) -> list[str]:
+    """Return the names without one of them; all of them for None."""
+    return [name for name in names if name != dropped]
+
+
+def _get_first(names: Sequence[str]) -> str:
+    """Return the first of some columns; "" for none."""
+    return names[0] if names else ""
+
+
 def _quote_names(names: Sequence[str]) -> str:
-    return format_list([repr(name) for name in names])
+    return format_list(list(map(repr, names)))

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 
@@ -85,13 +85,32 @@ class ChoiceForm:
     numbers: frozenset[int] | None = None
 
 
+class HeadingSeries(NamedTuple):
+    """Headings of columns with one choice each, such as choice_0, choice_1.
+
+    Attributes:
+        headings: The headings in the order of the choices.
+        is_counted_from_zero: Whether they are numbered from 0.
+    """
+
+    headings: tuple[str, ...]
+    is_counted_from_zero: bool
+
+
 def find_choice_form(
     data: datasets.Dataset, options: ChoiceOptions, source_name: str
 ) -> tuple[datasets.Dataset, ChoiceForm]:
-    """Find the format of a data set: the columns that the user named, and else those of a known one.
+    """Find the columns of the prompts, the choices and the right choice of a table.
+
+    Columns that the user names come first, then those of a known format, then proposals by the cells.
+
+    Args:
+        data: The table.
+        options: Options that name columns.
+        source_name: What the table is called, for errors.
 
     Returns:
-        The data set, with the nested columns of the format as separate columns, and the format.
+        The table, with fields and expressions of the format as columns, and the format.
 
     Raises:
         OptionError: If there is no known format, or a named column is missing.
@@ -104,12 +123,12 @@ def find_choice_form(
         form = ChoiceForm(prompt, choices, label, numbers=frozenset())
     else:
         form = _select_form(data, options, prompt, source_name)
-        # What the user named replaces the columns of the format.
+        # A column that the user names replaces that of the format.
         form = dataclasses.replace(
             form, prompt=prompt or form.prompt, choices=choices or form.choices
         )
-    # A label that the user named is read in any format.
-    form = dataclasses.replace(form, label=options.label_column or form.label)
+    if options.label_column:
+        form = dataclasses.replace(form, label=options.label_column)
     form = _read_choice_lists(data, form)
     if form.label is None:
         form = _propose_right_choice(data, form)
@@ -123,18 +142,18 @@ def find_choice_form(
 def list_columns(
     option: str | Sequence[str] | None, column_names: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the columns that an option names; a text may list several with commas.
+    """Return the columns that an option names, as ("a", "b") for "a,b".
 
     Args:
         option: The value of the option; None for no columns.
-        column_names: The columns of the table, whose names may hold commas themselves.
+        column_names: The columns of the table. A text is only split at its commas if all parts are
+            columns: a column may have a comma in its name, and so may an expression.
     """
     if option is None:
         return ()
     if not isinstance(option, str):
         return tuple(option)
     names = tuple(parse_names(option) or ())
-    # A column may have commas in its own name, and so may an expression.
     if option not in column_names and set(names) <= set(column_names):
         return names
     return (option,)
@@ -146,7 +165,12 @@ def _list_names(data: datasets.Dataset) -> list[str]:
 
 
 def _check_columns(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> None:
-    """Check that each column of a format exists, and only once."""
+    """Check that each column of a format exists in a table, and that its heading occurs once.
+
+    Raises:
+        OptionError: If a column is missing.
+        ValueError: If a heading repeats.
+    """
     columns_by_option = {
         "prompt_column": form.prompt,
         "choices_column": form.choices,
@@ -164,7 +188,7 @@ def _check_columns(data: datasets.Dataset, form: ChoiceForm, source_name: str) -
 def find_known_form(
     data: datasets.Dataset | columns.Columns, label_column: str | None
 ) -> ChoiceForm | None:
-    """Return the known format of a table; None if it has none.
+    """Return the known multiple-choice format whose columns a table has; None if there is none.
 
     Args:
         data: The table.
@@ -172,32 +196,40 @@ def find_known_form(
     """
     names = _list_names(data) if isinstance(data, datasets.Dataset) else list(data)
     for form in _list_forms(names, prompt=()):
-        is_required = label_column is None or form.label == label_column
-        if is_required and not _has_classes(data, form):
+        has_label = label_column is None or form.label == label_column
+        if has_label and not _has_classes(data, form):
             return form
     return None
 
 
 def _has_classes(data: datasets.Dataset | columns.Columns, form: ChoiceForm) -> bool:
-    """Return whether all rows have the same choices and the label names none: these are classes of a tool's form."""
+    """Return whether the "choices" of a table are the class names of a classification tool.
+
+    They are the same in all rows, and the labels are words that name none of them.
+
+    Args:
+        data: The table.
+        form: The format whose columns it has.
+    """
     contents = describe_contents(data)
-    # Choices in fields of objects, or in a column each, are none of a form.
-    is_plain = len(form.choices) == 1 and form.choices[0] in contents
-    if not is_plain or form.label not in contents:
+    # Such tools write the class names into a single column.
+    has_single_column = len(form.choices) == 1 and form.choices[0] in contents
+    if not has_single_column or form.label not in contents:
         return False
-    label = contents[str(form.label)]
-    # Items without a label name no choice either.
+    label_column = str(form.label)
+    label = contents[label_column]
     has_words = label.kind == "text" and label.has_classes
     if not has_words or not contents[form.choices[0]].is_constant:
         return False
-    options = parse_value(contents.get_cells(form.choices[0])[0])
-    letters = LETTERS[: len(options)].lower()
-    words = {*letters, *map(make_key, _list_texts(options))}
-    return words.isdisjoint(list_keys(contents.get_cells(str(form.label))))
+    # The labels may be letters or texts of the choices.
+    choices = parse_value(contents.get_cells(form.choices[0])[0])
+    letters = LETTERS[: len(choices)].lower()
+    choice_keys = {*letters, *map(make_key, _list_texts(choices))}
+    return choice_keys.isdisjoint(list_keys(contents.get_cells(label_column)))
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in nested lists and objects."""
+    """Yield the texts in nested lists and objects, as "a" and "b" of [{"text": "a"}, "b"]."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -210,13 +242,20 @@ def _list_texts(value: Any) -> Iterator[str]:
 def _select_form(
     data: datasets.Dataset, options: ChoiceOptions, prompt: tuple[str, ...], source_name: str
 ) -> ChoiceForm:
-    """Return the format of a data set: a known one, or one that the cells propose.
+    """Return the format of a table: a known one, or one that its cells suggest.
+
+    Args:
+        data: The table.
+        options: Options that name columns.
+        prompt: The columns of the prompt that the user named; () for none.
+        source_name: What the table is called, for errors.
 
     Raises:
         OptionError: If there is none.
     """
     names = _list_names(data)
     forms = _list_forms(names, prompt)
+    # The cells suggest nothing next to choices that the user names.
     if not forms and options.choices_column is None:
         proposal = propose_choice_form(data)
         if proposal is not None:
@@ -230,7 +269,7 @@ def _select_form(
             f"{columns.describe_missing_heading(data)}.",
             option=("prompt_column", "choices_column"),
         )
-    # Of several formats with the same prompts, the one whose label is there.
+    # Several formats may have the same prompts and choices, and differ in the label.
     for form in forms:
         if _has_columns(names, form.label):
             return form
@@ -243,21 +282,25 @@ def _has_columns(names: Collection[str], label: str | None) -> bool:
 
 
 def _list_forms(names: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm]:
-    """Return the formats that a table with some columns has, the likeliest first.
+    """Return the formats whose columns a table has, the likeliest first.
 
     Args:
-        names: The columns.
+        names: The columns, and the fields in them.
         prompt: The columns of the prompt that the user named; () for none.
+
+    Returns:
+        Known formats, with the letter case of the table; else the format of usual headings; [] for none.
     """
     name_by_lower = {name.lower(): name for name in sorted(names)}
     forms = []
-    for required, form in _read_known_forms(os.environ.get(FORMS_VARIABLE)):
-        if required <= set(names):
+    for required_names, form in _read_known_forms(os.environ.get(FORMS_VARIABLE)):
+        lower_names = {name.lower() for name in required_names}
+        if required_names <= set(names):
             forms.append(form)
-        elif {name.lower() for name in required} <= name_by_lower.keys():
-            # An expression spells its columns itself.
-            is_renamable = not any(map(columns.is_expression, (*form.prompt, *form.choices)))
-            if is_renamable:
+        elif lower_names <= name_by_lower.keys():
+            # An expression contains names of columns, which cannot be replaced.
+            has_expressions = any(map(columns.is_expression, (*form.prompt, *form.choices)))
+            if not has_expressions:
                 forms.append(_rename_columns(form, name_by_lower))
     if forms:
         return forms
@@ -266,7 +309,12 @@ def _list_forms(names: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceF
 
 
 def _rename_columns(form: ChoiceForm, name_by_lower: Mapping[str, str]) -> ChoiceForm:
-    """Return a format with the names that a table gives its columns, whatever their letter case."""
+    """Return a format with the columns in the letter case of a table.
+
+    Args:
+        form: The format.
+        name_by_lower: Name in lower case -> name in the table.
+    """
     prompt = [name_by_lower.get(name.lower(), name) for name in form.prompt]
     choices = [name_by_lower.get(name.lower(), name) for name in form.choices]
     label = name_by_lower.get(str(form.label).lower(), form.label)
@@ -275,25 +323,32 @@ def _rename_columns(form: ChoiceForm, name_by_lower: Mapping[str, str]) -> Choic
 
 @functools.cache
 def _read_known_forms(user_file: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], ...]:
-    """Return the known formats, each with the columns it requires: those of a user's file come first."""
+    """Read the known formats, each with the columns that a table needs for it.
+
+    Args:
+        user_file: A file like `choice_forms.yaml`, whose formats come first; None for none.
+
+    Returns:
+        The names of the columns of prompts and choices, and the format; the label may be missing.
+    """
     files = [_FORMS_FILE]
     if user_file:
         files.insert(0, Path(user_file))
+    entries = itertools.chain.from_iterable(map(read_yaml, files))
     forms = []
-    for row in itertools.chain.from_iterable(map(read_yaml, files)):
-        # Its label may be missing: there are items without.
-        required = set()
-        for name in (*row["prompt"], *row["choices"]):
-            required |= columns.list_read_names(name)
-        # A format may be released with labels of several names.
-        for label in row["label"]:
+    for entry in entries:
+        required_names = set()
+        for name in (*entry["prompt"], *entry["choices"]):
+            required_names |= columns.list_read_names(name)
+        # A format may be released with several names of the label.
+        for label in entry["label"]:
             form = ChoiceForm(
-                prompt=tuple(row["prompt"]),
-                choices=tuple(row["choices"]),
+                prompt=tuple(entry["prompt"]),
+                choices=tuple(entry["choices"]),
                 label=label,
-                first_label=row.get("first_label", 0),
+                first_label=entry.get("first_label", 0),
             )
-            forms.append((frozenset(required), form))
+            forms.append((frozenset(required_names), form))
     return tuple(forms)
 
 
@@ -301,69 +356,103 @@ def _read_known_forms(user_file: str | None) -> tuple[tuple[frozenset[str], Choi
 
 
 def _find_numbered_form(names: Sequence[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
-    """Return the format of columns with usual headings, or with one per choice; None if there is none."""
+    """Return the format of usual headings ("question", "choices"), or of one column per choice.
+
+    Args:
+        names: The columns, sorted.
+        prompt: The columns of the prompt that the user named; () for none.
+
+    Returns:
+        The format; None if no heading is that of a prompt, or none is that of choices.
+    """
     if not prompt:
         passage = find_usual_column(names, CHOICE_HEADINGS["passage"])
         question = find_usual_column(names, CHOICE_HEADINGS["question"])
-        prompt = tuple(filter(None, (passage, question)))
+        prompt = tuple(name for name in (passage, question) if name)
     if not prompt:
         return None
     label = find_usual_column(names, CHOICE_HEADINGS["label"])
     choices = find_usual_column(names, CHOICE_HEADINGS["choices"])
     if choices:
         return ChoiceForm(prompt, (choices,), label, numbers=frozenset())
-    for first_position, is_number, series in _list_series(names):
-        # If columns are counted from 0, so are labels; labels of other columns may be either.
-        if is_number and first_position == 0:
-            return ChoiceForm(prompt, series, label)
-        return ChoiceForm(prompt, series, label, numbers=frozenset())
-    return None
+    series = next(_list_series(names), None)
+    if series is None:
+        return None
+    # Columns that are counted from 0 show that labels are as well.
+    if series.is_counted_from_zero:
+        return ChoiceForm(prompt, series.headings, label)
+    # Otherwise the numbers among the labels have to show it.
+    return ChoiceForm(prompt, series.headings, label, numbers=frozenset())
 
 
-def _list_series(names: Sequence[str]) -> Iterator[tuple[int, bool, tuple[str, ...]]]:
+def _list_series(names: Sequence[str]) -> Iterator[HeadingSeries]:
     """Yield each series of headings such as choice_0, choice_1 or answer_a, answer_b.
 
-    Yields:
-        The position of the first one, whether positions are numbers, and the headings in their order.
+    A series has at least two headings without a gap, and begins with 0, 1 or a.
+
+    Args:
+        names: The columns, sorted.
     """
+    # (Stem such as "choice", whether marks are numbers) -> position -> heading.
     series: dict[tuple[str, bool], dict[int, str]] = {}
-    for match in filter(None, map(_NUMBERED_HEADING.fullmatch, names)):
+    for name in names:
+        match = _NUMBERED_HEADING.fullmatch(name)
+        if match is None:
+            continue
         stem, mark = match.groups()
         is_number = mark.isdigit()
         position = int(mark) if is_number else ord(mark.lower()) - ord("a")
-        series.setdefault((stem.lower(), is_number), {})[position] = match[0]
-    for (_, is_number), name_by_position in series.items():
-        positions = sorted(name_by_position)
+        headings = series.setdefault((stem.lower(), is_number), {})
+        headings[position] = name
+    for (_, is_number), heading_by_position in series.items():
+        positions = sorted(heading_by_position)
         start = positions[0]
-        # Numbers begin with 0 or 1, letters with a.
-        is_begun = start == 0 or (is_number and start == 1)
+        has_start = start == 0 or (is_number and start == 1)
         is_complete = positions == list(range(start, start + len(positions)))
-        if len(positions) > 1 and is_begun and is_complete:
-            headings = [name_by_position[position] for position in positions]
-            yield start, is_number, tuple(headings)
+        if len(positions) > 1 and has_start and is_complete:
+            headings_in_order = [heading_by_position[position] for position in positions]
+            yield HeadingSeries(tuple(headings_in_order), is_number and start == 0)
 
 
 # ------------------------------------------------------------------------------- proposals
 
 
 def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
-    """Propose the columns of items with choices by their cells; None if a heading says that there are texts."""
+    """Propose the columns of questions, choices and right choices by their cells.
+
+    Args:
+        data: The table.
+
+    Returns:
+        The proposal; None if no cells suggest it, if a heading says that there are texts to classify,
+        or if the headings are a first row of cells.
+    """
     has_texts = list_usual_columns(data.column_names, FIRST_TEXT_HEADINGS)
-    # The first row of a table without a heading proposes nothing.
     if has_texts or is_first_row(data.column_names):
         return None
     return propose_choices(describe_columns_and_fields(data))
 
 
 def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
-    """Return a format with the expression of its choices, if no list of texts or usual objects hold them."""
+    """Return a format with an expression that makes lists of texts, if its column has another form.
+
+    For example, choices that are one text with separators, or objects with unusual keys.
+
+    Args:
+        data: The table.
+        form: The format.
+
+    Returns:
+        The format, with a warning about a change; unchanged if the reader knows the form, or nobody does.
+    """
     column = form.choices[0]
-    # An expression makes lists itself.
-    has_column = len(form.choices) == 1 and column in data.column_names
-    if not has_column or data.features[column] == datasets.List(datasets.Value("string")):
+    # An expression makes lists of texts already.
+    has_single_column = len(form.choices) == 1 and column in data.column_names
+    if not has_single_column or data.features[column] == datasets.List(datasets.Value("string")):
         return form
     contents = describe_columns_and_fields(data)
     label = form.label or ""
+    # The label may be an expression, whose values are not known here.
     if label and label not in contents:
         return form
     lists = find_choice_lists(contents, column, label)
@@ -376,13 +465,22 @@ def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
     warn_of_doubts([doubt])
     if label:
         label = name_right_choice(contents, label, lists)
-    return dataclasses.replace(
-        form, choices=(lists.expression,), label=label or lists.label or None
-    )
+    else:
+        # The choices may mark the right one themselves.
+        label = lists.label
+    return dataclasses.replace(form, choices=(lists.expression,), label=label or None)
 
 
 def _propose_right_choice(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
-    """Return a format with the only column whose values point into the choices as that of the right ones."""
+    """Return a format with the only column whose values name choices of their rows as the label.
+
+    Args:
+        data: The table.
+        form: A format without a label.
+
+    Returns:
+        The format, with a warning about the column; unchanged if no column fits, or several.
+    """
     label = propose_right_choice(describe_columns_and_fields(data), form.choices)
     if not label:
         return form

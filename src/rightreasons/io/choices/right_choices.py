@@ -37,7 +37,9 @@ Positions = list[int | None]
 def read_right_choices(
     data: datasets.Dataset, items: Sequence[Choices], form: ChoiceForm, source_name: str
 ) -> list[int]:
-    """Return the index of the right choice of every item, -1 for none.
+    """Return the position of the right choice of every item, -1 for none.
+
+    The column may hold names, numbers, letters or texts of the choices, the same in all rows.
 
     Args:
         data: The table.
@@ -46,24 +48,36 @@ def read_right_choices(
         source_name: What the table is called in errors.
 
     Raises:
-        ValueError: If values can be read in no way, or in two ways that differ.
+        ValueError: If the values name no choices, or if they can be read in two ways that differ.
     """
     values = label_columns.get_labels(data, str(form.label), source_name)
     if not isinstance(values, label_columns.NamedLabels):
         return _read_values(values, items, form, source_name)
-    # The names in a ClassLabel are read like texts.
+    # The class names of a ClassLabel are read like texts.
     named_form = dataclasses.replace(form, numbers=frozenset(list_numbers(data, form)))
     try:
         return _read_values(values, items, named_form, source_name)
     except ValueError:
-        # If names are those of no choices, its numbers are those of the choices.
-        if {len(choices.texts) for choices in items} != {len(values.names)}:
+        # If the class names are no choices, the class numbers are positions. This needs as many
+        # classes as each item has choices.
+        choice_counts = {len(choices.texts) for choices in items}
+        if choice_counts != {len(values.names)}:
             raise
         return _fill_missing(values.numbers)
 
 
 def list_numbers(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
-    """Return the whole numbers in the column of right choices, or among the names of its ClassLabel."""
+    """Return the whole numbers among the values of the column of right choices.
+
+    Those of all splits together show whether choices are counted from 0 or from 1.
+
+    Args:
+        data: The table.
+        form: The columns, whose `label` is the one to read.
+
+    Returns:
+        The numbers; for a ClassLabel, the numbers among its class names.
+    """
     if form.label is None:
         return set()
     feature = data.features[form.label]
@@ -73,7 +87,7 @@ def list_numbers(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
 
 
 def parse_whole_number(value: Any) -> int | None:
-    """Return the whole number from 0 that a value is or writes; None for another value.
+    """Return a value as a whole number from 0: 2 for "2.0"; None for any other value.
 
     Example:
         >>> parse_whole_number("2.0"), parse_whole_number(1.0)
@@ -81,18 +95,14 @@ def parse_whole_number(value: Any) -> int | None:
         >>> parse_whole_number("-1"), parse_whole_number("B")
         (None, None)
     """
+    if isinstance(value, str):
+        match = _WHOLE_NUMBER.fullmatch(value)
+        return None if match is None else int(match[1])
     number = _simplify(value)
-    if isinstance(number, str):
-        match = _WHOLE_NUMBER.fullmatch(number)
-        if match is None:
-            return None
-        return int(match[1])
     # True is 1 in Python, but no number of a choice.
     if not isinstance(number, int) or isinstance(number, bool):
         return None
-    if number < 0:
-        return None
-    return number
+    return number if number >= 0 else None
 
 
 def _parse_numbers(values: Sequence[Any]) -> set[int]:
@@ -119,13 +129,27 @@ def _fill_missing(positions: Iterable[int | None]) -> list[int]:
 def _read_values(
     values: columns.Column, items: Sequence[Choices], form: ChoiceForm, source_name: str
 ) -> list[int]:
-    """Return the index of the right choice of every item in the one way that reads all values."""
+    """Return the position of the right choice of every item, by the one way that reads all values.
+
+    The ways are the names of the choices in the data, their numbers, their letters and their texts.
+
+    Args:
+        values: (N,) cells of the column of right choices.
+        items: The choices of the N rows.
+        form: The columns, and what is known about numbers.
+        source_name: What the table is called, for errors.
+
+    Raises:
+        ValueError: If no way reads all values, if two ways disagree, or if nothing shows whether
+            numbers count from 0 or from 1.
+    """
     rows = []
     labeled_values = []
     for row, value in enumerate(values):
         if not _is_missing(value, items[row]):
             rows.append(row)
             labeled_values.append(value)
+    # Those of other splits count as well.
     numbers = _parse_numbers(labeled_values) | (form.numbers or set())
     n_choices = max(len(choices.texts) for choices in items)
     first_number = _find_first_number(form, numbers, n_choices)
@@ -142,8 +166,10 @@ def _read_values(
             complete[way] = positions
     if not complete:
         raise _make_unread_error(rows, labeled_values, positions_by_way, column_name)
+    # The user says that these are numbers, although they may be texts of choices as well.
     if form.is_numbered and "number" in complete:
         complete = {"number": complete["number"]}
+    # The ways are in the order of preference.
     way = next(iter(complete))
     if way == "number" and first_number is None and rows:
         doubt = describe_ambiguous_offset(numbers, n_choices, "first_label says it")
@@ -155,24 +181,37 @@ def _read_values(
     if way != "mark":
         _check_one_meaning(rows, labeled_values, complete, column_name)
     position_by_row = dict(zip(rows, complete[way], strict=True))
-    return _fill_missing(map(position_by_row.get, range(len(values))))
+    positions_of_rows = map(position_by_row.get, range(len(values)))
+    return _fill_missing(positions_of_rows)
 
 
 def _is_missing(value: Any, choices: Choices) -> bool:
-    """Return whether a value marks an item without a right choice."""
-    if isinstance(value, str):
-        text = value.strip()
-        is_mark = text in _MISSING_MARKS and text not in (*choices.texts, *choices.marks)
-        return not text or is_mark
-    # NaN is not itself.
-    return value is None or value == -1 or value != value
+    """Return whether a value marks an item without a right choice: None, NaN, "", -1 or "-".
+
+    Args:
+        value: The cell.
+        choices: The choices of the item, of which one may be called "-1" or "-".
+    """
+    if not isinstance(value, str):
+        # NaN differs from itself.
+        return value is None or value == -1 or value != value
+    text = value.strip()
+    if not text:
+        return True
+    return text in _MISSING_MARKS and text not in (*choices.texts, *choices.marks)
 
 
 def _find_first_number(form: ChoiceForm, numbers: set[int], n_choices: int) -> int | None:
-    """Return the number of the first choice; None if that is in doubt."""
+    """Return the number of the first choice, 0 or 1; None if nothing shows it.
+
+    Args:
+        form: The format, which may say it itself.
+        numbers: The numbers among the labels of all splits.
+        n_choices: The largest number of choices of an item.
+    """
     if form.numbers is None or form.is_numbered:
         return form.first_label
-    # A number of no choice is refused where it is read.
+    # A number that is too large for any choice is refused later, with the row that holds it.
     if max(numbers, default=0) > n_choices:
         return 0
     return find_first_number(numbers, n_choices, None)
@@ -184,8 +223,17 @@ def _make_unread_error(
     positions_by_way: Mapping[str, Positions],
     column_name: str,
 ) -> ValueError:
-    """Return the error for values of which some are numbers, and others letters or texts, or none of these."""
+    """Return the error for values that no single way reads as choices.
+
+    Args:
+        rows: The numbers of the labeled rows.
+        values: Their values.
+        positions_by_way: Way to read values, such as "letter" -> the choice of each labeled row, None
+            for a value that it cannot read.
+        column_name: What the column is called.
+    """
     reason = "they are mixed"
+    # The positions of a row are one per way.
     for row, value, *positions in zip(rows, values, *positions_by_way.values(), strict=True):
         if set(positions) == {None}:
             reason = f"row {row} holds {format_value(value, MAX_VALUE_CHARACTERS)}"
@@ -202,7 +250,17 @@ def _check_one_meaning(
     positions_by_way: Mapping[str, Positions],
     column_name: str,
 ) -> None:
-    """Check that all ways that read a column name the same choices."""
+    """Check that all ways that can read a column find the same choices.
+
+    Args:
+        rows: The numbers of the labeled rows.
+        values: Their values.
+        positions_by_way: Way to read values, such as "letter" -> the choice of each labeled row.
+        column_name: What the column is called.
+
+    Raises:
+        ValueError: If two ways differ, as for the text "2" of the first choice.
+    """
     way, *other_ways = positions_by_way
     for other_way in other_ways:
         pairs = zip(positions_by_way[way], positions_by_way[other_way], strict=True)
@@ -224,7 +282,13 @@ def _find_by_mark(value: Any, choices: Choices, first_number: int) -> int | None
 
 
 def _find_by_number(value: Any, choices: Choices, first_number: int) -> int | None:
-    """Return the position of the choice with a number."""
+    """Return the position of the choice with a number; None if the value is none.
+
+    Args:
+        value: The cell, such as 2 or "2.0".
+        choices: The choices of the item.
+        first_number: The number of the first choice.
+    """
     number = parse_whole_number(value)
     if number is None:
         return None
@@ -235,7 +299,13 @@ def _find_by_number(value: Any, choices: Choices, first_number: int) -> int | No
 
 
 def _find_by_letter(value: Any, choices: Choices, first_number: int) -> int | None:
-    """Return the position of the choice with a letter, perhaps in brackets: "(B)"."""
+    """Return the position of the choice with a letter, as 1 for "B" or "(B)"; None for other values.
+
+    Args:
+        value: The cell.
+        choices: The choices of the item, of which the first is A.
+        first_number: Not used.
+    """
     n_choices = len(choices.texts)
     letters = list(string.ascii_uppercase[:n_choices])
     return _find_name(str(value).strip("() ."), letters)
@@ -258,13 +328,18 @@ _WAYS: Mapping[str, Callable[[Any, Choices, int], int | None]] = {
 
 
 def _find_name(name: str, names: Sequence[str]) -> int | None:
-    """Return the position of a name, whatever its letter case, spaces and hyphens.
+    """Return the position of a name in a list, also in another letter case or with other hyphens.
 
-    These are not looked at if two names differ in nothing else.
+    Args:
+        name: The name.
+        names: The list.
+
+    Returns:
+        The position; None if the name is missing, or if two names differ only in this way.
     """
     if name in names:
         return names.index(name)
-    keys = [fold_name(candidate) for candidate in names]
+    keys = list(map(fold_name, names))
     key = fold_name(name)
     if keys.count(key) != 1:
         return None

@@ -28,7 +28,14 @@ MIN_KAPPA = 0.4
 
 
 def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
-    """Return whether two columns share at least half of the values of the one that has fewer."""
+    """Return whether two columns share at least half of the values of the one that has fewer.
+
+    Labels and predictions do, even if a model never predicts some of the classes.
+
+    Args:
+        cells: The cells of one column.
+        other_cells: The cells of the other column, which may have another number of rows.
+    """
     values = _list_distinct(cells)
     other_values = _list_distinct(other_cells)
     n_shared = len(values & other_values)
@@ -76,13 +83,13 @@ def measure_agreement(
 
 
 def find_agreeing_columns(contents: Contents, label: str, candidates: Sequence[str]) -> list[str]:
-    """Return the columns that may be the answers of systems, or of annotators, to the items of a column of labels.
+    """Return the columns that may be the answers of systems, or of annotators, to labeled items.
 
-    One of them has to agree with the labels more often than by chance. Those that hold the same values count then as
-    well: a poor system agrees by chance.
+    They hold the values of the labels, and at least one of them agrees with the labels more often than
+    by chance. The others count as well then: a poor system agrees by chance.
 
     Args:
-        contents: The contents of the columns.
+        contents: Summaries of the cells of each column.
         label: The column of labels.
         candidates: Columns without a role.
 
@@ -94,21 +101,28 @@ def find_agreeing_columns(contents: Contents, label: str, candidates: Sequence[s
         ['x']
     """
     labels = contents.get_cells(label)
-    # Two flags share their values whatever they say.
+    # Two columns of flags share their values whatever they mean.
     if len(_list_distinct(labels)) < 3 and contents[label].kind != "text":
         return []
     columns = []
-    is_known = False
+    has_agreement = False
     for name in contents.list_classes(candidates):
         cells = contents.get_cells(name)
-        if have_same_values(cells, labels):
-            columns.append(name)
-            is_known = is_known or measure_agreement(cells, labels) is not None
-    return columns if is_known else []
+        if not have_same_values(cells, labels):
+            continue
+        columns.append(name)
+        if not has_agreement:
+            has_agreement = measure_agreement(cells, labels) is not None
+    if not has_agreement:
+        return []
+    return columns
 
 
 def _measure_chance(values: Sequence[str], other_values: Sequence[str]) -> float:
-    """Return the expected share of agreement if two columns had nothing to do with each other."""
+    """Return the expected share of agreeing rows if two columns were independent.
+
+    This is the chance term of Cohen's kappa: the sum over values of the product of their shares.
+    """
     counts = Counter(values)
     other_counts = Counter(other_values)
     n_expected = 0
@@ -124,7 +138,14 @@ def _list_distinct(cells: Sequence[Any]) -> set[str]:
 
 
 def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
-    """Return the columns of 0 and 1 of which exactly one is 1 in each row, as a column per class has them; [] for none.
+    """Return the columns of 0 and 1, if exactly one of them is 1 in each row: a one-hot encoded label.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        names: The columns to look at.
+
+    Returns:
+        All columns of 0 and 1; [] if some row has no 1 in them, or several.
 
     Example:
         >>> rows = {"joy": [1, 0, 0] * 4, "fear": [0, 1, 1] * 4, "n": [3, 4, 5] * 4}
@@ -132,20 +153,29 @@ def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
         >>> find_marked_classes(describe_contents(rows), ["joy", "fear", "n"])
         ['joy', 'fear']
     """
-    marks = {}
+    marks_by_name = {}
     for name in names:
         numbers = contents[name].numbers
-        if numbers is not None and contents[name].has_classes and np.isin(numbers, (0, 1)).all():
-            marks[name] = numbers
-    sums = np.sum(list(marks.values()), axis=0)
-    # A single flag is 0 in other rows, or constant.
+        if numbers is None or not contents[name].has_classes:
+            continue
+        if np.isin(numbers, (0, 1)).all():
+            marks_by_name[name] = numbers
+    sums = np.sum(list(marks_by_name.values()), axis=0)
+    # A single column of flags has rows with 0, or is constant.
     if not (sums == 1).all():
         return []
-    return list(marks)
+    return list(marks_by_name)
 
 
 def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the runs of neighboring columns whose numbers add up to 1 in every row, as scores of classes do.
+    """Return the groups of neighboring columns that add up to 1 in every row, as class scores do.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        names: The columns, in the order of the table.
+
+    Returns:
+        The columns of each group; a column is in one group at most.
 
     Example:
         >>> shares = [0.1, 0.35, 0.5, 0.8] * 3
@@ -154,30 +184,36 @@ def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list
         >>> find_complementary_columns(describe_contents(rows), ["a", "b", "c"])
         [('a', 'b')]
     """
-    runs: list[tuple[str, ...]] = []
+    groups: list[tuple[str, ...]] = []
     start = 0
     while start < len(names):
-        run = _find_run(contents, names[start:])
-        if run:
-            runs.append(run)
-        start += max(1, len(run))
-    return runs
+        group = _find_complementary_start(contents, names[start:])
+        if group:
+            groups.append(group)
+        # Continue after the group, or with the next column if none starts here.
+        start += max(1, len(group))
+    return groups
 
 
-def _find_run(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the shortest run from the first column on whose numbers add up to 1; () if there is none."""
+def _find_complementary_start(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the fewest first columns whose numbers add up to 1 in nearly every row; () if none do.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        names: The columns; the group starts with the first one and has at least two.
+    """
     total: NDArray[np.float64] | None = None
     for position, name in enumerate(names):
         content = contents[name]
         numbers = content.numbers
-        # Flags and empty cells are no scores; one-hot labels add up to 1 as well.
+        # One-hot labels add up to 1 as well, so that flags are excluded.
         if numbers is None or not content.has_fractions:
             return ()
         if np.isnan(numbers).any():
             return ()
         total = numbers if total is None else total + numbers
-        # A few rows may be broken.
+        # A few rows of most files are broken.
         is_one = np.abs(total - 1) <= MAX_SUM_ERROR
-        if position and is_one.mean() >= MIN_SHARE_OF_SUMS:
+        if position > 0 and is_one.mean() >= MIN_SHARE_OF_SUMS:
             return tuple(names[: position + 1])
     return ()

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from rightreasons.core.sentences import format_list, join_parts
 from rightreasons.io.columns import quote_column
 from rightreasons.io.contents import Contents, describe_contents, make_key
@@ -18,10 +16,13 @@ MAX_ANSWER_COLUMNS = 5
 
 
 def describe_answer_columns(table: RowTable) -> str:
-    """Return which unused columns agree with the labels, and the option that reads them; "" for none.
+    """Describe the unused columns that agree with the labels, as answers of further systems do.
 
     Args:
         table: The rows of a table, and the roles of its columns.
+
+    Returns:
+        A sentence with the columns and the option that reads them; "" if there are none.
 
     Example:
         >>> import datasets
@@ -36,8 +37,8 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     candidates = list(table.unused)
     if not label or not candidates:
         return ""
-    # Next to answers that are read, those of a poor system are known by their values alone.
     answer = table.roles.answer
+    # If the answers that are read agree with the labels, a column of a poor system is listed as well.
     if answer:
         candidates.append(answer)
     contents = describe_contents(table.data)
@@ -45,10 +46,11 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     columns = [name for name in agreeing if name != answer]
     if not columns:
         return ""
-    names = format_list(list(map(repr, columns[:MAX_ANSWER_COLUMNS])))
+    # A leaderboard may have dozens of systems, of which only the first ones are shown.
+    displayed = columns[:MAX_ANSWER_COLUMNS]
+    names = format_list(list(map(repr, displayed)))
     shares = []
-    # A table of a leaderboard may have dozens of systems.
-    for name in columns[:MAX_ANSWER_COLUMNS]:
+    for name in displayed:
         share = _measure_share(contents, name, label)
         shares.append(f"{share:.0%}")
     comparison = f"'{{{{ {quote_column(columns[0])} == {quote_column(label)} }}}}'"
@@ -66,12 +68,16 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
 
 
 def describe_confidence_columns(table: RowTable) -> str:
-    """Return which unused columns may be confidences next to labels of two values, and the options that read them.
+    """Describe the only column of fractions if the labels may say which answers are correct.
 
-    The labels may then say which answers are correct. "" is returned if no column may be a confidence.
+    The column may then be the confidence in these answers.
 
     Args:
-        table: The rows of a table whose labels only their cells propose.
+        table: The rows of a table whose labels have no usual heading.
+
+    Returns:
+        A sentence with the column and the options that read it; "" unless there are two label values
+        and one column of fractions.
 
     Example:
         >>> import datasets
@@ -89,7 +95,7 @@ correct, `confidence_column` and `correct_column` read them."
     for name in contents:
         if name != label and contents[name].has_fractions:
             names.append(name)
-    # Of several columns of fractions, most are measures of something else.
+    # If there are several columns of fractions, most of them measure something else.
     if len(names) != 1:
         return ""
     return (
@@ -99,9 +105,13 @@ correct, `confidence_column` and `correct_column` read them."
 
 
 def _measure_share(contents: Contents, name: str, label: str) -> float:
-    """Return the share of rows in which two columns hold the same value."""
-    # 1 and 1.0 are one value, and so are Yes and yes.
+    """Return the share of sampled rows in which two columns hold the same value.
+
+    Values are compared as texts without regard to case, so that 1 equals 1.0 and Yes equals yes.
+    """
     keys = list(map(make_key, contents.get_cells(name)))
-    labels = list(map(make_key, contents.get_cells(label)))
-    n_equal = sum(map(operator.eq, keys, labels))
-    return float(n_equal / len(labels))
+    label_keys = list(map(make_key, contents.get_cells(label)))
+    n_equal = 0
+    for key, label_key in zip(keys, label_keys, strict=True):
+        n_equal += key == label_key
+    return n_equal / len(label_keys)

@@ -74,7 +74,14 @@ class ChoiceLists:
 
 
 def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Return the choices in a column of lists or objects; None for other cells.
+    """Read the choices of each row from a column of lists or objects.
+
+    Args:
+        column: The name of the column.
+        cells: Lists of texts, of lists of one text, or of objects; or objects with a text per choice.
+
+    Returns:
+        The texts of the choices, with the expression that reads them; None for other cells.
 
     Example:
         >>> read_lists("options", [{"blue": 1, "red": 0}]).texts
@@ -82,27 +89,33 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
         >>> read_lists("options", [[["blue"], ["red"]]]).expression
         "{{ options | map('first') | list }}"
     """
+    # A row without choices makes it another kind of column.
     if not all(cells):
         return None
-    # Empty cells have no choices, and all others are of one kind.
-    kinds = set(map(type, cells))
-    if kinds == {dict}:
-        return (
-            _read_lettered_objects(column, cells)
-            or _read_marked_objects(column, cells)
-            or _read_named_objects(column, cells)
-        )
-    if kinds != {list}:
+    cell_types = set(map(type, cells))
+    if cell_types == {dict}:
+        return _read_objects(column, cells)
+    if cell_types != {list}:
         return None
-    item_kinds: set[type] = set()
+    item_types: set[type] = set()
     for cell in cells:
-        item_kinds.update(map(type, cell))
-    if item_kinds == {str}:
+        item_types.update(map(type, cell))
+    if item_types == {str}:
         return ChoiceLists(column, column, cells)
-    if item_kinds == {dict}:
+    if item_types == {dict}:
         return _read_records(column, cells)
-    if item_kinds == {list}:
+    if item_types == {list}:
         return _read_single_texts(column, cells)
+    return None
+
+
+def _read_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
+    """Read choices that are an object per row, in the first form that fits all rows; None for none."""
+    readers = (_read_lettered_objects, _read_marked_objects, _read_named_objects)
+    for read_objects in readers:
+        lists = read_objects(column, cells)
+        if lists is not None:
+            return lists
     return None
 
 
@@ -110,34 +123,36 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Return the texts of objects such as {"A": "Yes", "B": "No"}."""
+    """Read objects such as {"A": "Yes", "B": "No"}; None if the keys are not A, B, C and so on."""
     marks = []
     texts = []
     for cell in cells:
-        choices = drop_missing(cell)
-        names = sorted(choices)
-        values = list(map(choices.__getitem__, names))
-        if not _are_texts(values):
+        text_by_letter = drop_missing(cell)
+        letters = sorted(text_by_letter)
+        row_texts = [text_by_letter[letter] for letter in letters]
+        if not _are_texts(row_texts):
             return None
-        letters = string.ascii_uppercase[: len(names)]
-        if names != list(letters):
+        if letters != list(string.ascii_uppercase[: len(letters)]):
             return None
-        marks.append(names)
-        texts.append(values)
+        marks.append(letters)
+        texts.append(row_texts)
     return ChoiceLists(column, column, texts, marks=marks)
 
 
 def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Return the keys of objects that mark one of them by 1, as the tasks of BIG-bench do."""
+    """Read objects whose keys are the choices, and that mark the right one, as in {"yes": 1, "no": 0}.
+
+    The tasks of BIG-bench have this form. None if a row does not mark exactly one choice.
+    """
     texts = []
     positions = []
     for cell in cells:
-        marks = drop_missing(cell)
-        values = list(marks.values())
-        if not _mark_one(values):
+        mark_by_text = drop_missing(cell)
+        marks = list(mark_by_text.values())
+        if not _mark_one(marks):
             return None
-        texts.append(list(marks))
-        positions.append(values.index(1))
+        texts.append(list(mark_by_text))
+        positions.append(marks.index(1))
     items = f"{quote_column(column)}.items()"
     return ChoiceLists(
         column=column,
@@ -149,14 +164,14 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
 
 
 def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Return the texts of objects of the same keys, such as {"1": "Yes", "2": "No"}."""
+    """Read objects with the same keys in all rows, such as {"1": "Yes", "2": "No"}; None for others."""
     marks = list(cells[0])
     texts = []
     for cell in cells:
-        values = list(cell.values())
-        if list(cell) != marks or not _are_texts(values):
+        row_texts = list(cell.values())
+        if list(cell) != marks or not _are_texts(row_texts):
             return None
-        texts.append(values)
+        texts.append(row_texts)
     term = quote_column(column)
     return ChoiceLists(
         column=column,
@@ -164,7 +179,8 @@ def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Choi
         texts=texts,
         marks=[marks] * len(cells),
         marks_expression=f"{term}.keys() | list",
-        # A number next to a record of several fields is rarely the position of one of them.
+        # Such an object may also be a record of several fields, next to which a number is rarely a
+        # position. Only a name or a text may therefore say which choice is right.
         pointer="name",
     )
 
@@ -173,7 +189,18 @@ def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Choi
 
 
 def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Return the texts in lists of objects, such as {"id": "A", "text": "No", "correct": true}."""
+    """Read lists of objects such as {"id": "A", "text": "No", "correct": true}.
+
+    One field has the texts. A field of flags marks the right choice, or else a second field of texts
+    names the choices.
+
+    Args:
+        column: The name of the column.
+        cells: A list of objects per row.
+
+    Returns:
+        The choices; None if more than one field may hold the texts or the flags.
+    """
     texts_by_field = {}
     flags_by_field = {}
     for field in cells[0][0]:
@@ -182,26 +209,28 @@ def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
             texts_by_field[field] = rows
         elif all(map(_mark_one, rows)):
             flags_by_field[field] = rows
-    fields = _rank_text_fields(texts_by_field)
-    # Of two fields of texts, or of flags, a person has to tell which counts.
-    if not fields or len(flags_by_field) > 1:
+    text_fields = _rank_text_fields(texts_by_field)
+    if not text_fields or len(flags_by_field) > 1:
         return None
-    text_field = fields[0]
-    # The reader knows the usual name of this field.
+    text_field = text_fields[0]
+    # The reader of choices knows the usual name "text"; another name needs an expression.
     expression = column
     if text_field != "text":
         expression = _map_attribute(column, text_field)
     lists = ChoiceLists(column, expression, texts_by_field[text_field])
     if flags_by_field:
-        ((field, flags),) = flags_by_field.items()
+        flag_field, flags = flags_by_field.popitem()
         positions = [row.index(1) for row in flags]
-        return dataclasses.replace(lists, label=_find_flag(column, field), positions=positions)
-    # Without a flag, the other field names the choices.
-    if len(fields) != 2:
+        label = _find_flag(column, flag_field)
+        return dataclasses.replace(lists, label=label, positions=positions)
+
+    # Without flags, the other field of texts has to name the choices.
+    if len(text_fields) != 2:
         return None
-    mark_field = fields[1]
+    mark_field = text_fields[1]
     marks_expression = _map_attribute(column, mark_field).strip("{} ")
-    if (text_field, mark_field) == ("text", "label"):
+    # The reader knows these two usual names as well.
+    if text_field == "text" and mark_field == "label":
         marks_expression = ""
     return dataclasses.replace(
         lists, marks=texts_by_field[mark_field], marks_expression=marks_expression
@@ -209,9 +238,15 @@ def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def _rank_text_fields(texts_by_field: Mapping[str, Texts]) -> list[str]:
-    """Return the fields of texts, that of the choices first; [] if two may be it.
+    """Sort fields of texts, the texts of choices first, their names ("A", "B") last.
 
-    Names of choices are the same in most rows, and texts are not.
+    Names repeat from row to row, texts do not, so that the field with the most distinct lists wins.
+
+    Args:
+        texts_by_field: Field -> its value for each choice of each row.
+
+    Returns:
+        The fields; [] if the first two have equally many distinct lists.
     """
     n_lists_by_field = {}
     for field, rows in texts_by_field.items():
@@ -252,15 +287,15 @@ def _find_flag(column: str, field: str) -> str:
 
 
 def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Return the texts of lists of one text per choice, such as [["No"], ["Yes"]]."""
+    """Read lists with a list of one text per choice, such as [["No"], ["Yes"]]; None for others."""
     texts = []
     for cell in cells:
-        row = []
+        row_texts = []
         for choice in cell:
             if len(choice) != 1 or not isinstance(choice[0], str):
                 return None
-            row.append(choice[0])
-        texts.append(row)
+            row_texts.append(choice[0])
+        texts.append(row_texts)
     expression = f"{{{{ {quote_column(column)} | map('first') | list }}}}"
     return ChoiceLists(column, expression, texts)
 
@@ -269,7 +304,14 @@ def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]:
-    """Yield the choices in texts, once for each separator that nearly all of the texts contain.
+    """Split texts such as "red / blue" into choices, once per separator that nearly all texts contain.
+
+    Args:
+        column: The name of the column.
+        cells: The texts; other cells have no separators.
+
+    Yields:
+        The choices of each row for one separator, the most frequent separator first.
 
     Example:
         >>> [lists.texts for lists in list_split_texts("options", ["red / blue", "one / two / three"])]
@@ -279,29 +321,33 @@ def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]
         return
     counts = Counter(_list_separators(cells))
     for separator, count in counts.most_common():
-        # A text with every choice on a line may have other signs in each line.
+        # All further separators are rarer.
         if count < MIN_SHARE_OF_SPLIT_ROWS * len(cells):
             return
         texts = []
         for cell in cells:
-            segments = map(str.strip, cell.split(separator))
-            texts.append(list(filter(None, segments)))
+            segments = [segment.strip() for segment in cell.split(separator)]
+            texts.append([segment for segment in segments if segment])
         term = quote_column(column)
         expression = f"{{{{ {term}.split({separator!r}) | map('trim') | select | list }}}}"
-        # Sentences have commas as well, so that a number or a letter next to them needs more evidence.
+        # Sentences contain commas as well. A column of numbers or letters is therefore only taken for
+        # the right choices if it has as many values as there are choices.
         yield ChoiceLists(column, expression, texts, pointer="complete")
 
 
 def _list_separators(cells: Iterable[str]) -> Iterator[str]:
-    """Yield the signs that may separate the choices of each cell, each of them once per cell."""
+    """Yield the punctuation marks that may separate choices, each of them once per text.
+
+    A repeated mark ("//") is a separator of its own, and empty lines count as line breaks.
+    """
     for cell in cells:
-        signs = set()
+        # A dictionary keeps the order of the text, unlike a set.
+        separators: dict[str, None] = {}
         for match in _SIGN.finditer(cell):
             sign = match[0]
-            # Empty lines between choices are new lines as well.
             if sign.startswith("\n"):
-                signs.add("\n")
-            # The vowels of some scripts are neither letters nor punctuation.
+                separators["\n"] = None
+            # Only punctuation and symbols: the pattern also matches the vowel signs of some scripts.
             elif unicodedata.category(sign[0])[0] in "PS":
-                signs.add(sign)
-        yield from signs
+                separators[sign] = None
+        yield from separators

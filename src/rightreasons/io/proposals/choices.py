@@ -77,8 +77,10 @@ class ChoiceProposal:
 def propose_choices(contents: Contents) -> ChoiceProposal | None:
     """Propose the columns of the question, the choices and the right choice by their cells.
 
+    Choices are looked for as lists in one column, as texts with separators, and as a column per choice.
+
     Args:
-        contents: The contents of the columns of a table, and of the fields of objects in them.
+        contents: Summaries of the cells of each column, fields of objects included.
 
     Returns:
         The proposal; None if no columns fit, or several.
@@ -94,58 +96,68 @@ def propose_choices(contents: Contents) -> ChoiceProposal | None:
         >>> proposal.prompt, proposal.choices, proposal.label
         (('設問',), ('候補',), '正解')
     """
-    columns = list(_iterate_lists(contents))
-    if len(columns) == 1:
-        return _propose_lists(contents, columns[0])
-    # Which of several lists holds the choices is for a person to say.
-    if columns:
+    candidates = list(_iterate_lists(contents))
+    if len(candidates) == 1:
+        return _propose_lists(contents, candidates[0])
+    # Nothing says which of several lists holds the choices.
+    if candidates:
         return None
-    return _propose_split_texts(contents) or _propose_columns(contents)
+    proposal = _propose_split_texts(contents)
+    if proposal is not None:
+        return proposal
+    return _propose_columns(contents)
 
 
 # --------------------------------------------------------------------------- lists of choices
 
 
 def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
-    """Yield the columns of lists of choices."""
-    previous: list[ChoiceLists] = []
+    """Yield the choices of each column of lists, or of objects, that may hold them."""
+    accepted: list[ChoiceLists] = []
     for name in contents:
-        # The fields of lists of objects are lists themselves.
-        if any(lists.contains(name) for lists in previous):
+        # A field of the objects in such a column ("choices.text") is no separate column of choices.
+        if any(lists.contains(name) for lists in accepted):
             continue
-        # Texts, numbers and flags are no lists.
+        # Other kinds are texts, numbers and flags.
         if contents[name].kind not in ("list", "mixed", "marks", "shares"):
             continue
         cells = list(map(parse_value, contents.get_cells(name)))
         lists = read_lists(name, cells)
         if lists is not None and _are_choices(lists):
-            previous.append(lists)
+            accepted.append(lists)
             yield lists
 
 
 def _are_choices(lists: ChoiceLists) -> bool:
-    """Return whether lists hold different texts each; lists of a few names that repeat are votes."""
+    """Return whether the lists of a column may be choices: different texts, and others in each row.
+
+    Lists that repeat from row to row are votes or classes.
+    """
     n_rows = len(lists.texts)
     if n_rows < MIN_ROWS:
         return False
     sizes = lists.sizes
     if sizes.min() < 2 or sizes.max() > MAX_CHOICES:
         return False
-    n_distinct = 0
-    sets = set()
+    n_without_repeats = 0
+    distinct_sets = set()
     for texts in lists.texts:
-        distinct = frozenset(texts)
-        n_distinct += len(distinct) == len(texts)
-        sets.add(distinct)
-    if n_distinct < MIN_SHARE_OF_DISTINCT * n_rows:
+        # As a set, the choices of one item are equal in any order.
+        choices = frozenset(texts)
+        n_without_repeats += len(choices) == len(texts)
+        distinct_sets.add(choices)
+    if n_without_repeats < MIN_SHARE_OF_DISTINCT * n_rows:
         return False
-    # The order of the choices differs, the choices of one item do not.
-    return 2 * len(sets) > n_rows
+    return 2 * len(distinct_sets) > n_rows
 
 
 def _has_constant_choice(lists: ChoiceLists) -> bool:
-    """Return whether the choice at one position is the same in all rows, as the beginning of a template is."""
-    for position in range(lists.sizes.min()):
+    """Return whether the choice at some position is the same in all rows.
+
+    This is the case if texts of one template ("Question: … Answer: …") are split, which are no choices.
+    """
+    n_common = lists.sizes.min()
+    for position in range(n_common):
         texts = {row[position] for row in lists.texts}
         if len(texts) == 1:
             return True
@@ -153,188 +165,256 @@ def _has_constant_choice(lists: ChoiceLists) -> bool:
 
 
 def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
-    """Propose a column of lists of choices, the only column that says which is right, and the texts."""
-    columns = [name for name in contents if not lists.contains(name)]
+    """Propose items with these choices: the column of the right choice, and the columns of the question.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        lists: The choices of each row.
+
+    Returns:
+        The proposal; None if no column, or several, may say which choice is right, or no column holds
+        questions.
+    """
     label = lists.label
     reason = "marked among the choices"
     positions = lists.positions
     if not label:
-        label = find_pointing_column(contents, lists)
-        if not label:
+        label_column = find_pointing_column(contents, lists)
+        if not label_column:
             return None
+        label = name_right_choice(contents, label_column, lists)
         reason = "each of its values is a choice of its row"
-        positions = _list_positions(contents, label, lists)
+        positions = _list_positions(contents, label_column, lists)
     prompt = []
-    for name in columns:
-        if contents[name].has_texts and _is_question(
-            contents.get_cells(name), lists.texts, positions
-        ):
+    for name in contents:
+        if lists.contains(name) or not contents[name].has_texts:
+            continue
+        if _is_question(contents.get_cells(name), lists.texts, positions):
             prompt.append(name)
     if not prompt:
         return None
-    if not lists.label:
-        label = name_right_choice(contents, label, lists)
     return ChoiceProposal(tuple(prompt), (lists.expression,), label, reason)
 
 
 def name_right_choice(contents: Contents, label: str, lists: ChoiceLists) -> str:
-    """Return the expression of the right choice if the reader does not know its names; otherwise the column.
+    """Return the column, or the expression, by which the right choice can be read.
+
+    A column of numbers, letters or texts is read as it is. Names of choices that only the data knows
+    need an expression that looks up their position.
 
     Args:
-        contents: The contents of the columns of the table.
+        contents: Summaries of the cells of each column.
         label: The column whose values are choices of their rows.
         lists: The choices.
+
+    Returns:
+        The column, or an expression such as "{{ (options.keys() | list).index(label) }}".
     """
     cells = contents.get_cells(label)
     keys = list(map(make_key, cells))
     if not lists.marks_expression or not _are_members(keys, lists.marks):
         return label
     term = quote_column(label)
-    # Names are texts, also those that are numbers.
+    # Names of choices are texts, also if they are digits.
     if not all(isinstance(cell, str) for cell in cells):
         term += " | string"
     return f"{{{{ ({lists.marks_expression}).index({term}) }}}}"
 
 
 def _propose_split_texts(contents: Contents) -> ChoiceProposal | None:
-    """Propose the only column of texts that a separator splits into choices."""
-    proposals = []
+    """Propose the only column of texts that a separator splits into choices; None if none or several fit."""
+    candidates = []
     for name in contents:
         lists = find_split_texts(contents, name)
         if lists is not None:
-            proposals.append(_propose_lists(contents, lists))
-    # Which of several such columns holds the choices is for a person to say.
-    return proposals[0] if len(proposals) == 1 else None
+            candidates.append(lists)
+    if len(candidates) != 1:
+        return None
+    return _propose_lists(contents, candidates[0])
 
 
 def find_split_texts(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
-    """Return the choices in a column of texts by the only separator for which a column says which is right.
+    """Split the texts of a column into choices, if exactly one separator gives choices.
+
+    A separator is accepted if some column says which of the segments is right: without such a column,
+    any sentence with commas would be a list of choices.
 
     Args:
-        contents: The contents of the columns of the table.
-        name: The column of texts.
-        label: The column of the right choice; "" for any.
+        contents: Summaries of the cells of each column.
+        name: The column of texts, such as "red | green | blue".
+        label: The column of the right choice; "" if it may be any.
+
+    Returns:
+        The choices; None if no separator fits, or several.
     """
     content = contents[name]
-    # Links and dates have signs between their parts.
+    # Links and dates, which have separators between their parts, are excluded as codes.
     if not content.has_distinct_texts or content.n_rows < MIN_ROWS:
         return None
+    label_columns = [label]
+    if not label:
+        label_columns = list(contents)
     candidates = []
     for lists in list_split_texts(name, contents.get_cells(name)):
         if not _are_choices(lists) or _has_constant_choice(lists):
             continue
-        # Any column that points into the choices shows that they are split as they should be.
-        names = [label] if label else contents
-        if any(_varies_among(contents, column, lists) for column in names if column != name):
-            candidates.append(lists)
-    return candidates[0] if len(candidates) == 1 else None
+        for column in label_columns:
+            if column != name and _varies_among(contents, column, lists):
+                candidates.append(lists)
+                break
+    if len(candidates) != 1:
+        return None
+    return candidates[0]
 
 
 def _varies_among(contents: Contents, label: str, lists: ChoiceLists) -> bool:
-    """Return whether a column points into choices, and not mostly at one position.
+    """Return whether a column names a choice in each row, and not mostly the one at the same position.
 
-    A text that always begins with its class, as in "yes: it rains", has no choices.
+    The class "yes" in front of "yes: it rains" is always the first segment, which is no choice.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        label: The column.
+        lists: The choices of each row.
     """
     if not _points_into(contents, label, lists):
         return False
     counts = Counter(_list_positions(contents, label, lists))
-    return max(counts.values()) <= MAX_SHARE_OF_POSITION * len(lists.texts)
+    n_most_frequent = max(counts.values())
+    return n_most_frequent <= MAX_SHARE_OF_POSITION * len(lists.texts)
 
 
 def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
-    """Return the choices in a column that holds them by its heading; None if their form is unknown.
+    """Read the choices from a column whose heading says that it holds them.
 
     Args:
-        contents: The contents of the columns of the table.
-        name: The column.
+        contents: Summaries of the cells of each column.
+        name: The column of lists, objects or texts with separators.
         label: The column of the right choice; "" if no heading says which it is.
+
+    Returns:
+        The choices; None if their form is unknown.
     """
     values = list(map(parse_value, contents.get_cells(name)))
     lists = read_lists(name, values)
     if lists is None:
         return find_split_texts(contents, name, label)
-    return lists if _are_choices(lists) else None
+    if not _are_choices(lists):
+        return None
+    return lists
 
 
 def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
-    """Return the only column that says which choice is right, if headings say which columns hold the choices.
+    """Return the only column that says which choice is right, if it is known where the choices are.
 
     Args:
-        contents: The contents of the columns of a table.
+        contents: Summaries of the cells of each column.
         choices: A column of lists of choices, or a column per choice.
 
     Returns:
-        The column; "" if there is none, or several.
+        The column, or the expression that reads marks among the choices; "" if there is none, or several.
     """
-    # Expressions make choices of what no column holds.
+    # The choices may come from expressions, which have no cells to compare with.
     if not all(name in contents for name in choices):
         return ""
     columns = []
     for name in choices:
         columns.append(list(map(parse_value, contents.get_cells(name))))
-    lists = read_lists(choices[0], columns[0])
-    if len(choices) > 1:
-        # An item may leave the last choices empty.
+    if len(choices) == 1:
+        lists = read_lists(choices[0], columns[0])
+    else:
         rows = []
         for cells in zip(*columns, strict=True):
-            rows.append(list(filter(None, cells)))
+            # An item with fewer choices leaves the last columns empty.
+            rows.append([cell for cell in cells if cell])
         lists = read_lists("", rows)
     if lists is None:
         return ""
-    return lists.label or find_pointing_column(contents, lists, excluded=choices)
+    if lists.label:
+        return lists.label
+    return find_pointing_column(contents, lists, excluded=choices)
 
 
 def find_pointing_column(
     contents: Contents, lists: ChoiceLists, excluded: Sequence[str] = ()
 ) -> str:
-    """Return the only column whose values are choices of their rows; "" if there is none, or several."""
+    """Return the only column whose values each name a choice of their row.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        lists: The choices of each row.
+        excluded: Columns to leave out, such as those of the choices.
+
+    Returns:
+        The column; "" if there is none, or several: one of them may be a model's answer.
+    """
     columns = []
     for name in contents:
-        is_part = lists.contains(name) or name in excluded
-        if not is_part and _points_into(contents, name, lists):
+        if lists.contains(name) or name in excluded:
+            continue
+        if _points_into(contents, name, lists):
             columns.append(name)
-    # Of two such columns, one may be a model's answer.
-    return columns[0] if len(columns) == 1 else ""
+    if len(columns) != 1:
+        return ""
+    return columns[0]
 
 
 def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
-    """Return whether each value of a column is a choice of its row: its mark, its number, its letter or its text."""
+    """Return whether each value of a column is the mark, text, number or letter of a choice of its row.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        name: The column.
+        lists: The choices of each row.
+    """
     content = contents[name]
     if content.n_values < 2 or content.kind not in ("text", "number"):
         return False
     keys = list(map(make_key, contents.get_cells(name)))
-    # The name of a choice comes before its position.
     if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
         return True
+    if lists.pointer == "name":
+        return False
     sizes = lists.sizes
-    # A number, or a letter, next to several texts may also be about something else.
+    # Numbers and letters may be about something else. If the choices are uncertain themselves, each of
+    # a fixed number of choices has to be right in some row.
     is_complete = sizes.min() == sizes.max() == content.n_values
-    if lists.pointer == "name" or (lists.pointer == "complete" and not is_complete):
+    if lists.pointer == "complete" and not is_complete:
         return False
     return _are_numbers(keys, sizes) or _are_letters(keys, sizes)
 
 
 def _are_members(keys: Sequence[str], names: Texts) -> bool:
-    """Return whether each key is one of the names of its row."""
+    """Return whether each key is one of the names in its row; False without names.
+
+    Args:
+        keys: (N,) values in the form of `make_key`.
+        names: The names of the choices in each of the N rows, as they are written; () for none.
+    """
     if not names:
         return False
     n_members = 0
     for key, row in zip(keys, names, strict=True):
-        row_keys = map(make_key, row)
+        row_keys = list(map(make_key, row))
         n_members += key in row_keys
     return n_members == len(keys)
 
 
 def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
-    """Return whether each key is the number of a choice, from 0 or from 1, and all numbers occur."""
-    if not all(map(str.isdecimal, keys)):
+    """Return whether each key is the number of a choice, counted from 0 or 1, and all numbers occur.
+
+    Args:
+        keys: (N,) values as texts.
+        sizes: (N,) the number of choices in each row.
+    """
+    if not all(key.isdecimal() for key in keys):
         return False
     numbers = np.array(list(map(int, keys)))
     start = numbers.min()
     if start not in (0, 1):
         return False
-    # A flag has fewer values than there are choices.
-    if len({*keys}) < sizes.max():
+    # A flag of 0 and 1 next to four choices is about something else.
+    if len(set(keys)) < sizes.max():
         return False
     positions = numbers - start
     return bool((positions < sizes).all())
@@ -358,10 +438,16 @@ def _find_letter(key: str) -> int:
 
 
 def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[int]:
-    """Return the position of the choice that a column of each row points to."""
+    """Return (N,) the position of the choice that a column names in each row; -1 if it names none.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        label: The column, which holds marks or texts of choices, numbers or letters.
+        lists: The choices of each row.
+    """
     keys = list(map(make_key, contents.get_cells(label)))
     names = lists.marks or lists.texts
-    # Numbers count from 0 or from 1.
+    # Numbers count from 0 or from 1: the smallest one is the first choice.
     numbers = [int(key) for key in keys if key.isdecimal()]
     start = min(numbers, default=0)
     positions = []
@@ -376,22 +462,31 @@ def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[
     return positions
 
 
-def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bool:
-    """Return whether texts neither repeat all choices nor single out the right one, as explanations do."""
+def _is_question(cells: Sequence[Any], texts: Texts, right_positions: Sequence[int]) -> bool:
+    """Return whether a column of texts is a question or passage, and not a list or an explanation.
+
+    A list of the choices contains all of them. An explanation contains mostly the right one.
+
+    Args:
+        cells: (N,) the texts.
+        texts: The choices of each of the N rows.
+        right_positions: (N,) the position of the right choice.
+    """
     n_right = 0
     n_single = 0
     n_complete = 0
-    for cell, row, position in zip(cells, texts, right, strict=True):
-        matches = _find_choices(cell, row)
-        n_complete += len(matches) == len(row)
-        n_single += len(matches) == 1
-        n_right += matches == [position]
+    for cell, choices, right_position in zip(cells, texts, right_positions, strict=True):
+        mentioned = _find_choices(cell, choices)
+        n_complete += len(mentioned) == len(choices)
+        n_single += len(mentioned) == 1
+        n_right += mentioned == [right_position]
     if 2 * n_complete > len(texts):
         return False
-    # A few texts hold a choice by accident.
+    # A few texts contain a choice by accident.
     if n_single < MIN_ROWS:
         return True
-    # Passages hold right and wrong choices: the limit is halfway between chance and certainty.
+    # A passage that mentions one choice mentions the right one about as often as chance, an
+    # explanation nearly always: the limit is halfway between.
     n_choices = sum(map(len, texts))
     chance = len(texts) / n_choices
     max_share = (1 + chance) / 2
@@ -399,12 +494,15 @@ def _is_question(cells: Sequence[Any], texts: Texts, right: Sequence[int]) -> bo
 
 
 def _find_choices(text: Any, choices: Sequence[str]) -> list[int]:
-    """Return the positions of the choices that a text contains, without the letters before them."""
-    key = make_key(text or "")
+    """Return the positions of the choices that a text contains, whatever their letter case.
+
+    Letters in front of choices, as in "(b) yes", are not looked for.
+    """
+    text_key = make_key(text or "")
     positions = []
     for position, choice in enumerate(choices):
-        words = _LETTER.sub("", make_key(choice))
-        if words in key:
+        choice_key = _LETTER.sub("", make_key(choice))
+        if choice_key in text_key:
             positions.append(position)
     return positions
 
@@ -413,97 +511,137 @@ def _find_choices(text: Any, choices: Sequence[str]) -> list[int]:
 
 
 def _propose_columns(contents: Contents) -> ChoiceProposal | None:
-    """Propose as many neighboring columns of texts as the only column of marks has values."""
-    texts = []
-    marks = []
+    """Propose as many neighboring columns of texts as choices as the column of right choices has values.
+
+    For example, four columns of answers and one of the letters A to D.
+
+    Args:
+        contents: Summaries of the cells of each column.
+
+    Returns:
+        The proposal; None if no columns fit, or if two columns of letters or numbers do: one of them
+        may be a model's answer.
+    """
+    text_columns = []
+    mark_columns = []
     for name in contents:
-        # Fields are parts of what a column holds.
+        # A field of objects, such as "meta.source", is no column of its own.
         if "." in name:
             continue
         if contents[name].is_mark:
-            marks.append(name)
+            mark_columns.append(name)
         elif _may_be_choice(contents, name):
-            texts.append(name)
+            text_columns.append(name)
     proposals = []
-    for mark in marks:
-        run = _find_run(contents, texts, contents[mark].n_values)
-        prompt = [name for name in contents.list_texts(texts) if name not in run]
-        # Without a question, they are texts to compare.
-        if run and prompt:
-            prompt.sort(key=texts.index)
-            reason = f"as many columns of texts of similar length as {mark!r} has values"
-            proposals.append(ChoiceProposal(tuple(prompt), run, mark, reason))
-    # Two columns of marks may be a label and an answer.
-    return proposals[0] if len(proposals) == 1 else None
+    for mark_column in mark_columns:
+        n_choices = contents[mark_column].n_values
+        choices = _find_similar_neighbors(contents, text_columns, n_choices)
+        question_columns = contents.list_texts(text_columns)
+        prompt = [name for name in text_columns if name in question_columns and name not in choices]
+        # Without a question, these are texts to compare.
+        if choices and prompt:
+            reason = f"as many columns of texts of similar length as {mark_column!r} has values"
+            proposals.append(ChoiceProposal(tuple(prompt), choices, mark_column, reason))
+    if len(proposals) != 1:
+        return None
+    return proposals[0]
 
 
 def _may_be_choice(contents: Contents, name: str) -> bool:
-    """Return whether a column holds texts, also of one word, most of which are different, and no ids or links."""
+    """Return whether a column may hold one choice per row: mostly distinct texts that are no ids or links.
+
+    A choice may be a single word.
+    """
     content = contents[name]
     if content.kind != "text":
         return False
     if content.n_rows < MIN_ROWS:
         return False
-    # Choices repeat less than classes do.
+    # Classes repeat more often than choices do.
     if 2 * content.n_values <= content.n_rows:
         return False
     n_codes = 0
     for cell in contents.get_cells(name):
         text = str(cell).strip()
-        n_codes += bool(_CODE.fullmatch(text))
+        n_codes += _CODE.fullmatch(text) is not None
     return 2 * n_codes <= content.n_rows
 
 
-def _find_run(contents: Contents, texts: Sequence[str], n_choices: int) -> tuple[str, ...]:
-    """Return the neighboring columns that are most alike in length; () if none may be choices."""
-    run: tuple[str, ...] = ()
+def _find_similar_neighbors(
+    contents: Contents, text_columns: Sequence[str], n_choices: int
+) -> tuple[str, ...]:
+    """Return the neighboring columns of texts whose mean lengths are the most similar.
+
+    Questions and passages are longer or shorter than choices.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        text_columns: The columns, in the order of the table.
+        n_choices: The number of columns to return.
+
+    Returns:
+        The columns; () if even the most similar ones cannot be choices.
+    """
+    best_columns: tuple[str, ...] = ()
     min_ratio = np.inf
-    for start in range(len(texts) - n_choices + 1):
-        columns = tuple(texts[start : start + n_choices])
+    for start in range(len(text_columns) - n_choices + 1):
+        columns = tuple(text_columns[start : start + n_choices])
         ratio = _measure_length_ratio(contents, columns)
-        # Passages and questions are longer or shorter than choices.
         if ratio < min_ratio:
-            run = columns
+            best_columns = columns
             min_ratio = ratio
     if min_ratio > MAX_LENGTH_RATIO:
         return ()
-    return run
+    return best_columns
 
 
 def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
-    """Return how much longer one column is than another; infinity if the columns cannot be choices."""
+    """Return the ratio of the largest to the smallest mean length of some columns of texts.
+
+    Args:
+        contents: Summaries of the cells of each column.
+        names: Columns that may be the choices of the items.
+
+    Returns:
+        The ratio; infinity if the columns cannot be choices: many rows repeat a text, or one of two
+        columns is mostly the longer one, as answers are next to questions.
+    """
     columns = []
     lengths = []
     for name in names:
         keys = list(map(make_key, contents.get_cells(name)))
         columns.append(keys)
-        key_lengths = list(map(len, keys))
-        lengths.append(np.array(key_lengths))
+        lengths.append(np.array(list(map(len, keys))))
     rows = list(zip(*columns, strict=True))
     n_distinct = 0
     for row in rows:
-        n_values = len(set(row))
-        n_distinct += n_values == len(row)
-    # Choices of one item differ.
+        n_distinct += len(set(row)) == len(row)
     if n_distinct < MIN_SHARE_OF_DISTINCT * len(rows):
         return np.inf
-    # Two texts are pairs more often than choices.
-    if len(names) == 2 and not _are_equally_long(*lengths):
+    if len(names) == 2 and not _are_equally_long(lengths[0], lengths[1]):
         return np.inf
-    means = np.mean(lengths, axis=1)
-    return float(means.max() / max(1, means.min()))
+    mean_lengths = np.mean(lengths, axis=1)
+    # Texts may consist of nothing, whose length is 0.
+    return float(mean_lengths.max() / max(1, mean_lengths.min()))
 
 
 def _are_equally_long(lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> bool:
-    """Return whether each of two columns is the longer one about equally often, by a sign test."""
+    """Return whether each of two columns of texts is the longer one about equally often.
+
+    Args:
+        lengths: (N,) lengths of the texts of one column.
+        other_lengths: (N,) lengths of the texts of the other column.
+
+    Returns:
+        False if a two-sided sign test rejects equal chances, at the level `MIN_LENGTH_P_VALUE`.
+    """
     # Few tables need it, and scipy.stats takes long to load.
     from scipy.stats import binomtest
 
-    is_longer = lengths > other_lengths
-    is_unequal = lengths != other_lengths
-    n_longer = int(is_longer.sum())
-    n_unequal = int(is_unequal.sum())
+    n_longer = int((lengths > other_lengths).sum())
+    n_unequal = int((lengths != other_lengths).sum())
     # Without any difference there is nothing to test.
-    if not n_unequal:
+    if n_unequal == 0:
         return True
-    return bool(binomtest(n_longer, n_unequal).pvalue > MIN_LENGTH_P_VALUE)
+    p_value = binomtest(n_longer, n_unequal).pvalue
+    return bool(p_value > MIN_LENGTH_P_VALUE)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ MAX_FIELDS = 200
 def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict[str, list[Any]]:
     """Return the fields of objects as columns with dotted names, such as "output.label".
 
+    Fields of fields are included ("output.label.name"), up to `MAX_FIELDS` columns.
+
     Args:
         columns: Column by name.
         in_lists: Whether lists of objects count, whose fields become lists.
@@ -28,28 +31,39 @@ def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict
         {'output.label': ['up', None]}
     """
     fields: dict[str, list[Any]] = {}
-    waiting = list(columns.items())
-    while waiting and len(fields) < MAX_FIELDS:
-        name, column = waiting.pop(0)
+    # Breadth first: the fields of all columns come before the fields of these fields.
+    queue = deque(columns.items())
+    while queue and len(fields) < MAX_FIELDS:
+        name, column = queue.popleft()
         for key in _list_keys(column, in_lists):
             field = f"{name}.{key}"
             fields[field] = _get_fields(column, key)
-            # The fields of fields come after those of all columns.
-            waiting.append((field, fields[field]))
+            queue.append((field, fields[field]))
     return fields
 
 
 def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
-    """Return the fields of objects as columns with dotted names, also of objects in lists of one."""
+    """Return the fields of objects as columns with dotted names, also of objects in lists of one.
+
+    Args:
+        columns: Column by name.
+
+    Returns:
+        Name such as "output.label" -> one value per row. A field of lists of several objects is left
+        out, and so is a field that is a column already.
+    """
     fields = spread_fields(columns)
-    lists = {name: cells for name, cells in {**columns, **fields}.items() if _holds_lists(cells)}
-    for name, cells in spread_fields(lists, in_lists=True).items():
+    list_columns = {}
+    for name, cells in {**columns, **fields}.items():
+        if _holds_lists(cells):
+            list_columns[name] = cells
+    for name, cells in spread_fields(list_columns, in_lists=True).items():
         values = list(map(_get_single, cells))
         # Several objects in a list may have another order in each row.
-        has_lists = list in set(map(type, values))
+        has_lists = any(isinstance(value, list) for value in values)
         if name not in fields and not has_lists:
             fields[name] = values
-    # An option may have made a column of a field.
+    # An option that names a field has made a column of it.
     for name in columns:
         fields.pop(name, None)
     return fields
@@ -59,7 +73,10 @@ def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
 
 
 def _holds_lists(cells: Any) -> bool:
-    """Return whether the first cell of a column that is not empty is a list."""
+    """Return whether the first cell of a column that is not empty is a list.
+
+    Only plain lists of cells are looked at: arrays and columns of Arrow hold no objects.
+    """
     if not isinstance(cells, list):
         return False
     for cell in cells:
@@ -69,14 +86,23 @@ def _holds_lists(cells: Any) -> bool:
 
 
 def _list_keys(column: Any, in_lists: bool) -> list[str]:
-    """Return the keys of a column of objects; none of other columns, or of numbers by class."""
+    """Return the keys of the objects in a column, each once.
+
+    Args:
+        column: The cells: objects, or None for a missing one.
+        in_lists: Whether the objects may be in lists.
+
+    Returns:
+        The keys; [] if a cell holds anything else, or if all values are numbers: objects such as
+        {"up": 0.7, "down": 0.3} are scores by class.
+    """
     if not isinstance(column, list):
         return []
-    objects = iter(column)
+    objects: Iterable[Any] = column
     if in_lists:
         objects = _flatten(column)
     keys: dict[str, None] = {}
-    has_numbers_alone = True
+    has_only_numbers = True
     for value in objects:
         # A missing object has no fields.
         if value is None:
@@ -84,9 +110,8 @@ def _list_keys(column: Any, in_lists: bool) -> list[str]:
         if not isinstance(value, dict):
             return []
         keys |= dict.fromkeys(value)
-        has_numbers_alone = has_numbers_alone and are_numeric(value.values())
-    # Numbers by class are scores, and no fields.
-    if has_numbers_alone:
+        has_only_numbers = has_only_numbers and are_numeric(value.values())
+    if has_only_numbers:
         return []
     return list(keys)
 
@@ -101,7 +126,15 @@ def _flatten(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _get_fields(column: Iterable[Any], key: str) -> list[Any]:
-    """Return a field of the object in each cell; of a list of objects, the list of their fields; None without it."""
+    """Return the value of a key in the object of each cell.
+
+    Args:
+        column: The cells.
+        key: The key.
+
+    Returns:
+        A value per cell: a list of values for a list of objects, and None for a cell without objects.
+    """
     values: list[Any] = []
     for cell in column:
         if isinstance(cell, list):
@@ -114,8 +147,9 @@ def _get_fields(column: Iterable[Any], key: str) -> list[Any]:
 
 
 def _get_single(cell: Any) -> Any:
-    """Return the value in lists of one; None for an empty list, as rows without an answer have."""
+    """Return the value inside nested lists of one, as in [["up"]]; None for an empty list."""
     value = unwrap_value(cell)
+    # A row without an answer has an empty list.
     if value == []:
         return None
     return value

@@ -17,14 +17,24 @@ _WORD_BORDERS = " _.:-()="
 
 
 def list_words(labels: Iterable[Any]) -> dict[str, str]:
-    """Return the labels that are texts or flags: folded name -> the label as it is written."""
-    texts = filter(_is_word, iterate_distinct(labels))
-    words = {}
-    for label in dict.fromkeys(texts):
+    """Return the labels that are texts or booleans, for a search in headings.
+
+    Args:
+        labels: The cells of a column; numbers, lists and missing labels are skipped.
+
+    Returns:
+        Folded spelling -> the label as it is written, as in `{"very good": "Very good"}`.
+    """
+    distinct_labels: dict[str | bool, None] = {}
+    for label in iterate_distinct(labels):
+        if isinstance(label, (str, bool)):
+            distinct_labels[label] = None
+    label_by_word = {}
+    for label in distinct_labels:
         text = str(label)
-        # Of two spellings, the one that comes later counts.
-        words[fold_name(text)] = text.strip()
-    return words
+        # If two spellings have one folded form, the one that first occurs later counts.
+        label_by_word[fold_name(text)] = text.strip()
+    return label_by_word
 
 
 def _is_word(label: Any) -> bool:
@@ -33,58 +43,71 @@ def _is_word(label: Any) -> bool:
 
 
 def find_label_in_heading(name: str, words: Mapping[str, str]) -> str:
-    """Return the label that a heading is, ends in or begins with; "" for none.
+    """Return the label that a heading equals, ends in or begins with; "" for none.
+
+    Args:
+        name: The heading.
+        words: Folded spelling of a label -> the label.
 
     Example:
         >>> words = {"good": "Good"}
         >>> find_label_in_heading("P(good)", words), find_label_in_heading("goods", words)
         ('Good', '')
     """
-    ends = []
+    endings = []
     beginnings = []
     for position, sign in enumerate(name):
         if sign in _WORD_BORDERS:
             beginnings.append(name[:position])
-            end = name[position + 1 :]
-            ends.append(end.rstrip(")"))
-    # The longest ends come first, and then the longest beginnings.
+            ending = name[position + 1 :]
+            endings.append(ending.rstrip(")"))
+    # The longest parts come first: "not good" counts more than "good".
     beginnings.reverse()
-    for segment in (name, *ends, *beginnings):
-        key = fold_name(segment)
+    for part_of_name in (name, *endings, *beginnings):
+        key = fold_name(part_of_name)
         if key in words:
             return words[key]
     return ""
 
 
 def match_headings(names: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the label that each heading names, or else contains; None unless these are distinct labels.
+    """Return the label that each of several headings names; None unless these are distinct labels.
 
-    Scripts without spaces have no borders between a label and the words around it.
+    A label is a word of the heading, or else a part of it: scripts without spaces have no borders
+    between words.
+
+    Args:
+        names: The headings.
+        words: Folded spelling of a label -> the label.
 
     Example:
         >>> match_headings(["良いの確率", "悪いの確率"], {"良い": "良い", "悪い": "悪い"})
         ('良い', '悪い')
     """
-    # One rule reads all headings.
+    # All headings are read by the same rule.
     for find_label in (find_label_in_heading, _find_contained_label):
-        labels = [find_label(name, words) for name in names]
-        if not all(labels):
-            continue
-        is_distinct = len(set(labels)) == len(labels)
-        return tuple(labels) if is_distinct else None
+        labels = tuple(find_label(name, words) for name in names)
+        if all(labels):
+            has_repeats = len(set(labels)) < len(labels)
+            return None if has_repeats else labels
     return None
 
 
 def _find_contained_label(name: str, words: Mapping[str, str]) -> str:
-    """Return the only label that a heading contains; "" for none or several."""
+    """Return the label that a heading contains anywhere; "" for none, or for several.
+
+    Args:
+        name: The heading.
+        words: Folded spelling of a label -> the label; numbers are skipped, because they occur in
+            headings by accident.
+    """
     heading = fold_name(name)
-    # Numbers occur in headings by accident.
     matches = []
     for word in words:
         if word in heading and not is_number(word):
             matches.append(word)
     longest = max(matches, key=len, default="")
-    # "not good" contains "good", so that the longest label counts if it contains all others.
+    # "not good" contains "good" as well: the longest label counts if it contains all others.
     for word in matches:
         if word not in longest:
             return ""

@@ -64,10 +64,13 @@ class Correctness:
 
 
 def read_confidence(roles: PredictionRoles) -> Predictions:
-    """Read the confidence in given answers, and whether they are correct.
+    """Read the confidence in each answer, and whether the answer is correct.
+
+    Args:
+        roles: The columns that may hold the confidence, and those that tell which answers are correct.
 
     Raises:
-        OptionError: If there are several columns of confidences, or nothing says which answers are correct.
+        OptionError: If several columns may be the confidence, or nothing says which answers are correct.
         ValueError: If the column holds no confidences.
     """
     source_name = roles.source_name
@@ -81,24 +84,26 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
     )
     kind = settle_kind(roles.options.scores)
     numbers = parse_numbers(_unwrap_column(roles.columns[name]), name)
-    # Only logarithms of fractions are negative throughout.
+    # Numbers that are negative throughout are logarithms of probabilities.
     if kind is None and numbers.size and numbers.max() <= 0 and numbers.min() < 0:
         kind = "log_probabilities"
     confidence = scale_percentages(numbers, roles, kind, name)
     expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {source_name}"
     if confidence.ndim != 1:
         raise ValueError(f"Expected {expected}, but it holds lists.")
+    # Percentages may well be whole.
     if roles.options.scores != "percentages" and _are_whole(roles.columns[name]):
         raise ValueError(
             f"Expected {expected}, but it holds whole numbers, as if they were predicted classes."
         )
     if kind in (None, "probabilities"):
+        # NaN passes, which later checks refuse with a message about missing values.
         check_all(confidence, lambda value: not (value < 0 or value > 1), expected)
     return _make_predictions(roles, confidence, {"confidence": (name,)}, scores=kind)
 
 
 def _unwrap_column(column: Column) -> Column:
-    """Return the values of a column of lists of one, as a field of a list of objects has them."""
+    """Return the values of a column of lists of one, such as [[0.9], [0.8]]; other columns as they are."""
     if isinstance(column, list):
         return list(map(unwrap_value, column))
     if isinstance(column, np.ndarray) and column.shape[1:] == (1,):
@@ -107,20 +112,27 @@ def _unwrap_column(column: Column) -> Column:
 
 
 def _are_whole(column: Column) -> bool:
-    """Return whether all cells are whole numbers; 1.0 is none here."""
+    """Return whether all cells are whole numbers, or texts of digits; 1.0 and True are not whole here."""
     for cell in column:
-        # Flags are whole numbers in Python, but of another type.
-        is_whole = cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int
+        if isinstance(cell, str):
+            is_whole = cell.strip().isdigit()
+        else:
+            # Booleans are instances of int as well, but of another type.
+            is_whole = type(cell) is int
         if not is_whole:
             return False
     return True
 
 
 def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
-    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
+    """Read which answers are correct, from a table without scores and confidences.
+
+    Args:
+        roles: The columns of the answers, of the labels, and of correctness.
 
     Returns:
-        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
+        Predictions with `answers_once`, of kind="confidence"; None if there are scores or a
+        confidence, or if nothing says which answers are correct.
 
     Example:
         >>> from rightreasons.io.options import PredictionOptions
@@ -133,18 +145,20 @@ def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
         >>> read_graded_answers(find_prediction_roles(confident, "log.jsonl", PredictionOptions()))
     """
     answers = roles.answers
-    # Scores and confidences say more than answers alone.
     if roles.is_scored or roles.confident:
         return None
     if not answers and not roles.correct:
         return None
+    # The heading "answer" alone may also be that of the gold answer.
     is_from_model = UNREAD in roles.columns or roles.is_proposed("answers")
     for name in answers:
         is_from_model = is_from_model or make_heading_key(name) in MODEL_ANSWER_HEADINGS
-    # Of an answer and a prediction, one is the gold answer, which a column of correctness makes needless.
+    has_single_label = len(roles.labels) == 1
+    # Of two columns of answers, one is the gold answer; it is only needed if no column says which
+    # answers are correct.
     if len(answers) > 1 and not (is_from_model and roles.correct):
         return None
-    if not roles.correct and (len(roles.labels) != 1 or not is_from_model):
+    if not roles.correct and not (has_single_label and is_from_model):
         return None
     n_rows = len(next(iter(roles.columns.values())))
     return _make_predictions(roles, np.ones(n_rows), {}, answers_once=True)
@@ -158,14 +172,23 @@ def _make_predictions(
     scores: str | None = "probabilities",
     answers_once: bool = False,
 ) -> Predictions:
-    """Return the confidence in each answer, and whether it is correct."""
+    """Return the confidence in each answer, and whether the answer is correct.
+
+    Args:
+        roles: The columns that tell which answers are correct.
+        confidence: (N,) confidence in each answer.
+        columns_by_role: What was read -> its columns, apart from those of correctness.
+        scores: The kind of the confidence; None if it is not known.
+        answers_once: Whether there are no confidences, and `confidence` is 1 throughout.
+    """
     correctness = read_correctness(roles)
     if correctness.doubt:
         warnings.warn(correctness.doubt, stacklevel=2)
     is_correct = correctness.is_correct
-    # An answer that nobody could read is incorrect.
+    # A reply without a readable answer counts as incorrect.
     if UNREAD in roles.columns:
-        is_correct = is_correct & ~np.array(roles.columns[UNREAD], dtype=np.bool_)
+        is_unread = np.array(roles.columns[UNREAD], dtype=np.bool_)
+        is_correct = is_correct & ~is_unread
     return Predictions(
         confidence,
         is_correct,
@@ -184,15 +207,17 @@ def _make_predictions(
 
 @attach_options("correct_column")
 def read_correctness(roles: PredictionRoles) -> Correctness:
-    """Read whether each answer is correct: from a column that says so, or from the answers and the labels.
+    """Read which answers are correct: from a column that says so, or from the answers and the labels.
+
+    Args:
+        roles: The columns that may be the correctness, the answers and the labels.
 
     Raises:
-        OptionError: If there is no such column, or several.
-        ValueError: If a cell is neither true nor false, or answers are no labels.
+        OptionError: If there are no such columns, or several.
+        ValueError: If a cell is neither true nor false, or the answers are no labels.
     """
     correct = roles.correct
     labels = roles.labels
-    # A column of correctness says more than a comparison of words.
     if not correct and len(roles.answers) == 1 and len(labels) == 1:
         return _compare_answers(roles, roles.answers[0], labels[0])
     if len(correct) == 1:
@@ -211,7 +236,16 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
 
 
 def _read_flags(roles: PredictionRoles, name: str) -> Correctness:
-    """Read a column of 1 and 0, true and false, or yes and no."""
+    """Read which answers are correct from a column of 1 and 0, true and false, or yes and no.
+
+    Args:
+        roles: The roles, with all columns.
+        name: The column.
+
+    Raises:
+        ValueError: If a cell holds another word.
+    """
+    # Each distinct value is parsed once; `codes` (N,) are the positions of the cells among them.
     codes, values = factorize(roles.columns[name])
     texts = np.array([str(value).strip().lower() for value in values], dtype=object)
     check_all(
@@ -226,16 +260,29 @@ def _read_flags(roles: PredictionRoles, name: str) -> Correctness:
 
 
 def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correctness:
-    """Compare the class that each answer names with the class that its label names."""
-    columns: dict[str, Column] = {}
-    for name in (answer, label):
-        columns[f"the column {name!r} of {roles.source_name}"] = roles.columns[name]
-    answer_location, label_location = columns
-    # Both columns are matched by their words, whatever their letter case.
-    columns[answer_location] = _respell_answers(roles.columns, answer, label)
+    """Compare the class that each answer names with the class that its label names.
+
+    Args:
+        roles: The roles, with all columns.
+        answer: The column of the answers.
+        label: The column of the labels.
+
+    Returns:
+        Which answers are correct, with a doubt if another order of the classes fits far better.
+
+    Raises:
+        OptionError: If a row has no label.
+        ValueError: If no answer is a label.
+    """
+    answer_location = f"the column {answer!r} of {roles.source_name}"
+    label_location = f"the column {label!r} of {roles.source_name}"
+    column_by_location = {
+        answer_location: _respell_answers(roles.columns, answer, label),
+        label_location: roles.columns[label],
+    }
     comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
     remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
-    answers, gold = _resolve_both(columns, remedy)
+    answers, gold = _resolve_both(column_by_location, remedy)
     is_labeled = gold.ids >= 0
     # The answer to an item without a label is neither correct nor incorrect.
     if not is_labeled.all():
@@ -245,52 +292,76 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
             option="where",
         )
     is_answered = answers.ids >= 0
-    # A model that refuses to answer is not correct, but an export may also lack answers.
+    # A refusal to answer is incorrect, but the file may also lack answers.
     if not is_answered.all():
         warnings.warn(
             f"{(~is_answered).sum():,} of {len(is_answered):,} rows have no answer in {answer!r}, and count as "
             "incorrect: `where` leaves them out.",
             stacklevel=2,
         )
-    if len(is_answered) >= MIN_ANSWERS and not np.isin(answers.ids, gold.ids).any():
-        answer_words, label_words = (
-            format_list(list(dict.fromkeys(map(str, column)))) for column in columns.values()
-        )
+    has_label_among_answers = np.isin(answers.ids, gold.ids).any()
+    if len(is_answered) >= MIN_ANSWERS and not has_label_among_answers:
+        answer_words = _list_distinct_texts(column_by_location[answer_location])
+        label_words = _list_distinct_texts(column_by_location[label_location])
         raise ValueError(
             f"Expected some answers in {answer_location} among the labels {label_words}, but they are "
             f"{answer_words}: {remedy}."
         )
     is_correct = np.asarray(answers.ids == gold.ids)
     doubt = ""
-    # Answers in words know their order: a list of errors fits every other order better.
+    # The order of words is known: if all answers are incorrect, this is a list of errors, which any
+    # other order of the classes would fit better.
     may_be_shifted = is_correct.any() or all(map(is_number, gold.names))
     if len(gold.names) <= MAX_WORDS and may_be_shifted:
-        # The scores of an answer: 1 for its class, and 0 for the others.
+        # One-hot scores: 1 for the class of the answer, and 0 for the others.
         scores = np.eye(len(gold.names))[answers.ids[is_answered]]
         doubt = suggest_class_order(scores, gold.ids[is_answered], gold.names)
     return Correctness(is_correct, (answer, label), doubt)
 
 
+def _list_distinct_texts(column: Column) -> str:
+    """Return the distinct values of a column as a phrase, for errors."""
+    texts = dict.fromkeys(str(value) for value in column)
+    return format_list(list(texts))
+
+
 def _respell_answers(columns: Columns, answer: str, label: str) -> Column:
-    """Return answers in the spelling of the labels: POSITIVE is positive, unless two answers become one by that."""
+    """Return the answers in the spelling of the labels, as "positive" for "POSITIVE".
+
+    Args:
+        columns: Column by name.
+        answer: The column of the answers.
+        label: The column of the labels.
+
+    Returns:
+        The answers; unchanged if they have two spellings of one word, which may mean two classes.
+    """
     answer_words = list_words(columns[answer])
     label_words = list_words(columns[label])
     texts = {value for value in iterate_distinct(columns[answer]) if isinstance(value, str)}
     if len(answer_words) != len(texts):
         return columns[answer]
-    spelling_by_answer = {}
-    for key in answer_words.keys() & label_words.keys():
-        spelling_by_answer[answer_words[key]] = label_words[key]
+    label_by_answer = {}
+    for word, text in answer_words.items():
+        if word in label_words:
+            label_by_answer[text] = label_words[word]
+    # Each distinct value is replaced once; `codes` (N,) are the positions of the cells among them.
     codes, values = factorize(columns[answer])
-    respelled = [spelling_by_answer.get(str(value).strip(), value) for value in values]
+    respelled = [label_by_answer.get(str(value).strip(), value) for value in values]
     return np.array(respelled, dtype=object)[codes]
 
 
 def _resolve_both(columns: Mapping[str, Column], remedy: str) -> tuple[LabelColumn, LabelColumn]:
-    """Return the answers and the labels as numbers of the same classes."""
+    """Return the answers and the labels as numbers of the same classes.
+
+    Args:
+        columns: Location, for errors -> its values: the answers first, then the labels.
+        remedy: What a person can do about doubt, for errors.
+    """
+    # Names that a file stores for numbers are those of the other column as well; those of the labels
+    # count more.
     for column in reversed(list(columns.values())):
         if isinstance(column, NamedLabels):
-            # The other column may hold the numbers of these names.
             answers, gold = (
                 resolve_labels(values, column.names, first=0, source=location, remedy=remedy)
                 for location, values in columns.items()

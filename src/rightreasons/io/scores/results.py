@@ -66,14 +66,15 @@ class Predictions:
 
     @property
     def used(self) -> str:
-        """In words, which columns were taken for what."""
+        """Which columns were taken for what, as in "scores: p_0, p_1; labels: gold"."""
         phrases = []
         if self.answers_once:
             phrases.append("answers without scores")
+        # The remark is about what was read first.
         remark = self.remark
         for subject, names in self.taken.items():
             columns = format_list(names)
-            # An answer is the label, where it is correct.
+            # Correctness is read from the answer and the label: "right: answer is label".
             if subject == "right":
                 columns = " is ".join(names)
             phrases.append(f"{subject}: {columns}{remark}")

@@ -57,13 +57,14 @@ class Scores:
 
 
 def read_scores(roles: PredictionRoles) -> Scores:
-    """Read the scores of a table.
+    """Read the scores of a table, with percentages as fractions and a single logit as a probability.
 
     Args:
-        roles: The roles of its columns.
+        roles: The roles of the columns, and the options that name columns.
 
     Raises:
-        OptionError: If there are no scores, several, or percentages that nothing says are some.
+        OptionError: If no columns can be the scores, if several can, or if they must be percentages
+            and no option says so.
         ValueError: If a column holds no scores.
     """
     selection = select_score_columns(roles)
@@ -71,13 +72,14 @@ def read_scores(roles: PredictionRoles) -> Scores:
     table = _read_table(roles, selection.columns)
     table = scale_percentages(table, roles, kind, format_list(selection.columns))
     table, remark = _divide_by_sums(table, kind)
-    if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
+    has_single_logit = isinstance(table, np.ndarray) and table.ndim == 1 and kind == "logits"
+    if has_single_logit:
         return Scores(selection, expit(table), "probabilities", " (its sigmoid)")
     return Scores(selection, table, kind, remark)
 
 
 def settle_kind(scores: str | None) -> str | None:
-    """Return the kind of scores once percentages are fractions."""
+    """Return the kind that scores have after they were read: percentages become probabilities."""
     return "probabilities" if scores == "percentages" else scores
 
 
@@ -85,16 +87,25 @@ def settle_kind(scores: str | None) -> str | None:
 
 
 def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
-    """Return the columns of scores that an option names, or else the only ones."""
+    """Return the columns of scores: those that an option names, or else the only candidates.
+
+    Args:
+        roles: The roles of the columns.
+
+    Raises:
+        OptionError: If there are no candidates, or several.
+    """
     source_name = roles.source_name
     if roles.options.score_columns is not None:
         return _get_named_columns(roles, roles.options.score_columns)
     candidates = roles.scores
     if not candidates:
-        # Answers in the place of scores are refused as such.
-        unlabeled = {
-            name: column for name, column in roles.columns.items() if name not in roles.labels
-        }
+        # A column of answers may have a heading of scores; the reader of its cells refuses it with a
+        # message about what it holds.
+        unlabeled = {}
+        for name, column in roles.columns.items():
+            if name not in roles.labels:
+                unlabeled[name] = column
         candidates = list_score_columns(unlabeled)
     matches = _select_kind(candidates, roles)
     if len(matches) == 1:
@@ -106,8 +117,9 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
             "`score_columns`.",
             option=("scores", "score_columns"),
         )
+    usual_headings = list(PREDICTION_HEADINGS["scores"])[:3]
     raise OptionError(
-        f"Expected a column of scores ({', '.join(list(PREDICTION_HEADINGS['scores'])[:3])}, …) or one column per "
+        f"Expected a column of scores ({', '.join(usual_headings)}, …) or one column per "
         f"class such as p_0, p_1 in {source_name}, but its columns are: "
         f"{format_list(list(roles.columns))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`; items that have none need a model that answers "
@@ -117,17 +129,24 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
 
 
 def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
-    """Return the columns that `score_columns` names, with the classes that their headings name."""
+    """Return the columns that `score_columns` names, with the kind and the classes by their headings.
+
+    Args:
+        roles: The roles of the columns.
+        option: The value of `score_columns`, as in "p_good,p_bad".
+
+    Raises:
+        OptionError: If a column is missing.
+    """
     names = tuple(parse_names(option) or ("",))
     for name in names:
         check_column_name(roles.columns, name, "score_columns", roles.source_name)
     check_ids(names, "score_columns")
-    # A prefix such as "p_" or "logit" says what the numbers are.
+    # A usual heading says the kind of the numbers, or else a prefix such as "p_" or "logit".
     prefix, _ = parse_class_column(names[0])
-    kind = PREDICTION_HEADINGS["scores"].get(
-        make_heading_key(names[0]), CLASS_COLUMNS.get(prefix or "")
-    )
-    # The sums of logarithms that harnesses normalize are as logits.
+    kind_by_prefix = CLASS_COLUMNS.get(prefix or "")
+    kind = PREDICTION_HEADINGS["scores"].get(make_heading_key(names[0]), kind_by_prefix)
+    # Log-likelihoods per character or per byte do not add up to 1, as logits do not.
     if names[0] in NORMALIZED:
         kind = "logits"
     if len(names) == 1 and prefix is None:
@@ -139,62 +158,92 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
 def _select_kind(
     candidates: Sequence[ScoreColumns], roles: PredictionRoles
 ) -> Sequence[ScoreColumns]:
-    """Return the candidates of the kind that `scores` states, or else those of no stated kind."""
+    """Return the candidates for the scores that have the kind which the option `scores` states.
+
+    Args:
+        candidates: Columns, or groups of columns, of scores.
+        roles: The roles, with the options.
+
+    Returns:
+        The candidates of that kind, or else those of unknown kind; all of them without the option.
+
+    Raises:
+        OptionError: If all candidates are of another kind.
+    """
     kind = settle_kind(roles.options.scores)
     if kind is None:
         return candidates
-    stated = []
-    unstated = []
-    names: list[str] = []
-    for candidate in candidates:
-        names += candidate.columns
-        if candidate.kind == kind:
-            stated.append(candidate)
-        elif candidate.kind is None:
-            unstated.append(candidate)
-    # What is stated to be of another kind is not meant.
-    if candidates and not stated and not unstated:
+    matches = [candidate for candidate in candidates if candidate.kind == kind]
+    if matches:
+        return matches
+    of_unknown_kind = [candidate for candidate in candidates if candidate.kind is None]
+    if candidates and not of_unknown_kind:
+        names: list[str] = []
+        for candidate in candidates:
+            names += candidate.columns
         raise OptionError(
             f"Expected {roles.options.scores} in {roles.source_name}, as `scores` says, but its "
             f"scores are {format_list(names)}.",
             option="scores",
         )
-    return stated or unstated
+    return of_unknown_kind
 
 
 def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
-    """Return columns that are numbered in the order of their numbers."""
-    names = scores.class_names or ("",)
-    for name in names:
+    """Sort columns whose classes are numbers by these, as p_0, p_1, p_2, p_10; others stay as they are.
+
+    Args:
+        scores: The columns.
+        source_name: The name of the table, for errors.
+
+    Raises:
+        OptionError: If the numbers do not count from 0 or 1 without a gap.
+    """
+    if not scores.class_names:
+        return scores
+    for name in scores.class_names:
+        # Long digits are ids; other scripts have digits as well, which are no numbers of classes.
         is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_NUMBER_LENGTH
         if not is_number:
             return scores
-    # Columns may be in the order of their words: 0, 1, 10, 2.
-    pairs = sorted(zip(names, scores.columns, strict=True), key=lambda pair: int(pair[0]))
-    sorted_names, columns = zip(*pairs, strict=True)
-    numbers = list(map(int, sorted_names))
+    pairs = sorted(
+        zip(scores.class_names, scores.columns, strict=True), key=lambda pair: int(pair[0])
+    )
+    class_names, columns = zip(*pairs, strict=True)
+    numbers = list(map(int, class_names))
     start = numbers[0]
-    if start not in (0, 1) or numbers != list(range(start, start + len(numbers))):
+    expected_numbers = list(range(start, start + len(numbers)))
+    if start not in (0, 1) or numbers != expected_numbers:
         raise OptionError(
             f"Expected the columns of scores in {source_name} to be numbered from 0 or from 1, but "
             f"got {', '.join(columns)}; `score_columns` names those that are meant.",
             option="score_columns",
         )
-    return dataclasses.replace(scores, columns=columns, class_names=sorted_names)
+    return dataclasses.replace(scores, columns=columns, class_names=class_names)
 
 
 # ----------------------------------------------------------------------------- numbers of scores
 
 
 def _read_table(roles: PredictionRoles, names: Sequence[str]) -> ScoreTable:
-    """Read one column of lists or of P(class 1), or a column per class."""
+    """Read the numbers of the columns of scores.
+
+    Args:
+        roles: The roles, with all columns of the file.
+        names: One column of lists or of P(class 1), or K columns with a class each.
+
+    Returns:
+        (N, K) scores, (N,) P(class 1), or lists of different lengths.
+
+    Raises:
+        ValueError: If a cell holds no number, or a column of one class holds lists.
+    """
     columns = {**roles.columns, **roles.label_columns}
     if len(names) == 1:
         return _read_single_column(columns[names[0]], names[0])
     numbers = []
     for name in names:
         column = parse_numbers(columns[name], name)
-        # A column of a class holds a number per item.
         if column.ndim != 1:
             raise ValueError(
                 f"Expected one score per item in each column of a class, but {escape_name(name)!r} "
@@ -205,18 +254,27 @@ def _read_table(roles: PredictionRoles, names: Sequence[str]) -> ScoreTable:
 
 
 def _read_single_column(column: Column, name: str) -> ScoreTable:
-    """Read a column of lists of scores, or of P(class 1)."""
+    """Read a column of lists of scores, or of P(class 1).
+
+    Args:
+        column: The cells; lists may be written as texts.
+        name: The name of the column, for errors.
+
+    Returns:
+        (N, K) scores, (N,) P(class 1), or lists of different lengths.
+
+    Raises:
+        ValueError: If all values are whole numbers, which are predicted classes.
+    """
     cells: list[Any] = []
     # Arrays of numbers hold no lists.
     if not isinstance(column, np.ndarray) or column.dtype == object:
         cells = list(map(parse_list, column))
-    table: ScoreTable = []
-    # One list is enough: other cells are refused then.
-    if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
-        table = _read_lists(cells, name)
-    else:
-        table = parse_numbers(column, name)
-    if isinstance(table, np.ndarray) and table.ndim == 1 and (table == np.floor(table)).all():
+    # One list makes it a column of lists, in which other cells are refused.
+    has_lists = any(isinstance(cell, (list, np.ndarray)) for cell in cells)
+    table = _read_lists(cells, name) if has_lists else parse_numbers(column, name)
+    is_vector = isinstance(table, np.ndarray) and table.ndim == 1
+    if is_vector and np.array_equal(table, np.floor(table)):
         raise ValueError(
             f"Expected probabilities in column {name!r}, but every value is a whole number: "
             "predicted classes do not tell how confident the model was."
@@ -225,7 +283,18 @@ def _read_single_column(column: Column, name: str) -> ScoreTable:
 
 
 def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
-    """Read lists of scores; a list per item where their lengths differ."""
+    """Read a column with a list of scores per item.
+
+    Args:
+        cells: The lists, whose numbers may be texts.
+        name: The name of the column, for errors.
+
+    Returns:
+        (N, K) scores, or a list per item if their lengths differ, as those of choices do.
+
+    Raises:
+        ValueError: If a cell is no list, or holds lists or something else than numbers.
+    """
     check_all(
         cells,
         lambda cell: isinstance(cell, (list, np.ndarray)),
@@ -238,32 +307,31 @@ def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
     check_all(
         rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
     )
-    lengths = set(map(len, rows))
     # Items may have different numbers of choices.
+    lengths = set(map(len, rows))
     if len(lengths) > 1:
         return [row.tolist() for row in rows]
     return np.stack(rows)
 
 
 def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, columns: str) -> Any:
-    """Divide percentages by 100 where an option says that they are; refuse what can be nothing else.
+    """Divide percentages by 100 if the option `scores` says that the numbers are percentages.
 
     Args:
         table: (N, K) or (N,) numbers, or lists of numbers.
-        roles: The roles, whose options say what the scores are.
+        roles: The roles, with the options.
         kind: The kind of the scores; None if it is not known.
         columns: The columns, for errors.
 
     Raises:
-        OptionError: If these must be percentages, and no option says so.
+        OptionError: If the numbers must be percentages, and no option says so.
     """
     if roles.options.scores == "percentages":
         if isinstance(table, np.ndarray):
             return table / 100
         return [[score / 100 for score in row] for row in table]
-    if kind not in (None, "probabilities") or not isinstance(table, np.ndarray) or not table.size:
-        return table
-    if _are_percentages(table):
+    can_be_percentages = kind in (None, "probabilities") and isinstance(table, np.ndarray)
+    if can_be_percentages and table.size and _are_percentages(table):
         raise OptionError(
             f"Expected fractions from 0 to 1 in {columns} of {roles.source_name}, but got "
             f"{table.max():g}: where these are percentages, say scores=percentages.",
@@ -273,7 +341,11 @@ def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, colu
 
 
 def _are_percentages(table: NDArray[Any]) -> bool:
-    """Return whether numbers up to 100 add up to 100 in each row, or are mostly above 1."""
+    """Return whether scores can only be percentages: they add up to 100, or most of them are above 1.
+
+    Args:
+        table: (N, K) scores of classes, or (N,) scores of one class.
+    """
     if table.min() < 0 or not 1 < table.max() <= 100:
         return False
     if table.ndim == 1:
@@ -282,19 +354,30 @@ def _are_percentages(table: NDArray[Any]) -> bool:
 
 
 def _divide_by_sums(table: Any, kind: str | None) -> tuple[Any, str]:
-    """Divide rows of probabilities by their sums where these miss 1 by no more than the rounding of the numbers."""
-    if not isinstance(table, np.ndarray) or table.ndim < 2 or kind not in (None, "probabilities"):
+    """Divide rows of probabilities by their sums, if only rounding explains that these are not 1.
+
+    Args:
+        table: (N, K) scores; other tables are returned as they are.
+        kind: The kind of the scores; None if it is not known.
+
+    Returns:
+        The scores, and a remark in brackets; "" if nothing was done.
+    """
+    is_table = isinstance(table, np.ndarray) and table.ndim >= 2
+    if not is_table or kind not in (None, "probabilities"):
         return table, ""
     sums = table.sum(axis=1, keepdims=True)
     error = np.abs(sums - 1).max()
-    # Most tables add up: whether their numbers are rounded takes long to find out, and does not matter.
+    # Most tables add up to 1, and need no search for the number of decimals. The comparison is negated
+    # because the error is NaN if a score is.
     if not error > ROW_SUM_TOLERANCE or table.min() < 0:
         return table, ""
     for n_decimals in ROUNDED_DECIMALS:
         if not np.allclose(table, np.round(table, n_decimals), atol=1e-9):
             continue
-        # Each number misses its true value by half a unit of the last decimal.
-        max_error = table.shape[1] * 0.5 * 10.0**-n_decimals
+        # Rounding changes each of the K numbers by half a unit of the last decimal at most.
+        n_classes = table.shape[1]
+        max_error = n_classes * 0.5 * 10.0**-n_decimals
         if error > max_error + 1e-9:
             return table, ""
         return table / sums, f" (rounded to {n_decimals} decimals, and made to add up to 1)"

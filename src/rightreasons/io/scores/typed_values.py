@@ -24,26 +24,33 @@ def iterate_distinct(column: Iterable[Any]) -> Iterable[Any]:
 
 
 def are_answers(column: Column) -> bool:
-    """Return whether a column holds whole numbers or plain texts, rather than scores or lists of scores as texts."""
+    """Return whether a column holds plain texts or whole numbers, as answers are, and no scores.
+
+    Lists of scores that are written as texts are no answers, and a mixture of texts and numbers is
+    neither.
+    """
     values = to_typed_values(column)
-    types = set(map(type, values))
-    n_text_types = sum(issubclass(value_type, str) for value_type in types)
-    if n_text_types == len(types):
+    value_types = set(map(type, values))
+    text_types = {value_type for value_type in value_types if issubclass(value_type, str)}
+    if text_types == value_types:
         # A file may write the scores of all classes as a text.
-        return list not in set(map(type, map(parse_cell, values)))
-    # Of a mixture of texts and numbers, a person has to say what it is.
-    if n_text_types:
+        parsed_types = set(map(type, map(parse_cell, values)))
+        return list not in parsed_types
+    if text_types:
         return False
     return all(map(is_answer, values))
 
 
 def to_typed_values(column: Column) -> list[Any]:
-    """Return plain values; the cells of a csv file as numbers if all that are not empty are numbers."""
+    """Return the values of a column, as floats if all cells are texts that write numbers.
+
+    Empty cells of such a column become NaN; cells of a csv file are always texts.
+    """
     if isinstance(column, np.ndarray):
         values: list[Any] = column.tolist()
     else:
         values = list(column)
-    # Empty cells alone are no numbers.
+    # A column of empty cells holds no numbers.
     if not any(values):
         return values
     for value in values:
@@ -53,16 +60,15 @@ def to_typed_values(column: Column) -> list[Any]:
             return values
     numbers = []
     for value in values:
+        # An empty cell is a missing number.
         numbers.append(float(value or "nan"))
     return numbers
 
 
 def is_answer(value: Any) -> bool:
-    """Return whether a value may be an answer: a text or a whole number."""
+    """Return whether a value may be an answer: a text, or a whole number such as 2 or 2.0."""
     if isinstance(value, (str, int)):
         return True
-    # A cell of a file writes a number as a text.
     if not is_number(value):
         return False
-    number = float(value)
-    return number.is_integer()
+    return float(value).is_integer()
