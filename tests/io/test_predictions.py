@@ -762,3 +762,19 @@ def test_a_confidence_is_no_class_score_where_its_kind_is_not_said(tmp_path):
     assert calibration_error(
         read.predictions, read.references, kind=read.kind
     ).ece == pytest.approx(0.3)
+
+
+def test_lists_of_one_word_name_no_columns_of_scores():
+    table = {"word": [["a"], ["b"]] * 10, "number": [1.5, 2.5] * 10}
+
+    with pytest.raises(OptionError, match="a column with the labels"):
+        read_predictions(table)
+
+
+def test_one_column_cannot_be_answers_and_labels():
+    with pytest.raises(OptionError, match="in two columns") as error:
+        read_predictions(
+            {"prediction": ["a", "b"] * 10}, answers_alone=True, label_column="prediction"
+        )
+
+    assert error.value.option == ("label_column",)

@@ -847,3 +847,12 @@ def test_a_description_of_half_of_two_files_is_refused(tmp_path, content, option
     with pytest.raises(OptionError, match="Expected `") as error:
         resolve(tmp_path / "data.yaml")
     assert error.value.option == options
+
+
+def test_an_unknown_task_in_a_description_is_refused():
+    rows = {"text": ["A fine film.", "Dull."] * 8, "label": ["up", "down"] * 8}
+
+    with pytest.raises(OptionError, match="`task`") as error:
+        resolve(Description(rows, {"task": "regression"}))
+
+    assert error.value.option == ("task",)

@@ -43,7 +43,7 @@ _UNFIT_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
 def make_dataset(table: pa.Table, source_name: str, split: str | None = None) -> datasets.Dataset:
-    """Make a Dataset of a table.
+    """Make a Dataset of a table of Arrow.
 
     Args:
         table: The table; its metadata may hold the features of `datasets`.
@@ -51,15 +51,15 @@ def make_dataset(table: pa.Table, source_name: str, split: str | None = None) ->
         split: The name of the split; None for no name.
 
     Raises:
-        ValueError: If the file describes its columns in a way that `datasets` does not know.
+        ValueError: If the metadata describes the columns in a way that `datasets` does not know.
     """
-    # Otherwise datasets would pickle and digest the whole table, which takes longer than reading
-    # it; it has a use for the digest only if a table lies on a disk.
+    # Without a fingerprint, datasets would pickle and digest the whole table, which takes longer than
+    # reading it. The digest is only of use for tables on a disk.
     fingerprint = datasets.fingerprint.generate_random_fingerprint()
     try:
         named_split = None if split is None else datasets.NamedSplit(split)
         return datasets.Dataset(table, split=named_split, fingerprint=fingerprint)
-    # The description is a part of a parquet file, and may hold anything.
+    # The metadata is a part of a parquet file, and may hold anything.
     except Exception as error:
         raise ValueError(
             f"Expected columns that `datasets` can hold in {source_name}, but it cannot: "
@@ -70,8 +70,12 @@ def make_dataset(table: pa.Table, source_name: str, split: str | None = None) ->
 def only_part(tables: Splits, source_name: str) -> datasets.Dataset:
     """Return the only split of a source of rows.
 
+    Args:
+        tables: A Dataset, or those of several splits.
+        source_name: What the source is called in errors.
+
     Raises:
-        ValueError: If there are several.
+        ValueError: If there are several splits.
     """
     if isinstance(tables, datasets.Dataset):
         return tables
@@ -84,8 +88,12 @@ def only_part(tables: Splits, source_name: str) -> datasets.Dataset:
 
 
 def short_reason(error: Exception) -> str:
-    """Return the first line of another library's error."""
+    """Return the first line of another library's error, for use within one of our messages.
+
+    It is truncated to `MAX_REASON_CHARACTERS`; an error without a message gives the name of its type.
+    """
     reason = str(error).strip().partition("\n")[0].rstrip(". ")
+    # The message of a KeyError is only the key.
     if isinstance(error, KeyError):
         reason += " is missing"
     if len(reason) > MAX_REASON_CHARACTERS:
@@ -97,7 +105,7 @@ def short_reason(error: Exception) -> str:
 
 
 def make_table(columns: Mapping[str, Any], source_name: str) -> pa.Table:
-    """Make a table of columns of any kind; a column of unlike values becomes JSON.
+    """Make a table of Arrow; a column of values without a common type is stored as JSON.
 
     Args:
         columns: Heading -> a list, an array or a column of Arrow.
@@ -120,7 +128,7 @@ def make_table(columns: Mapping[str, Any], source_name: str) -> pa.Table:
                 f"{format_value(cells)}."
             )
         name = str(heading)
-        # A lazy column is one of Arrow, whose values need not be made.
+        # A lazy column is a column of Arrow already.
         values = cells
         if not isinstance(cells, LazyArrowColumn):
             values = to_array_or_list(cells, name)
@@ -137,7 +145,15 @@ def _is_column(cells: Any) -> bool:
 
 
 def _check_lengths(arrays: Mapping[str, Any], source_name: str) -> None:
-    """Check that all columns have the length of the first one."""
+    """Check that all columns have the length of the first one.
+
+    Args:
+        arrays: Heading -> column.
+        source_name: What the table is called in errors.
+
+    Raises:
+        ValueError: If a column has another length.
+    """
     first_name = next(iter(arrays), "")
     for name, array in arrays.items():
         n_rows = len(arrays[first_name])
@@ -149,26 +165,33 @@ def _check_lengths(arrays: Mapping[str, Any], source_name: str) -> None:
 
 
 def concatenate_tables(tables: Sequence[pa.Table], source_name: str) -> pa.Table:
-    """Put tables of the same columns below one another; a column of unlike types becomes JSON."""
+    """Append tables with the same columns to one another; a column of different types becomes JSON.
+
+    Args:
+        tables: The tables, in the order of the rows.
+        source_name: What they are called in errors.
+    """
     columns = {}
     for name in tables[0].column_names:
         parts = [table.column(name) for table in tables]
         columns[name] = concatenate_columns(parts, name, source_name)
-    # The features of `datasets` are in the metadata.
+    # The metadata holds the features of `datasets`.
     return pa.table(columns).replace_schema_metadata(tables[0].schema.metadata)
 
 
 def concatenate_columns(
     parts: Sequence[pa.Array | pa.ChunkedArray], name: str, source_name: str
 ) -> pa.ChunkedArray | pa.Array:
-    """Put parts of a column below one another; parts of unlike types become JSON.
+    """Append the parts of a column to one another; parts of different types become JSON.
+
+    Whole numbers and fractions become fractions.
 
     Args:
-        parts: The parts.
+        parts: The parts, in the order of the rows.
         name: The heading of the column, for errors.
         source_name: What its table is called in errors.
     """
-    # Arrow promotes types, such as those of whole numbers and fractions, in tables alone.
+    # Arrow only promotes types in tables, so that each part becomes a table of one column.
     tables = [pa.table({"": part}) for part in parts]
     try:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
@@ -202,15 +225,16 @@ class _DigestSink:
 
 
 def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
-    """Return the digest of the content of a table, which depends on nothing else.
+    """Return a digest of the content of a table, as 32 hexadecimal digits.
+
+    Metadata, and the division of rows into chunks, do not change it.
 
     Args:
         table: The table.
         prefix: Bytes that are digested before the content.
     """
-    # Metadata, and how the rows are divided into chunks, are not content.
     content = table.replace_schema_metadata(None).combine_chunks()
-    # The bytes of a large table are digested as they are made, and never stored together.
+    # The stream of Arrow is digested block by block, and never stored as a whole.
     sink = _DigestSink(prefix)
     with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), content.schema) as stream:
         stream.write_table(content)
@@ -221,9 +245,10 @@ def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
 
 
 def make_column(values: Any, name: str, source_name: str) -> pa.Array:
-    """Make a column of Arrow.
+    """Make a column of Arrow; values that Arrow gives no type are stored as JSON.
 
-    Unlike values, numbers of more than 64 bits and half characters become JSON.
+    These are values of different types, numbers of more than 64 bits, texts with half a character, and
+    objects with mostly different keys.
 
     Args:
         values: A list, an array or a column of Arrow.
@@ -234,12 +259,12 @@ def make_column(values: Any, name: str, source_name: str) -> pa.Array:
         ValueError: If a value is nested too deeply, or neither Arrow nor JSON can hold it.
     """
     if isinstance(values, np.ndarray) and values.ndim > 1:
-        # The rows of an array have one length, so that their cells are stored one after the other.
+        # All rows have one length: the cells are stored one after the other, with an offset per row.
         cells = make_column(values.reshape(-1, *values.shape[2:]), name, source_name)
         offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
         return pa.LargeListArray.from_arrays(offsets, cells)
     try:
-        # Arrow cannot store a heading with half a character either.
+        # Arrow stores no heading with half a character either.
         name.encode()
         column = pa.array(values)
     except _UNFIT_ERRORS:
@@ -258,15 +283,24 @@ def make_column(values: Any, name: str, source_name: str) -> pa.Array:
             "nested deeper."
         )
     for fields in levels:
-        # Arrow's schemas end a key of an object at a NUL, so that two keys may become one.
+        # Schemas of Arrow end a key at a NUL, so that two keys may become equal.
         if any("\0" in field.name for field in fields):
             return _make_json_column(values)
     return column
 
 
 def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
-    """Make a column of values that Arrow gives no common type."""
-    # Texts of pandas have NaN in the place of a missing one.
+    """Make a column of values without a common type of Arrow: texts with gaps, or else JSON.
+
+    Args:
+        values: The values.
+        name: The heading of the column, for errors.
+        source_name: What its table is called in errors.
+
+    Raises:
+        ValueError: If JSON cannot hold a value or the heading.
+    """
+    # pandas writes NaN for a missing text.
     with contextlib.suppress(*_UNFIT_ERRORS):
         return pa.array(values, pa.string(), from_pandas=True)
     try:
@@ -281,7 +315,10 @@ def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
 
 
 def _has_sparse_fields(column: pa.Array) -> bool:
-    """Return whether objects have their own keys, most of which Arrow would fill with nulls."""
+    """Return whether a column has objects of many keys, most of which each object lacks.
+
+    Arrow gives every object the keys of all of them, and fills the gaps with nulls.
+    """
     if not pa.types.is_struct(column.type) or column.type.num_fields <= MAX_SPARSE_FIELDS:
         return False
     n_cells: int = len(column) * column.type.num_fields
@@ -292,7 +329,11 @@ def _has_sparse_fields(column: pa.Array) -> bool:
 
 
 def list_levels(kind: pa.DataType) -> list[list[pa.Field]]:
-    """Return the fields inside a type, level by level."""
+    """Return the fields inside a nested type, one list per level of nesting; [] for a plain type.
+
+    Args:
+        kind: The type, such as a list of objects, which has two levels.
+    """
     levels = []
     fields = _list_fields(kind)
     while fields:
@@ -312,9 +353,9 @@ def _list_fields(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _make_json_column(values: Iterable[Any]) -> pa.Array:
+    """Make a column of JSON, with a null for None."""
     texts = []
     for value in values:
-        # A missing value is a null of Arrow, not the text "null".
         text = None if value is None else json.dumps(value, default=convert_for_json)
         texts.append(text)
     return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
@@ -329,7 +370,7 @@ def convert_for_json(value: Any) -> Any:
 
 
 def read_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Return the values of a column of Arrow; those that are stored as JSON as they were.
+    """Return the values of a column of Arrow as Python objects; JSON is parsed.
 
     Example:
         >>> read_values(make_column(["a", 7, None], "id", "the table"))
@@ -338,6 +379,5 @@ def read_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     if not isinstance(column.type, pa.JsonType):
         values: list[Any] = column.to_pylist()
         return values
-    # Arrow gives the texts of JSON, not what they stand for.
     texts = column.cast(pa.string()).to_pylist()
     return [None if text is None else json.loads(text) for text in texts]

@@ -48,17 +48,28 @@ class BoundedEnvironment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        """Call a method unless it pads a text to a large width."""
+        """Call a function or method of an expression, unless it pads or formats a text to a large width.
+
+        Raises:
+            SecurityError: If it would.
+        """
         method = getattr(__obj, "__name__", "")
         if method in PADDING_METHODS:
             check_widths(args)
         if method in ("format", "format_map"):
+            # The text whose method is called is the format.
             check_format(getattr(__obj, "__self__", None))
         return super().call(__context, __obj, *args, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """Parse a template as jinja does, and refuse statements other than `if`.
+
+        Loops and assignments could take any time and memory.
+
+        Raises:
+            TemplateSyntaxError: If there is one.
+        """
         template = super()._parse(source, name, filename)
-        # Loops and names of one's own could take any time and memory.
         for statement in template.find_all(nodes.Stmt):
             if not isinstance(statement, (*ALLOWED_STATEMENTS, nodes.ExprStmt)):
                 kind = type(statement).__name__.lower()
@@ -70,10 +81,16 @@ class BoundedEnvironment(SandboxedEnvironment):
 
 
 def check_product(operator: str, left: Any, right: Any) -> None:
-    """Refuse a product or a power that would be too large.
+    """Check that the result of an operator in an expression is not too large.
+
+    Args:
+        operator: "*", "**", or "%", which formats texts.
+        left: The left operand.
+        right: The right operand.
 
     Raises:
-        SecurityError: If it would be.
+        SecurityError: If a sequence would be longer than `MAX_LENGTH`, or a power of whole numbers
+            larger than `MAX_BITS`.
 
     Example:
         >>> check_product("*", "ab", 3)
@@ -82,8 +99,8 @@ def check_product(operator: str, left: Any, right: Any) -> None:
         ...
         jinja2.exceptions.SecurityError: at most 1,048,576 characters or elements are allowed
     """
-    # A sequence may stand on either side of its count.
     if operator == "*":
+        # The sequence may be on either side of the number.
         for sequence, count in ((left, right), (right, left)):
             if isinstance(count, int) and hasattr(sequence, "__len__"):
                 check_length(len(sequence) * count)
@@ -98,20 +115,20 @@ def check_product(operator: str, left: Any, right: Any) -> None:
 
 
 def check_length(length: int) -> None:
-    """Refuse a length beyond the limit.
+    """Check that a text or list would have at most `MAX_LENGTH` characters or elements.
 
     Raises:
-        SecurityError: If it is.
+        SecurityError: If it would have more.
     """
     if length > MAX_LENGTH:
         raise SecurityError(f"at most {MAX_LENGTH:,} characters or elements are allowed")
 
 
 def check_widths(arguments: Any) -> None:
-    """Refuse widths beyond the limit among arguments.
+    """Check that the whole numbers among the arguments of a padding are at most `MAX_LENGTH`.
 
     Raises:
-        SecurityError: If there is one.
+        SecurityError: If one is larger.
     """
     for argument in arguments:
         if isinstance(argument, int):
@@ -119,31 +136,37 @@ def check_widths(arguments: Any) -> None:
 
 
 def check_format(text: Any) -> None:
-    """Refuse a format whose widths may be beyond the limit, by their number of digits.
+    """Check that a format such as "{:>8}" has no width with as many digits as `MAX_LENGTH`.
+
+    Args:
+        text: The format; other values have no widths.
 
     Raises:
-        SecurityError: If there is one.
+        SecurityError: If it has.
     """
-    if isinstance(text, str) and re.search(rf"\d{{{len(str(MAX_LENGTH))},}}", text):
+    n_digits = len(str(MAX_LENGTH))
+    long_number = rf"\d{{{n_digits},}}"
+    if isinstance(text, str) and re.search(long_number, text):
         raise SecurityError(f"widths of at most {MAX_LENGTH:,} are allowed")
 
 
 @contextlib.contextmanager
 def limit_memory() -> Iterator[None]:
-    """Bound the memory that a block may take, on systems that can: a MemoryError ends it.
+    """Limit the memory that a block of code may take, so that too much of it is a MemoryError.
 
-    The process keeps what it has; other threads are bound too while the block lasts.
+    The limit is that of the process, and also holds for its other threads as long as the block runs.
+    Systems without such limits run the block without one.
     """
     try:
         import resource
     except ImportError:  # Windows
         yield
         return
-    # The limit counts what is reserved, so that libraries that map much are counted first.
+    # The limit counts reserved addresses, of which libraries have many already.
     used = _get_address_space()
-    # A limit that is set already, as by a scheduler, is never raised.
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     allowed = used + MAX_EXTRA_BYTES
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    # A lower limit that is set already, as by a scheduler, is not raised.
     is_bound = soft != resource.RLIM_INFINITY and soft <= allowed
     if used == 0 or is_bound:
         yield
@@ -159,8 +182,9 @@ def limit_memory() -> Iterator[None]:
 
 
 def _bound_widths(function: Any) -> Any:
-    """Return a filter that refuses large widths; `wraps` keeps the mark that asks jinja for an environment."""
+    """Return a filter of jinja that refuses large widths among its arguments."""
 
+    # `wraps` also copies the mark by which jinja passes its environment to a filter.
     @functools.wraps(function)
     def bounded(*arguments: Any, **options: Any) -> Any:
         check_widths((*arguments, *options.values()))
@@ -170,6 +194,8 @@ def _bound_widths(function: Any) -> Any:
 
 
 def _bound_format(function: Any) -> Any:
+    """Return the filter "format" of jinja with a check of the widths in the format."""
+
     @functools.wraps(function)
     def bounded(text: Any, *arguments: Any, **options: Any) -> Any:
         check_format(text)
@@ -179,7 +205,7 @@ def _bound_format(function: Any) -> Any:
 
 
 def _get_address_space() -> int:
-    """Return the bytes of address space that the process has; 0 if the system does not tell."""
+    """Return the size of the address space of the process in bytes; 0 if the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             n_pages = int(file.read().split()[0])

@@ -66,14 +66,17 @@ class Description:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def complete(self, options: OptionsOfTable) -> OptionsOfTable:
-        """Return options with the settings in place of defaults; what a user gave stays."""
+        """Return options with the settings of the data.yaml in place of defaults.
+
+        Args:
+            options: The options; those that the user gave are kept.
+        """
         changes: dict[str, Any] = {}
-        # What a user gave on the command line wins.
         given_names = options.get_changes()
         for name, value in self.settings.items():
             if name not in options.list_names() or name in given_names:
                 continue
-            # Lists are tuples in options, or names with commas between them.
+            # A list of YAML is a tuple in options, apart from this one, which is a text.
             if isinstance(value, list) and name == "score_columns":
                 value = format_names(value)
             elif isinstance(value, list):
@@ -83,18 +86,24 @@ class Description:
 
 
 def read_description(source: Any) -> Description:
-    """Read what a data.yaml says; another source is itself, with nothing said about it.
+    """Read a data.yaml, or the one in a folder; another source is described by itself, without settings.
+
+    Args:
+        source: The path of a data.yaml, or anything else that `as_table` takes.
+
+    Returns:
+        The source of the rows, and the settings of the data.yaml.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no mapping, says something unknown, or not where the data is.
+        ValueError: If the file is no mapping, has an unknown key, or does not name the data.
 
     Example:
         >>> read_description("reviews.csv").source
         'reviews.csv'
     """
     if isinstance(source, Description):
-        # A folder with a description is read as that says, apart from what is said here.
+        # The source may be a folder with a data.yaml, whose settings count less.
         inner = read_description(source.source)
         return Description(inner.source, {**inner.settings, **source.settings})
     if not isinstance(source, (str, os.PathLike)):
@@ -108,7 +117,12 @@ def read_description(source: Any) -> Description:
 
 
 def make_description(content: Mapping[str, Any]) -> Description:
-    """Return the description with the content of a data.yaml, whose paths are relative to here."""
+    """Return the description with the content of a data.yaml.
+
+    Args:
+        content: Key of a data.yaml -> value, `data` among them; values of None are dropped. Paths are
+            relative to the working directory.
+    """
     settings = {}
     for name, value in content.items():
         if name != "data" and value is not None:
@@ -117,7 +131,12 @@ def make_description(content: Mapping[str, Any]) -> Description:
 
 
 def write_description(path: Path, content: Mapping[str, Any]) -> Path:
-    """Write a data.yaml; values of None and empty tuples are left out."""
+    """Write a data.yaml, and return its path.
+
+    Args:
+        path: The file.
+        content: Key of a data.yaml -> value; values of None and empty tuples are left out.
+    """
     import yaml
 
     values = {}
@@ -135,6 +154,15 @@ def write_description(path: Path, content: Mapping[str, Any]) -> Path:
 
 
 def _read_file(path: Path) -> Description:
+    """Read a data.yaml.
+
+    Args:
+        path: The file, to whose folder the paths in it are relative.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is no mapping, has an unknown key, or does not name the data.
+    """
     import yaml
 
     try:
@@ -145,18 +173,18 @@ def _read_file(path: Path) -> Description:
         raise ValueError(
             f"Expected YAML in {path}, but it cannot be read as such: {reason}."
         ) from None
-    # Data is one file, or items and the answers to them.
     is_mapping = isinstance(content, dict)
-    is_joined = is_mapping and {"items", "answers"} <= content.keys()
-    has_data = is_mapping and isinstance(content.get("data"), str)
     if is_mapping:
         _check_files(content, path)
-    if not is_joined and not has_data:
+    # The data is one file, or a file of items and one of answers.
+    has_two_files = is_mapping and {"items", "answers"} <= content.keys()
+    has_data = is_mapping and isinstance(content.get("data"), str)
+    if not has_two_files and not has_data:
         raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
     check_options(content, KEYS, str(path))
 
     settings = {key: value for key, value in content.items() if key not in _SOURCE_KEYS}
-    if is_joined:
+    if has_two_files:
         items = _resolve_path(path, str(content["items"]))
         answers = _resolve_path(path, str(content["answers"]))
         source: Any = JoinedFiles(items, answers, content.get("join"))
@@ -166,7 +194,15 @@ def _read_file(path: Path) -> Description:
 
 
 def _check_files(content: Mapping[str, Any], path: Path) -> None:
-    """Refuse a description of only one of two files that are joined, or of a third one."""
+    """Check that a data.yaml names one file, or both of two files that are joined.
+
+    Args:
+        content: The content of the file.
+        path: The file, for errors.
+
+    Raises:
+        OptionError: If it names only one of two files, or a third one.
+    """
     if {"items", "answers"} <= content.keys():
         if "data" in content:
             raise OptionError(
@@ -174,6 +210,7 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
                 option=("data", "items", "answers"),
             )
         return
+    # Each of these keys needs another one next to it.
     for name, partner in (("items", "answers"), ("answers", "items"), ("join", "items")):
         if name in content:
             raise OptionError(
@@ -184,12 +221,16 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
 
 
 def _is_description(path: Path) -> bool:
-    """Return whether a file is a description that `look` wrote; other tools have files of that name."""
-    # A name that is too long for a path is none, too.
+    """Return whether a file is a data.yaml of this package: its keys are known ones.
+
+    Other tools have files of that name.
+    """
+    # `os.path.isfile` accepts names that are too long for a path.
     if not os.path.isfile(path):
         return False
     import yaml
 
+    # A file that cannot be read is none of ours.
     with contextlib.suppress(yaml.YAMLError, RecursionError, ValueError, OSError):
         content = yaml.safe_load(read_text(path))
         return isinstance(content, dict) and content.keys() <= set(KEYS)

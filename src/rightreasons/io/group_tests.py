@@ -24,13 +24,15 @@ Codes = NDArray[np.int64]
 
 
 def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_tests: int) -> bool:
-    """Return whether answers fit the labels of a group by chance alone, and those of the other rows better.
+    """Return whether answers agree with the labels of a group only by chance, unlike those of other rows.
+
+    Labels that annotators rejected, or that belong to other rows, make such a group.
 
     Args:
-        labels: (N,) gold labels.
-        answers: (N,) answers, as numbers of labels.
-        mask: (N,) the group.
-        n_tests: The number of groups that are tested.
+        labels: (N,) gold labels, as numbers from 0.
+        answers: (N,) answers, as numbers of labels; -1 for an answer that is no label.
+        mask: (N,) whether a row is in the group.
+        n_tests: The number of groups that are tested, for the Bonferroni correction.
 
     Example:
         >>> labels = np.array([0, 1] * 60)
@@ -45,31 +47,36 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
         return False
     is_correct = labels == answers
     accuracy = is_correct[mask].mean()
-    if accuracy >= is_correct[~mask].mean():
+    other_accuracy = is_correct[~mask].mean()
+    if accuracy >= other_accuracy:
         return False
     group_labels = labels[mask]
     group_answers = answers[mask]
-    is_degenerate = _has_one_value(group_labels) or _has_one_value(group_answers)
-    if is_degenerate:
+    # If nearly all labels are one class, chance agreement is as high as any agreement.
+    if _has_one_value(group_labels) or _has_one_value(group_answers):
         return False
     # Few tables need it, and scipy.stats takes long to load.
     from scipy.stats import binom
 
     chance = measure_chance_agreement(group_labels, group_answers)
     n_correct = int(is_correct[mask].sum())
-    # sf(n - 1) is the probability of n or more.
+    # The probability of at least so many correct rows by chance: sf(n - 1) is P(X >= n).
     p_value = binom.sf(n_correct - 1, n_group, chance)
     if p_value < MAX_CHANCE_P_VALUE:
         return False
-    # Every group that is tested may raise a false alarm.
+    # Bonferroni: each group that is tested may raise a false alarm.
     max_error = MAX_ERROR / n_tests
     group_p_value = compute_group_p_value(labels, is_correct, mask)
     return group_p_value < max_error
 
 
 def _has_one_value(codes: Codes) -> bool:
-    """Return whether nearly all codes are one and the same."""
-    # Answers of no class are numbered -1.
+    """Return whether nearly all codes are equal: fewer than `MIN_MINORITY_SHARE` differ from the most frequent.
+
+    Args:
+        codes: (N,) numbers from -1.
+    """
+    # bincount takes no negative numbers.
     counts = np.bincount(codes + 1)
     n_minority = len(codes) - counts.max()
     min_minority = MIN_MINORITY_SHARE * len(codes)
@@ -77,8 +84,14 @@ def _has_one_value(codes: Codes) -> bool:
 
 
 def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
-    """Return the expected share of agreement if the answers had nothing to do with the labels."""
-    # Answers of no class are numbered -1, and agree with nothing.
+    """Return the expected share of agreement if answers were independent of labels.
+
+    This is the chance term of Cohen's kappa.
+
+    Args:
+        labels: (N,) labels, as numbers from 0.
+        answers: (N,) answers, as numbers of labels; -1 for an answer that agrees with no label.
+    """
     known_answers = answers[answers >= 0]
     n_values = 1 + max(labels.max(), answers.max())
     label_counts = np.bincount(labels, minlength=n_values)
@@ -92,13 +105,19 @@ def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
 def compute_group_p_value(
     labels: Codes, is_correct: NDArray[np.bool_], mask: NDArray[np.bool_]
 ) -> float:
-    """Return the exact one-sided p-value that a group is as accurate as the other rows of the same labels.
+    """Return the exact one-sided p-value that a group is as accurate as other rows of the same labels.
 
-    Given the correct rows of each label, their number in the group is hypergeometric, and the sum over labels a
-    convolution (Zelen, 1971).
+    Given the number of correct rows of each label, their number in the group is hypergeometric, and
+    the distribution of the sum over labels is a convolution (Zelen, 1971).
+
+    Args:
+        labels: (N,) labels.
+        is_correct: (N,) whether each answer is correct.
+        mask: (N,) whether a row is in the group.
     """
     from scipy.stats import hypergeom
 
+    # The probability of 0, 1, 2, … correct rows in the group.
     distribution = np.ones(1)
     for label in np.unique(labels):
         has_label = labels == label
@@ -108,7 +127,7 @@ def compute_group_p_value(
         counts = np.arange(n_group + 1)
         probabilities = hypergeom.pmf(counts, n_rows, n_correct, n_group)
         distribution = np.convolve(distribution, probabilities)
-    # As few correct rows as in the group, or fewer.
+    # The probability of as few correct rows as in the group, or fewer.
     n_observed = is_correct[mask].sum()
     lower_tail = distribution[: n_observed + 1]
     return float(lower_tail.sum())

@@ -7,7 +7,7 @@ of its item. Outputs of batch interfaces are recognized by batch_forms.yaml.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,14 @@ N_NAMED = 3
 
 
 def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) -> datasets.Dataset:
-    """Open items and answers as one table: a row per answer, with the columns of its item.
+    """Join items and answers by their ids: a row per answer, with the columns of its item.
 
-    Ids without a partner are counted and named in a warning.
+    Items without an answer, and answers without an item, are left out with a warning.
 
     Args:
         files: The two files.
         form: How they are read.
-        read: Opens one of them, as `as_table` does.
+        read: The function that opens one of them, as `as_table` does.
 
     Raises:
         ValueError: If no columns share their ids, or items have an id twice.
@@ -61,7 +61,7 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
         >>> join_files(JoinedFiles(items, answers), FileForm(), as_table)[0]
         {'id': 'b', 'label': 'down', 'answer': 'up'}
     """
-    # Rows are chosen in the joined table, whose condition may read both files.
+    # A condition on rows may read columns of both files, and is applied to the joined table.
     form = form.replace(where=None)
     items = only_part(read(files.items, form=form), name_file(files.items))
     answers = only_part(read(files.answers, form=form), name_file(files.answers))
@@ -75,18 +75,25 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
             "`join` names the columns of the ids, as in id=custom_id.",
             option="join",
         )
-    # The row of the item of each answer, null if it has none.
-    rows = pc.index_in(answer_ids, value_set=item_ids)
-    _warn_of_unmatched(item_ids, answer_ids, rows)
-    has_item = pc.is_valid(rows)
-    # A row per answer: several samples of an item repeat its columns.
-    matched_answers = answers.select(pc.indices_nonzero(has_item).to_pylist())
-    matched_items = items.select(pc.drop_null(rows).to_pylist())
+    # For each answer the row of its item, null if there is none.
+    item_rows = pc.index_in(answer_ids, value_set=item_ids)
+    _warn_of_unmatched(item_ids, answer_ids, item_rows)
+    answer_rows = pc.indices_nonzero(pc.is_valid(item_rows))
+    matched_answers = answers.select(answer_rows.to_pylist())
+    # Several answers to an item repeat its row.
+    matched_items = items.select(pc.drop_null(item_rows).to_pylist())
     return _combine(matched_items, matched_answers.remove_columns(answer_column))
 
 
 def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
-    """Return the output of a batch interface as ids and answers; another table as it is.
+    """Return the output of a batch interface, such as that of OpenAI, as ids and answers.
+
+    Args:
+        answers: A table; one of another form is returned as it is.
+
+    Returns:
+        The column of the ids, `prediction` with the texts, and whether there is none. A request that
+        failed has an unread answer.
 
     Example:
         >>> reply = {"body": {"choices": [{"message": {"content": "up"}}]}}
@@ -94,16 +101,15 @@ def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
         >>> read_batch(rows)[0]
         {'custom_id': 'a', 'prediction': 'up', 'answer_unread': False}
     """
+    fields = get_nested_features(answers.features)
     for form in read_yaml(Path(__file__).with_name("batch_forms.yaml")):
         if form["id"] not in answers.column_names:
             continue
-        fields = get_nested_features(answers.features)
         for field in form["answer"]:
             if field not in fields:
                 continue
             cells = get_values(add_nested_columns(answers, [field]), field)
-            texts = [_find_text(cell) for cell in cells]
-            # A request that failed has no answer, and counts as one that cannot be read.
+            texts = list(map(_find_text, cells))
             columns = {
                 form["id"]: get_arrow_column(answers, form["id"]),
                 PREDICTION: texts,
@@ -117,11 +123,12 @@ def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
 
 
 def _find_text(cell: Any) -> str:
-    """Return the first text in nested lists; "" for none."""
+    """Return the first text that is not blank in nested lists, as "up" of [[""], ["up"]]; "" for none."""
     if isinstance(cell, str):
         return cell.strip()
-    members = cell if isinstance(cell, list) else []
-    for member in members:
+    if not isinstance(cell, list):
+        return ""
+    for member in cell:
         text = _find_text(member)
         if text:
             return text
@@ -131,32 +138,47 @@ def _find_text(cell: Any) -> str:
 def _choose_id_columns(
     items: datasets.Dataset, answers: datasets.Dataset, files: JoinedFiles
 ) -> tuple[str, str]:
-    """Return the columns of the ids: those that are named, or the pair that shares the most values."""
+    """Return the columns of the ids of items and answers.
+
+    Args:
+        items: The items.
+        answers: The answers.
+        files: The two files, with the columns that an option names.
+
+    Returns:
+        The named columns; otherwise the pair for which the largest share of the answers has an item.
+        Of equally good pairs, one with equal headings comes first.
+
+    Raises:
+        OptionError: If a named column is missing, or too few answers have an item.
+    """
     if files.join is not None:
         item_column, _, answer_column = files.join.partition("=")
+        # A single name is that of both columns.
         answer_column = answer_column or item_column
         check_column_name(items, item_column, "join", name_file(files.items))
         check_column_name(answers, answer_column, "join", name_file(files.answers))
         return item_column, answer_column
-    best = ("", "")
+    best_columns = ("", "")
+    # Pairs are compared by the share of the answers with an item, and then by their headings.
     best_score = (MIN_SHARED, False)
     for item_column in _list_code_columns(items):
-        # A column that repeats values names groups of items, not items.
         item_ids = _get_ids(items, item_column)
+        # A column that repeats values names groups of items.
         if len(item_ids.unique()) < len(item_ids):
             continue
         for answer_column in _list_code_columns(answers):
-            # Row numbers of two files are equal by accident, unless both are called ids.
-            is_equally_named = make_heading_key(item_column) == make_heading_key(answer_column)
+            has_equal_headings = make_heading_key(item_column) == make_heading_key(answer_column)
             is_numbered = pa.types.is_integer(get_arrow_column(answers, answer_column).type)
-            if is_numbered and not is_equally_named:
+            # The row numbers of two files are equal by accident.
+            if is_numbered and not has_equal_headings:
                 continue
-            is_shared = pc.is_in(_get_ids(answers, answer_column), value_set=item_ids)
-            score = (pc.mean(is_shared).as_py() or 0.0, is_equally_named)
+            has_item = pc.is_in(_get_ids(answers, answer_column), value_set=item_ids)
+            score = (pc.mean(has_item).as_py() or 0.0, has_equal_headings)
             if score > best_score:
-                best = (item_column, answer_column)
+                best_columns = (item_column, answer_column)
                 best_score = score
-    if not best[0]:
+    if best_columns == ("", ""):
         raise OptionError(
             f"Expected a column of ids that {name_file(files.items)} and "
             f"{name_file(files.answers)} share, but their columns are "
@@ -164,11 +186,11 @@ def _choose_id_columns(
             "names it in both, as in id=custom_id.",
             option="join",
         )
-    return best
+    return best_columns
 
 
 def _list_code_columns(data: datasets.Dataset) -> list[str]:
-    """Return the columns whose values may be ids: texts and whole numbers."""
+    """Return the columns of a table that may hold ids: those of texts and of whole numbers."""
     names = []
     for name in data.column_names:
         kind = get_arrow_column(data, name).type
@@ -182,38 +204,51 @@ def _get_ids(data: datasets.Dataset, name: str) -> pa.Array:
     return pc.utf8_trim_whitespace(column)
 
 
-def _warn_of_unmatched(item_ids: pa.Array, answer_ids: pa.Array, rows: pa.Array) -> None:
-    """Warn of items without an answer, and of answers without an item."""
+def _warn_of_unmatched(item_ids: pa.Array, answer_ids: pa.Array, item_rows: pa.Array) -> None:
+    """Warn of items without an answer, and of answers without an item, with a few of their ids.
+
+    Args:
+        item_ids: The id of each item.
+        answer_ids: The id of the item of each answer.
+        item_rows: For each answer the row of its item; null if there is none.
+    """
+    # Masks select the ids without a partner.
     is_answered = pc.is_in(item_ids, value_set=answer_ids)
-    unmatched = {
-        "item has no answer|items have no answer": item_ids.filter(pc.invert(is_answered)),
-        "answer has no item|answers have no item": answer_ids.filter(pc.is_null(rows)),
-    }
-    parts = []
-    for words, ids in unmatched.items():
-        if len(ids):
-            singular, plural = words.split("|")
-            # Three ids are enough to look them up.
-            examples = format_list(ids[:N_NAMED].to_pylist())
-            parts.append(f"{pluralize(len(ids), singular, plural)} ({examples}{_mark_more(ids)})")
-    if parts:
-        warnings.warn(f"{', and '.join(parts)}: they are left out.", stacklevel=3)
+    unanswered = item_ids.filter(pc.invert(is_answered))
+    unmatched = answer_ids.filter(pc.is_null(item_rows))
+    phrases = []
+    if len(unanswered):
+        count = pluralize(len(unanswered), "item has no answer", "items have no answer")
+        phrases.append(f"{count} ({_list_examples(unanswered)})")
+    if len(unmatched):
+        count = pluralize(len(unmatched), "answer has no item", "answers have no item")
+        phrases.append(f"{count} ({_list_examples(unmatched)})")
+    if phrases:
+        warnings.warn(f"{', and '.join(phrases)}: they are left out.", stacklevel=3)
 
 
-def _mark_more(ids: Sequence[Any]) -> str:
-    return ", …" if len(ids) > N_NAMED else ""
+def _list_examples(ids: pa.Array) -> str:
+    """Return the first ids in a phrase, "…" for more."""
+    examples = format_list(ids[:N_NAMED].to_pylist())
+    return f"{examples}, …" if len(ids) > N_NAMED else examples
 
 
 def _combine(items: datasets.Dataset, answers: datasets.Dataset) -> datasets.Dataset:
-    """Put the columns of items and answers side by side; a column of both is the answers' own."""
-    renamed: Mapping[str, str] = {}
+    """Put the columns of items and of their answers side by side, with distinct names.
+
+    Args:
+        items: The item of each answer.
+        answers: The answers. A column that the items have as well is renamed: to `prediction` if its
+            heading is that of labels, as in a submission, or else to "NAME (answers)".
+    """
+    new_names: dict[str, str] = {}
     for name in answers.column_names:
         if name not in items.column_names:
             continue
-        # A submission calls its answers as the solution calls the labels.
-        is_answer = (
-            make_heading_key(name) in LABEL_HEADINGS and PREDICTION not in answers.column_names
-        )
-        renamed = {**renamed, name: PREDICTION if is_answer else f"{name} (answers)"}
-    answers = answers.rename_columns(dict(renamed))
+        has_label_heading = make_heading_key(name) in LABEL_HEADINGS
+        if has_label_heading and PREDICTION not in answers.column_names:
+            new_names[name] = PREDICTION
+        else:
+            new_names[name] = f"{name} (answers)"
+    answers = answers.rename_columns(new_names)
     return datasets.concatenate_datasets([items, answers], axis=1)

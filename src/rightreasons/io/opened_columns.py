@@ -31,11 +31,11 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     Args:
         source: A file of predictions, or a table in memory, as `as_table` takes them, or a
             data.yaml.
-        options: Options that name columns, which may be fields, or expressions over columns, and
-            become columns too.
+        options: Options that name columns. Fields of objects and expressions that they name become
+            columns as well.
 
     Returns:
-        The columns, the options with what a data.yaml says besides, and what the table is called in
+        The columns, the options with the settings of a data.yaml, and what the table is called in
         errors.
 
     Raises:
@@ -47,7 +47,7 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     description = read_description(source)
     options = description.complete(options)
     file = description.source
-    # The name of a data set or a folder is no file of predictions, although `as_table` takes it.
+    # `as_table` also takes names of data sets and folders, which are no files of predictions.
     is_path = isinstance(file, (str, os.PathLike)) and "://" not in str(file)
     if is_path and not Path(file).is_file():
         raise FileNotFoundError(
@@ -67,7 +67,11 @@ def name_source(source: Any) -> str:
 
 
 def list_named_columns(options: Options) -> list[str]:
-    """Return the columns that options name."""
+    """Return the columns that options name, those of comma-separated lists included.
+
+    Args:
+        options: Options, of which those that end in "_column" or "_columns" count.
+    """
     columns: list[str] = []
     for option in options.list_names():
         if not option.endswith(("_column", "_columns")):
@@ -82,7 +86,15 @@ def list_named_columns(options: Options) -> list[str]:
 
 
 def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
-    """Return the columns of a Dataset: floats, also in rows of one length, as arrays, others as lists.
+    """Return the columns of a Dataset in a form that is quick to read.
+
+    Args:
+        data: The table.
+        source_name: What it is called in errors.
+
+    Returns:
+        Name -> an array for floats, and for lists of floats of one length; labels with their names for
+        a ClassLabel; the cells of other columns.
 
     Raises:
         ValueError: If it has no row.
@@ -92,8 +104,9 @@ def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
     table = data.with_format("arrow")[:]
     columns: dict[str, Column] = {}
     for name, feature in data.features.items():
-        # The feature of a list holds that of its elements.
-        if isinstance(getattr(feature, "feature", feature), datasets.ClassLabel):
+        # The feature of a list contains that of its elements.
+        element_feature = getattr(feature, "feature", feature)
+        if isinstance(element_feature, datasets.ClassLabel):
             columns[name] = get_labels(data, name, source_name)
         else:
             columns[name] = _get_plain_column(table.column(name))
@@ -101,7 +114,14 @@ def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
 
 
 def _get_plain_column(column: pa.ChunkedArray) -> Column:
-    """Return floats without nulls as an array, and other values as they were read."""
+    """Return a column of floats, or of lists of floats of one length, as an array; others as cells.
+
+    Args:
+        column: The column of Arrow.
+
+    Returns:
+        (N,) or (N, K) numbers; a sequence of N cells if a value is missing or no float.
+    """
     element_type = getattr(column.type, "value_type", column.type)
     if column.null_count or not pa.types.is_floating(element_type):
         return get_cells(column)
@@ -109,7 +129,8 @@ def _get_plain_column(column: pa.ChunkedArray) -> Column:
         return np.asarray(column.to_numpy())
     widths = pc.unique(pc.list_value_length(column)).to_pylist()
     numbers = pc.list_flatten(column)
-    # Rows of different lengths, or with gaps, are no matrix.
-    if len(widths) != 1 or not widths[0] or numbers.null_count:
+    # Lists of different lengths, empty lists and lists with gaps are no matrix.
+    has_one_width = len(widths) == 1 and bool(widths[0])
+    if not has_one_width or numbers.null_count:
         return get_cells(column)
     return np.asarray(numbers.to_numpy()).reshape(-1, widths[0])

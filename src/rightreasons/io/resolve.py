@@ -8,18 +8,19 @@ import json
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
 import numpy as np
 
 from rightreasons.core.errors import OptionError
+from rightreasons.core.labels.ids import LabelColumn
 from rightreasons.core.labels.mapping import LabelRow, label_rows
 from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import format_list
-from rightreasons.core.validation import check_logits
+from rightreasons.core.validation import check_logits, check_one_of
 from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
 from rightreasons.io.choices.forms import (
@@ -73,6 +74,9 @@ from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
 from rightreasons.io.scores.results import Predictions
 
+KINDS = ("classification", "multiple_choice", "question_answering", "predictions")
+"""What a table may hold."""
+
 MAX_ITEMS = 3
 """Number of items that are shown."""
 
@@ -115,19 +119,19 @@ class Resolution(Result):
 
 
 def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
-    """Say how a table would be read, and what is doubtful about it; nothing is guessed that would then be refused.
+    """Describe how a table would be read, and what is doubtful about it, without failing on doubt.
 
     Args:
         table: Anything that `as_table` takes, or a data.yaml.
         label_names: The names of the classes in the order of their numbers, or new names as "old=new".
 
     Returns:
-        A `Resolution`.
+        The kind of the table, its columns by role, the class of each label, the first items, and doubts.
 
     Raises:
         TypeError: As `as_table`.
         FileNotFoundError: As `as_table`.
-        ValueError: As `as_table`, where there is no table at all.
+        ValueError: As `as_table`, if there is no table at all, or if a data.yaml names an unknown task.
 
     Example:
         >>> found = resolve({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": [0, 1]})
@@ -139,57 +143,58 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     """
     description = read_description(table)
     if label_names is not None:
-        description = dataclasses.replace(
-            description, settings={**description.settings, "label_names": label_names}
-        )
+        settings = {**description.settings, "label_names": label_names}
+        description = dataclasses.replace(description, settings=settings)
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         resolution = _resolve(description)
-    # A doubt that a reader warns about may be among those of the roles as well.
-    doubts = (*resolution.doubts, *(str(record.message) for record in records))
-    return dataclasses.replace(resolution, doubts=tuple(dict.fromkeys(doubts)))
+    # What a reader warns about may be among the doubts already.
+    doubts = dict.fromkeys(resolution.doubts)
+    for record in records:
+        doubts[str(record.message)] = None
+    return dataclasses.replace(resolution, doubts=tuple(doubts))
 
 
 def _resolve(description: Description) -> Resolution:
+    """Describe how a table would be read; see `resolve`.
+
+    Args:
+        description: The source of the table, and what is said about its columns.
+    """
     table_name = name_source(description)
     opened = as_table(description, source_name=table_name)
     parts = _name_parts(opened)
     # Fields and expressions that options name are columns as well.
     names = list_named_columns(description.complete(PredictionOptions()))
-    columns = get_columns(add_nested_columns(next(iter(parts.values())), names), table_name)
+    first_table = next(iter(parts.values()))
+    columns = get_columns(add_nested_columns(first_table, names), table_name)
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
         parts = tables.divide_splits(opened)
-    # A table without splits is one of its own.
+    # A table without splits is a split by itself.
     if "" in parts:
         default_split = getattr(opened, "split", None) or tables.ONLY_SPLIT
         parts = {str(default_split): parts[""]}
     splits = {name: len(table) for name, table in parts.items()}
-    readers: dict[str, Callable[..., dict[str, Any]]] = {
-        "predictions": _read_predictions,
-        "multiple_choice": _read_choices,
-        "question_answering": _read_questions,
-        "classification": _read_texts,
-    }
-    # Predictions are columns of one table, items have splits.
-    source: Any = columns if kind == "predictions" else parts
     try:
-        fields = readers[kind](description, source, table_name)
+        fields = _read_kind(kind, description, columns, parts, table_name)
     except (TypeError, ValueError) as error:
-        doubts = tuple(filter(None, (str(error), _describe_textless_table(kind, columns))))
-        return Resolution(kind, splits, items=_list_rows(columns), doubts=doubts, readable=False)
+        doubts = [str(error)]
+        remedy = _describe_textless_table(kind, columns)
+        if remedy:
+            doubts.append(remedy)
+        return Resolution(
+            kind, splits, items=_list_rows(columns), doubts=tuple(doubts), readable=False
+        )
     fields = {"splits": splits, **fields}
     fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
-    doubts = fields.get("doubts", ())
-    unlabeled = _describe_unlabeled_rows(fields.get("mapping", ()))
-    other_kind = ""
-    if "kind" not in description.settings and kind == "predictions":
-        other_kind = _describe_items(columns, fields.get("roles", ()))
-    elif "kind" not in description.settings and "label" not in fields["columns"]:
-        other_kind = _describe_answers(columns, table_name)
-    fields["doubts"] = (*doubts, *filter(None, [other_kind]), *unlabeled)
+    fields["doubts"] = (
+        *fields.get("doubts", ()),
+        *_describe_other_kind(kind, description, columns, fields, table_name),
+        *_describe_unlabeled_rows(fields.get("mapping", ())),
+    )
     rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
-    # Questions on one text share it, and have many right answers.
+    # Questions repeat their context, and have several right answers: both look like faults of rows.
     if kind != "question_answering":
         settled = description.complete(LookOptions()).settled_checks
         fields["row_doubts"] = tuple(check_rows(rows, settled))
@@ -197,10 +202,71 @@ def _resolve(description: Description) -> Resolution:
     return Resolution(kind=kind, **fields)
 
 
+def _read_kind(
+    kind: str, description: Description, columns: Columns, parts: tables.Parts, table_name: str
+) -> dict[str, Any]:
+    """Read a table as one of its kind, and return the fields of its `Resolution`.
+
+    Args:
+        kind: One of `KINDS`.
+        description: The source, and what is said about its columns.
+        columns: The columns of the first split.
+        parts: The table of each split.
+        table_name: What the table is called, for errors.
+
+    Returns:
+        Fields by name, `columns` always, and `outcomes` for predictions.
+
+    Raises:
+        TypeError: If a cell has another type than its column needs.
+        ValueError: If the table cannot be read as that kind.
+    """
+    if kind == "predictions":
+        return _read_predictions(description, columns, table_name)
+    if kind == "multiple_choice":
+        return _read_choices(description, parts, table_name)
+    if kind == "question_answering":
+        return _read_questions(description, parts, table_name)
+    return _read_texts(description, parts, table_name)
+
+
+def _describe_other_kind(
+    kind: str,
+    description: Description,
+    columns: Columns,
+    fields: Mapping[str, Any],
+    table_name: str,
+) -> list[str]:
+    """Return the sentence that names another kind which a table may be; [] if there is none.
+
+    Args:
+        kind: The kind that was assumed.
+        description: The source; if it says the kind, nothing else is possible.
+        columns: The columns of the first split.
+        fields: What was read, with the roles and columns.
+        table_name: What the table is called, for errors.
+    """
+    sentence = ""
+    if "kind" in description.settings:
+        return []
+    if kind == "predictions":
+        sentence = _describe_items(columns, fields.get("roles", ()))
+    elif "label" not in fields["columns"]:
+        sentence = _describe_answers(columns, table_name)
+    return [sentence] if sentence else []
+
+
 def _describe_textless_table(kind: str, columns: Columns) -> str:
-    """Return what a table without any texts may be instead of items; "" for other tables."""
+    """Return the remedy for a table of texts to classify that has no texts; "" for other tables.
+
+    Args:
+        kind: The kind that was assumed.
+        columns: The columns, whose fields may be texts as well.
+    """
+    if kind != "classification":
+        return ""
     contents = describe_contents({**columns, **spread_fields(columns, in_lists=True)})
-    if kind != "classification" or contents.list_texts(contents):
+    if contents.list_texts(contents):
         return ""
     return (
         "No column holds texts: if these are answers or scores of a model, say `kind` predictions."
@@ -208,9 +274,15 @@ def _describe_textless_table(kind: str, columns: Columns) -> str:
 
 
 def _describe_answers(columns: Columns, table_name: str) -> str:
-    """Return which columns of items without labels may hold labels and answers; "" for none."""
+    """Describe which columns of items without labels may be labels and answers; "" for none.
+
+    Args:
+        columns: Column by name.
+        table_name: What the table is called, for errors.
+    """
     try:
         roles = find_prediction_roles(columns, table_name, PredictionOptions())
+    # A table that cannot be predictions is no second kind.
     except ValueError:
         return ""
     if not roles.answer_candidates:
@@ -220,9 +292,15 @@ def _describe_answers(columns: Columns, table_name: str) -> str:
 
 
 def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
-    """Return the sentence that names both kinds if answers that only their cells propose stand next to texts."""
-    is_proposed = any(role.name == "right" and role.source == "content" for role in roles)
-    if not is_proposed:
+    """Describe that predictions with texts may also be items to ask a model about; "" if they cannot.
+
+    This is possible if only the cells suggest which columns are answers and labels.
+
+    Args:
+        columns: Column by name.
+        roles: The roles of the columns that were read.
+    """
+    if not _is_comparison_proposed(roles):
         return ""
     contents = describe_contents({**columns, **spread_fields(columns)})
     texts = contents.list_texts(contents)
@@ -234,13 +312,25 @@ def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
     )
 
 
+def _is_comparison_proposed(roles: Sequence[Role]) -> bool:
+    """Return whether only the cells suggest which columns tell that an answer is correct."""
+    return any(role.name == "right" and role.source == "content" for role in roles)
+
+
 def _describe_unused(rows: RowTable, roles: Sequence[Role]) -> str:
-    """Return the sentences about the columns that are not read."""
+    """Describe the columns that are not read, and what they may be; "" if nothing is to be said.
+
+    Args:
+        rows: The rows, with the roles of their columns.
+        roles: The roles, with the reason for each.
+    """
     sentences = [describe_unused_columns(rows), describe_answer_columns(rows)]
-    # Flags that no heading calls labels may say which answers are correct.
-    if any(role.name == "label" and role.source == "content" for role in roles):
-        sentences.append(describe_confidence_columns(rows))
-    return " ".join(filter(None, sentences))
+    for role in roles:
+        # Labels that no heading names may also say which answers are correct.
+        if role.name == "label" and role.source == "content":
+            sentences.append(describe_confidence_columns(rows))
+            break
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _name_parts(opened: Any) -> dict[str, datasets.Dataset]:
@@ -251,60 +341,85 @@ def _name_parts(opened: Any) -> dict[str, datasets.Dataset]:
 
 
 def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
+    """Return a sentence about the rows whose value is no label, with their number; [] for none.
+
+    Args:
+        mapping: Every value of the labels, with its count and its class.
+    """
     unlabeled = [row for row in mapping if row.rule == "no label"]
     if not unlabeled:
         return []
-    values = format_list([row.value or "nothing" for row in unlabeled])
-    n_rows = sum(map(operator.attrgetter("count"), unlabeled))
+    values = [row.value or "nothing" for row in unlabeled]
+    n_rows = sum(row.count for row in unlabeled)
     remedy = ""
-    # Empty cells cannot be renamed.
+    # An empty cell has no name that could be replaced.
     if any(row.value for row in unlabeled):
         remedy = "; where that is one, `label_names` renames it"
     return [
-        f"{n_rows:,} rows have no label ({values}), and are left out of what needs one{remedy}."
+        f"{n_rows:,} rows have no label ({format_list(values)}), and are left out of what needs one{remedy}."
     ]
 
 
 def _find_kind(
     description: Description, columns: Columns, parts: tables.Parts, table_name: str
 ) -> str:
-    given = description.settings
-    if given.get("kind") == "predictions":
+    """Decide what a table holds: predictions, multiple choice, questions on a context, or texts.
+
+    What the description says comes first, then known columns, then what the cells suggest.
+
+    Args:
+        description: The source, and what is said about its columns.
+        columns: The columns of the first split.
+        parts: The table of each split.
+        table_name: What the table is called, for errors.
+
+    Returns:
+        One of `KINDS`.
+
+    Raises:
+        OptionError: If the description names an unknown task.
+    """
+    settings = description.settings
+    first_table = next(iter(parts.values()))
+    if settings.get("kind") == "predictions":
         return "predictions"
     # SQuAD as it is released, or one question per row.
-    has_paragraphs = tables.find_paragraphs(next(iter(parts.values()))) is not None
-    if has_paragraphs or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:
+    has_paragraphs = tables.find_paragraphs(first_table) is not None
+    if has_paragraphs or columns.keys() >= set(tables.EXTRACTIVE_ANSWERS):
         return "question_answering"
-    if given.keys() & set(ScoreOptions.list_names()):
+    if settings.keys() & set(ScoreOptions.list_names()):
         return "predictions"
-    if given.get("task"):
-        return str(given["task"])
-    if given.keys() & {"prompt_column", "choices_column"}:
+    if settings.get("task"):
+        return str(check_one_of(settings["task"], KINDS, "task"))
+    if settings.keys() & {"prompt_column", "choices_column"}:
         return "multiple_choice"
-    form = find_known_form(next(iter(parts.values())), given.get("label_column"))
-    is_text = form is None or "text_column" in given
-    item_kind = "classification" if is_text else "multiple_choice"
-    if given.get("kind") == "items":
+    form = find_known_form(first_table, settings.get("label_column"))
+    item_kind = "multiple_choice"
+    if form is None or "text_column" in settings:
+        item_kind = "classification"
+    if settings.get("kind") == "items":
         return item_kind
-    # What is settled about rows says nothing about columns.
-    is_described = form is not None or bool(given.keys() - set(CheckOptions.list_names()))
-    if not is_described and _has_answers_alone(columns):
+    # Settled doubts about rows say nothing about columns.
+    has_column_settings = bool(settings.keys() - set(CheckOptions.list_names()))
+    if form is None and not has_column_settings and _has_answers_alone(columns):
         return "predictions"
     options = description.complete(PredictionOptions())
     if _has_predictions(columns, table_name, options, form):
         return "predictions"
-    # Texts that the user names are no choices.
-    has_named_texts = bool(given.keys() & {"text_column", "text_pair_column"})
+    has_named_texts = bool(settings.keys() & {"text_column", "text_pair_column"})
     if form is not None or has_named_texts:
         return item_kind
-    proposal = propose_choice_form(next(iter(parts.values())))
-    return item_kind if proposal is None else "multiple_choice"
+    if propose_choice_form(first_table) is not None:
+        return "multiple_choice"
+    return item_kind
 
 
 def _has_answers_alone(columns: Columns) -> bool:
-    """Return whether a table has a model's answers, and neither texts nor labels."""
+    """Return whether a table has a model's answers by a heading, but neither texts nor labels.
+
+    Such a table is read as predictions, which reports that the labels are missing.
+    """
     keys = set(map(make_heading_key, columns))
-    # Such a table may be predictions that lack their labels.
     if keys & {*TEXT_HEADINGS, *LABEL_HEADINGS}:
         return False
     return bool(keys & MODEL_ANSWER_HEADINGS)
@@ -313,32 +428,46 @@ def _has_answers_alone(columns: Columns) -> bool:
 def _has_predictions(
     columns: Columns, table_name: str, options: PredictionOptions, form: ChoiceForm | None
 ) -> bool:
-    """Return whether a table has scores, a confidence, or graded answers."""
+    """Return whether a table has scores, a confidence, or answers that can be graded.
+
+    Args:
+        columns: Column by name.
+        table_name: What the table is called, for errors.
+        options: Options that name columns.
+        form: The known multiple-choice format of the table; None for none.
+    """
     try:
         roles = find_prediction_roles(columns, table_name, options)
+        # The headings of a known format say more than cells do.
         if roles.proposals and form is not None:
-            # The known headings of a format say more than numbers that add up to 1.
             return False
         if _has_answered_texts(roles):
             return False
-        # Which of several columns holds the answers is a question of the reader of predictions.
+        # The reader of predictions asks which of several columns holds the answers.
         if roles.answer_candidates:
             return True
-        return roles.is_scored or bool(roles.confident) or read_graded_answers(roles) is not None
+        if roles.is_scored or roles.confident:
+            return True
+        return read_graded_answers(roles) is not None
+    # Predictions with a fault are reported as such. In a known format of items, a column such as
+    # "correct" is the right choice, and no prediction.
     except ValueError:
-        # "correct" may be the right choice of an item.
         return form is None
 
 
 def _has_answered_texts(roles: PredictionRoles) -> bool:
-    """Return whether a table has texts, and what may be answers to them only by its cells: these are items."""
-    # Labels and answers that were proposed together leave no labels for items.
+    """Return whether a table is items, since only cells suggest predictions and there are texts.
+
+    Args:
+        roles: The roles of the columns as predictions.
+    """
+    # Items keep their labels: if labels and answers were proposed together, there are none for items.
     has_answers = roles.is_proposed("answers") and not roles.is_proposed("labels")
-    # Columns that are called as the classes may be measures of the texts.
+    # Numbers under the names of classes may be measurements of the texts.
     has_measures = roles.is_proposed("scores") and roles.scores[0].kind is None
     if not has_answers and not has_measures and not roles.answer_candidates:
         return False
-    # Scores, or a heading of confidences, say that the table holds predictions.
+    # Scores, or a confidence by its heading, are those of predictions.
     if roles.is_scored and not has_measures:
         return False
     if roles.confident and not roles.is_proposed("confidence"):
@@ -351,8 +480,19 @@ def _has_answered_texts(roles: PredictionRoles) -> bool:
 def _read_predictions(
     description: Description, columns: Columns, table_name: str
 ) -> dict[str, Any]:
+    """Read a table of predictions, and return the fields of its `Resolution`.
+
+    Args:
+        description: The source, and what is said about its columns.
+        columns: Column by name.
+        table_name: What the table is called, for errors.
+
+    Raises:
+        ValueError: If it cannot be read as predictions.
+    """
     options = description.complete(PredictionOptions())
     predictions = find_predictions(columns, table_name, answers_alone=True, options=options)
+    # Other commands would refuse invalid scores.
     check_logits(predictions.predictions, scores=predictions.scores or "probabilities")
     return {
         "roles": predictions.roles,
@@ -368,17 +508,21 @@ def _read_predictions(
 
 
 def _describe_comparison(predictions: Predictions) -> str:
-    """Return the expression that compares proposed answers with labels; "" if there are none, or it errs."""
+    """Return the expression that compares proposed answers with labels, as "{{ pred == gold }}".
+
+    Args:
+        predictions: Answers whose columns only the cells suggest; for others, nothing is returned.
+
+    Returns:
+        The expression; "" if it would not find the same answers correct, because labels are spelled
+        otherwise than answers.
+    """
     columns = predictions.taken.get("right", ())
-    is_proposed = any(
-        role.name == "right" and role.source == "content" for role in predictions.roles
-    )
-    if not is_proposed or len(columns) != 2:
+    if not _is_comparison_proposed(predictions.roles) or len(columns) != 2:
         return ""
     answer_column, label_column = columns
     answers = predictions.columns[answer_column]
     labels = predictions.columns[label_column]
-    # Labels may be spelled otherwise than answers, which an expression does not know.
     is_equal = list(map(operator.eq, answers, labels))
     if not np.array_equal(is_equal, np.asarray(predictions.references)):
         return ""
@@ -388,36 +532,42 @@ def _describe_comparison(predictions: Predictions) -> str:
 
 
 def _read_texts(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
+    """Read a table of texts to classify, and return the fields of its `Resolution`.
+
+    Args:
+        description: The source, and what is said about its columns.
+        parts: The table of each split.
+        table_name: What the table is called, for errors.
+
+    Raises:
+        TypeError: If a text is no text.
+        ValueError: If the table cannot be read as texts to classify.
+    """
     options = description.complete(TextOptions(require_labels=False))
     names = (options.text_column, options.text_pair_column, options.label_column)
     parts = {split: add_nested_columns(table, names) for split, table in parts.items()}
     try:
         roles_by_part, labels = tables.read_text_labels(parts, options, table_name)
     except OptionError:
-        # A person who has to name columns is told about those of the labels as well.
+        # If columns have to be named, the error about missing labels is of use as well.
         tables.read_text_labels(parts, options.replace(require_labels=True), table_name)
         raise
     roles = next(iter(roles_by_part.values()))
     parts = add_role_columns(parts, roles_by_part)
-    doubts = list(roles.doubts)
-    # Every split is opened, so that nothing is shown that a command would then refuse.
+    # All splits are opened, so that what is shown can also be used.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=_name_columns(options, roles))
     first_split = next(iter(opened.values()))
-    column_names = next(iter(parts.values())).column_names
+    first_table = next(iter(parts.values()))
+    doubts = list(roles.doubts)
     mapping: tuple[LabelRow, ...] = ()
     label_names: tuple[str, ...] = ()
     label = roles.get("label")
     if label is None:
-        doubts += _describe_missing_labels(roles, next(iter(parts.values())))
+        doubts += _describe_missing_labels(roles, first_table)
     else:
-        column = label.columns[0]
-        rows_by_part = []
-        for split, label_column in labels.items():
-            values = select_single_labels(get_labels(parts[split], column, table_name), column)
-            rows_by_part.append(label_rows(values, label_column))
-        mapping = _merge_label_rows(rows_by_part)
+        mapping = _map_labels(parts, labels, label.columns[0], table_name)
         label_names = tuple(first_split.features["label"].names)
-        doubts += _describe_label_doubts(label, mapping, column_names)
+        doubts += _describe_label_doubts(label, mapping, first_table.column_names)
     return {
         "roles": roles.roles,
         "columns": {role.name: role.columns for role in roles.roles},
@@ -428,55 +578,96 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
     }
 
 
+def _map_labels(
+    parts: tables.Parts, labels: Mapping[str, LabelColumn], column: str, table_name: str
+) -> tuple[LabelRow, ...]:
+    """Return every value of the labels of all splits, with its count, its class and the rule.
+
+    Args:
+        parts: The table of each split.
+        labels: The labels of each split, as numbers of classes.
+        column: The column of the labels.
+        table_name: What the table is called, for errors.
+    """
+    rows_by_split = []
+    for split, label_column in labels.items():
+        values = select_single_labels(get_labels(parts[split], column, table_name), column)
+        rows_by_split.append(label_rows(values, label_column))
+    return _merge_label_rows(rows_by_split)
+
+
 def _name_columns(options: TextOptions, roles: Roles) -> TextOptions:
-    """Return the options with the columns that only their cells proposed, which were told already."""
-    options_by_role = {
+    """Return the options with the columns that their cells proposed, as if the user had named them.
+
+    Their doubts are not reported a second time then.
+
+    Args:
+        options: The options.
+        roles: The roles of the columns.
+    """
+    option_by_role = {
         "text": "text_column",
         "text pair": "text_pair_column",
         "label": "label_column",
     }
-    proposals: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for role in roles.roles:
         if role.source == "content":
-            proposals[options_by_role[role.name]] = role.columns[0]
-    return options.replace(**proposals) if proposals else options
+            option = option_by_role[role.name]
+            changes[option] = role.columns[0]
+    if not changes:
+        return options
+    return options.replace(**changes)
 
 
 def _list_leaves(table: datasets.Dataset) -> list[str]:
-    """Return the columns of a table; in place of one of objects, the fields in it."""
+    """Return the columns of a table, with the innermost fields in place of columns of objects.
+
+    For example, "meta.date" in place of "meta".
+    """
     fields = get_nested_features(table.features)
     names: list[str] = []
-    for name in table.column_names:
-        inner = [field for field in fields if field.startswith(f"{name}.")]
-        # A field that holds fields is no leaf.
-        parents = {field.rpartition(".")[0] for field in inner}
-        leaves = list(itertools.filterfalse(parents.__contains__, inner))
-        names += leaves or [name]
+    for column in table.column_names:
+        inner_fields = [field for field in fields if field.startswith(f"{column}.")]
+        # A field that holds fields itself is replaced by these.
+        parents = {field.rpartition(".")[0] for field in inner_fields}
+        leaves = [field for field in inner_fields if field not in parents]
+        names += leaves or [column]
     return list(dict.fromkeys(names))
 
 
 def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]:
+    """Return a sentence with the columns that may be the labels of a table without any; [] for none.
+
+    Args:
+        roles: The roles of the columns.
+        table: The table of the first split.
+    """
     used: set[str] = set()
     for role in roles.roles:
         used.update(role.columns)
-    unused = list(itertools.filterfalse(used.__contains__, _list_leaves(table)))
+    unused = [name for name in _list_leaves(table) if name not in used]
     if not unused:
         return []
     contents = describe_columns_and_fields(table)
     names = list(filter(contents.__contains__, unused))
-    # What repeats as labels do comes first, and then the others, in the order of the table.
-    candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
-    ordered = list(dict.fromkeys(candidates))
     marks = find_marked_classes(contents, names)
     if marks:
         return [_describe_marks(marks)]
+    # Columns that repeat as labels do come first, then the others in the order of the table.
+    candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
+    ordered = list(dict.fromkeys(candidates))
     return [
         f"No column is taken for the labels; `label_column` names one of {format_list(ordered)}."
     ]
 
 
 def _describe_marks(columns: Sequence[str]) -> str:
-    """Return the expression that makes labels of a column of 0 and 1 for each class."""
+    """Describe one-hot columns of labels, with the expression that reads them.
+
+    Args:
+        columns: Columns of 0 and 1, of which one is 1 in each row.
+    """
     entries = []
     for name in columns:
         entries.append(f"{name!r}: {quote_column(name)} | int")
@@ -490,10 +681,17 @@ def _describe_marks(columns: Sequence[str]) -> str:
 def _describe_label_doubts(
     label: Role, mapping: Sequence[LabelRow], column_names: Sequence[str]
 ) -> list[str]:
+    """Return sentences about labels that may be in another column, or that are all one class.
+
+    Args:
+        label: The role of the labels.
+        mapping: Every value of the labels, with its class.
+        column_names: The columns of the table.
+    """
     column = label.columns[0]
     doubts = []
     alternatives = list_usual_columns(column_names, LABEL_HEADINGS)
-    # An expression is none of the columns.
+    # If the labels are an expression, all columns are alternatives.
     if column in alternatives:
         alternatives.remove(column)
     if alternatives and label.source == "heading":
@@ -501,9 +699,7 @@ def _describe_label_doubts(
             f"The column {column!r} is taken for the labels; {', '.join(alternatives)} may be meant "
             "instead."
         )
-    labels = {row.label for row in mapping}
-    labels.discard("")
-    # Nothing can be measured about a single class.
+    labels = {row.label for row in mapping if row.label}
     if len(labels) == 1:
         doubts.append(
             f"All items of {column!r} have one label; `label_column` names another column."
@@ -512,20 +708,31 @@ def _describe_label_doubts(
 
 
 def _read_choices(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
+    """Read a table of multiple-choice items, and return the fields of its `Resolution`.
+
+    Args:
+        description: The source, and what is said about its columns.
+        parts: The table of each split.
+        table_name: What the table is called, for errors.
+
+    Raises:
+        TypeError: If a prompt or a choice is no text.
+        ValueError: If the table cannot be read as multiple choice.
+    """
     options = description.complete(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     items = next(iter(opened.values()))
-    table, form = find_choice_form(next(iter(parts.values())), options, table_name)
+    first_table = next(iter(parts.values()))
+    table, form = find_choice_form(first_table, options, table_name)
     columns = {"prompt": form.prompt, "choices": form.choices}
     if form.label is None:
         doubt = "No column is taken for the right choices; `label_column` names it."
         return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
     columns["label"] = (form.label,)
-    mapping = _map_choices(get_values(table, form.label), items["label"][:])
     return {
-        "roles": _describe_choice_roles(next(iter(parts.values())), columns, options),
+        "roles": _describe_choice_roles(first_table, columns, options),
         "columns": columns,
-        "mapping": mapping,
+        "mapping": _map_choices(get_values(table, form.label), items["label"][:]),
         "items": _list_items(items),
     }
 
@@ -533,56 +740,88 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
 def _describe_choice_roles(
     table: datasets.Dataset, columns: Mapping[str, tuple[str, ...]], options: ChoiceOptions
 ) -> tuple[Role, ...]:
-    """Return the roles of the columns that neither an option nor a known format says, but their cells."""
-    known_columns: dict[str, tuple[str, ...]] = {}
+    """Return the roles of those columns that only their cells suggest.
+
+    Args:
+        table: The table of the first split.
+        columns: "prompt", "choices" and "label" -> the columns that were read.
+        options: Options that name columns.
+    """
+    columns_of_form: dict[str, tuple[str, ...]] = {}
     form = find_known_form(table, options.label_column)
     if form is not None:
-        known_columns = {"prompt": form.prompt, "choices": form.choices}
+        columns_of_form = {"prompt": form.prompt, "choices": form.choices}
         if form.label is not None:
-            known_columns["label"] = (form.label,)
-    is_named = {
-        "prompt": options.prompt_column is not None,
-        "choices": options.choices_column is not None,
-        "label": options.label_column is not None,
+            columns_of_form["label"] = (form.label,)
+    option_values = {
+        "prompt": options.prompt_column,
+        "choices": options.choices_column,
+        "label": options.label_column,
     }
     roles = []
     for name, names in columns.items():
-        if not is_named[name] and names != known_columns.get(name):
+        is_named = option_values[name] is not None
+        if not is_named and names != columns_of_form.get(name):
             roles.append(Role(name, names, "content", "by its cells"))
     return tuple(roles)
 
 
 def _map_choices(values: Sequence[Any], labels: Sequence[int]) -> tuple[LabelRow, ...]:
-    """Return which choice each value of a column of right choices means, the most frequent first."""
-    pairs = zip(map(str, values), labels, strict=True)
+    """Return which choice each value of a column of right choices means, the most frequent first.
+
+    Args:
+        values: (N,) cells of the column.
+        labels: (N,) positions of the right choices, -1 for none.
+
+    Returns:
+        A row for each pair of a value and a position, with its count and the rule.
+    """
+    texts = map(str, values)
+    counts = Counter(zip(texts, labels, strict=True))
     rows = []
-    for (value, label), count in Counter(pairs).most_common():
-        rule = _describe_choice_rule(value, label)
-        # -1 is an item without a right choice.
+    for (value, label), count in counts.most_common():
         choice = "" if label < 0 else f"choice {label}"
+        rule = _describe_choice_rule(value, label)
         rows.append(LabelRow(value, count, choice, rule))
     return tuple(rows)
 
 
 def _describe_choice_rule(value: str, label: int) -> str:
-    """Return how a right choice is written: by its number, its letter or its text."""
+    """Return the rule by which a value names a right choice: by number, by letter or by text.
+
+    Args:
+        value: The cell as a text.
+        label: The position of the choice; -1 for none.
+    """
     if label < 0:
         return "no label"
     number = parse_whole_number(value)
     if number is not None:
         return f"by number, counted from {number - label}"
-    return "by letter" if len(value.strip("() .")) == 1 else "by text"
+    # A letter may be in brackets: "(B)".
+    is_letter = len(value.strip("() .")) == 1
+    return "by letter" if is_letter else "by text"
 
 
 def _read_questions(
     description: Description, parts: tables.Parts, table_name: str
 ) -> dict[str, Any]:
+    """Read a table of questions on a context, and return the fields of its `Resolution`.
+
+    Args:
+        description: The source.
+        parts: The table of each split.
+        table_name: What the table is called, for errors.
+
+    Raises:
+        ValueError: If it cannot be read as such.
+    """
     table = next(iter(parts.values()))
-    # A file in the form of SQuAD has several questions per row.
+    # A file in the form of SQuAD has several questions per row, and is opened as a whole.
     is_nested = tables.find_paragraphs(table) is not None
     questions = tables.open_questions(description.source if is_nested else table)
-    # Questions to read have fixed names of columns.
     fields = {
+        # These columns always have the same names.
         "columns": {name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
         "items": _list_items(questions),
     }
@@ -592,9 +831,10 @@ def _read_questions(
 
 
 def _list_rows(columns: Columns) -> tuple[Mapping[str, Any], ...]:
-    """Return the first rows of a table as they are."""
+    """Return the first rows of a table as objects of JSON, one value per column."""
     rows = []
-    for cells in itertools.islice(zip(*columns.values(), strict=False), MAX_ITEMS):
+    cells_by_row = zip(*columns.values(), strict=False)
+    for cells in itertools.islice(cells_by_row, MAX_ITEMS):
         row = dict(zip(columns, cells, strict=True))
         rows.append(_make_plain(row))
     return tuple(rows)
@@ -607,10 +847,17 @@ def _list_items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
 
 
 def _merge_label_rows(rows_by_split: Iterable[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
-    """Add up the counts of equal rows of the mapping tables of all splits."""
+    """Merge the rows of label mappings of several splits, and add up the counts of equal ones.
+
+    Args:
+        rows_by_split: The rows of each split.
+
+    Returns:
+        The rows, the most frequent first.
+    """
     counts: Counter[LabelRow] = Counter()
-    for row in itertools.chain(*rows_by_split):
-        # Rows that differ in their count alone are one.
+    for row in itertools.chain.from_iterable(rows_by_split):
+        # Rows are equal if they differ in nothing but their count.
         key = dataclasses.replace(row, count=0)
         counts[key] += row.count
     rows = []
@@ -620,7 +867,12 @@ def _merge_label_rows(rows_by_split: Iterable[Sequence[LabelRow]]) -> tuple[Labe
 
 
 def _describe_order(mapping: Sequence[LabelRow], label_names: Sequence[str] | None) -> list[str]:
-    """Return the doubt about names that numbers got by their order alone."""
+    """Return a sentence if numbers were matched with class names only by their order; [] otherwise.
+
+    Args:
+        mapping: Every value of the labels, with its class and the rule.
+        label_names: Names that the user gave in their order; None for none.
+    """
     if label_names is not None:
         return []
     for row in mapping:

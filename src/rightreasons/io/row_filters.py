@@ -45,7 +45,16 @@ def filter_rows(tables: Splits, condition: str) -> Splits:
 
 
 def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
-    # Braces are for columns; a condition is one expression anyway.
+    """Return the rows of a table for which a condition holds.
+
+    Args:
+        data: The table.
+        condition: Expression of jinja over columns, with or without braces.
+
+    Raises:
+        ValueError: If the condition is no expression over the columns, or holds for no row.
+    """
+    # A condition is always an expression, so that its braces may be omitted.
     expression = condition
     if not is_expression(condition):
         expression = f"{{{{ {condition} }}}}"
@@ -62,15 +71,21 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
 
 
 def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
-    """Return the end of a sentence with the cells of the first row that a condition reads; "" if it reads none.
+    """Describe the cells of the first row that a condition reads, as the end of a sentence.
 
-    Who compares the texts of a csv file with a number sees here why no row fits.
+    They show, for example, that the cells of a csv file are texts, which equal no number.
+
+    Args:
+        expression: The condition.
+        data: The table.
+
+    Returns:
+        The phrase; "" if the condition reads no column.
     """
     cells = []
     for name in sorted(list_read_names(expression)):
         if name in data.column_names:
             cells.append(f"{name} = {format_value(data[0][name], MAX_CELL_CHARACTERS)}")
-    # A condition may read no column.
     if not cells:
         return ""
     return f"; the first one has {format_list(cells)}"

@@ -23,18 +23,18 @@ MAX_ARMS = 20
 
 
 def add_row_options(source: Any, options: RowOptions) -> Any:
-    """Return a source of rows with the options that say which of its rows are meant.
+    """Attach the options that select rows, such as `--where`, to a source of rows.
 
     Args:
-        source: Anything that `as_table` takes.
-        options: Those options, perhaps among others.
+        source: Anything that `as_table` takes; None for no source.
+        options: Options, of which those of `RowOptions` count.
 
     Returns:
-        The source itself if no such option was given.
+        A description of the source with these options; the source itself if none was given, so that a
+        table in memory keeps its type.
     """
     names = RowOptions.list_names()
     changes = {name: value for name, value in options.get_changes().items() if name in names}
-    # Sources in memory keep their type unless rows are chosen.
     if not changes or source is None:
         return source
     description = read_description(source)
@@ -42,16 +42,16 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
 
 
 def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
-    """Return the options of an audit with the checks of rows that its data.yaml says are settled.
+    """Add the checks of rows that a data.yaml says are settled to the options of an audit.
 
     Args:
-        options: The options; checks that they name come before those of a data.yaml.
-        *sources: The data and the predictions, None for none.
+        options: The options; checks that they name count more than those of a data.yaml.
+        *sources: The data and the predictions; None for none. The first one with settled checks counts.
     """
     if options.settled_checks:
         return options
     for source in sources:
-        # A source in memory settles none.
+        # A source in memory has no settings.
         settled = read_description(source).complete(CheckOptions()).settled_checks
         if settled:
             return options.replace(settled_checks=settled)
@@ -59,16 +59,21 @@ def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
 
 
 def list_values(source: Any, column: str) -> list[Any]:
-    """Return the distinct values of a column, each of which is an arm of a comparison.
+    """Return the distinct values of a column, in the order of the rows, for an audit value by value.
+
+    Args:
+        source: Anything that `as_table` takes.
+        column: The column, such as that of the system.
 
     Raises:
         OptionError: If there is no such column, or it has one value or too many.
     """
     tables = as_table(source)
+    # A table without splits is a single one.
     parts: Mapping[str, datasets.Dataset] = {"": tables}
     if not isinstance(tables, datasets.Dataset):
         parts = tables
-    # The order of the rows is that of the reports.
+    # The keys of a dictionary keep the order of the rows.
     values: dict[Any, None] = {}
     for data in parts.values():
         check_column_name(data, column, "by", "the table")

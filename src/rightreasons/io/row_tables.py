@@ -48,7 +48,9 @@ def make_row_table(
         columns: What is read -> its columns.
         outcomes: What a model answered to the rows; None if that is not known.
     """
-    split = next(name for name in (*TEST_SPLITS, *parts) if name in parts)
+    # The first split that audits prefer, or else the first of the data.
+    candidates = [name for name in (*TEST_SPLITS, *parts) if name in parts]
+    split = candidates[0]
     # Columns may be fields of objects, or expressions.
     names = _list_columns(columns, tuple(columns))
     data = add_nested_columns(parts[split], names)
@@ -60,7 +62,11 @@ def make_row_table(
 
 
 def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
-    """Return the roles of the columns of a table.
+    """Return the roles of the columns of a table, as the checks of rows need them.
+
+    Args:
+        columns: What was read, as "label", "scores" or "right" -> its columns.
+        data: The table, whose usual headings add texts and ids.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": ["a"], "text": ["Fine."], "p_0": [0.9], "y": [0]})
@@ -69,20 +75,20 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
         (('text',), 'y', 'id', ('answer_unread', 'p_0'))
     """
     text = _list_columns(columns, TEXT_ROLES)
-    # Predictions may come with their texts, which no figure needs.
+    # Predictions may come with their texts, which are not read.
     usual_text = find_usual_column(data.column_names, TEXT_HEADINGS)
     if not text and usual_text is not None:
         text = (usual_text,)
-    label = "".join(_list_columns(columns, LABEL_ROLES)[:1])
+    labels = _list_columns(columns, LABEL_ROLES)
+    label = labels[0] if labels else ""
     answer = ""
     correct = _list_columns(columns, ("right",))
-    # An expression may compare two columns, which are read as well.
+    # A single column says which answers are correct, or is an expression that compares two columns.
     if len(correct) == 1:
         correct = _parse_comparison(correct[0], data.column_names) or correct
-    # Correctness follows from an answer and a label, or one column says it.
     if len(correct) == 2:
         answer, label = correct
-    # An expression of the label is a column of another table.
+    # An expression of the labels may be no column of this table.
     if label not in data.column_names:
         label = ""
     further = [UNREAD]
@@ -91,7 +97,7 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
             further.append(name)
     id_headings = [*ID_HEADINGS, *PREDICTION_HEADINGS["id"]]
     return RowRoles(
-        text=tuple(filter(data.column_names.__contains__, text)),
+        text=tuple(name for name in text if name in data.column_names),
         label=label,
         answer=answer,
         id=find_usual_column(data.column_names, id_headings) or "",
@@ -108,22 +114,29 @@ def _list_columns(columns: Found, roles: Sequence[str]) -> tuple[str, ...]:
 
 
 def judge_predictions(read: Predictions) -> Outcomes | None:
-    """Return which predictions of a file are correct; None if it has no labels."""
+    """Return which predictions of a file are correct; None if it has no labels.
+
+    Args:
+        read: Scores with labels, or a confidence in answers with their correctness.
+    """
     if read.references is None:
         return None
     references = np.asarray(read.references)
-    # Of given answers, only correctness is known.
     if read.kind == "confidence":
-        correct = references.astype(np.bool_)
+        # Here the references say which answers are correct.
         answers, labels = _encode_answers(read)
         return Outcomes(
-            correct, labels=labels, answers=answers, order_doubt=read.doubt, is_stored=True
+            references.astype(np.bool_),
+            labels=labels,
+            answers=answers,
+            order_doubt=read.doubt,
+            is_stored=True,
         )
     is_labeled = references >= 0
     predicted = predict_classes(read.predictions)[is_labeled]
     gold = references[is_labeled].astype(np.int64)
     n_classes = 0
-    # Items of different numbers of choices have no classes.
+    # If items have different numbers of choices, the scores are lists, and there are no classes.
     if isinstance(read.predictions, np.ndarray):
         n_classes = 2 if read.predictions.ndim == 1 else read.predictions.shape[1]
     return Outcomes(
@@ -141,45 +154,63 @@ def judge_predictions(read: Predictions) -> Outcomes | None:
 def _encode_answers(
     read: Predictions,
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """Return (N,) the answers and the labels of graded answers, as numbers of the labels; None if one is unknown."""
+    """Return (N,) answers and (N,) labels as numbers of the distinct labels.
+
+    Args:
+        read: Predictions whose correctness was read from an answer and a label.
+
+    Returns:
+        The answers, -1 for a word that is no label, and the labels; None for both if one column alone
+        says which answers are correct.
+    """
     names = read.taken.get("right", ())
+    # An expression may compare the two columns.
     if len(names) == 1:
         names = _parse_comparison(names[0], read.columns)
     if len(names) != 2:
         return None, None
     answer_column, label_column = names
+    # `factorize` returns a code per row, and the distinct values.
     label_codes, labels = factorize(read.columns[label_column])
     answer_codes, answers = factorize(read.columns[answer_column])
-    numbers = {}
-    for number, label in enumerate(labels):
-        numbers[str(label)] = number
-    # Words that no label is agree with none.
-    answer_numbers = np.array([numbers.get(str(answer), -1) for answer in answers], dtype=np.int64)
-    return answer_numbers[answer_codes], np.asarray(label_codes)
+    number_by_label = {str(label): number for number, label in enumerate(labels)}
+    answer_numbers = [number_by_label.get(str(answer), -1) for answer in answers]
+    numbers = np.array(answer_numbers, dtype=np.int64)
+    return numbers[answer_codes], np.asarray(label_codes)
 
 
 def _parse_comparison(expression: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of answers and of labels that an expression such as `look` writes compares; () for others."""
+    """Return the two columns that an expression such as "{{ answer == label }}" compares.
+
+    Args:
+        expression: The expression.
+        names: The columns of the table.
+
+    Returns:
+        The columns of the answers and of the labels; () for another expression, such as a comparison
+        with a constant.
+    """
     match = _COMPARISON.fullmatch(expression)
     if match is None:
         return ()
     name_by_term = {quote_column(name): name for name in names}
-    compared = tuple(map(name_by_term.get, match.groups()))
-    # An expression may compare with a constant.
-    if compared[0] is None or compared[1] is None:
+    answer_term, label_term = match.groups()
+    if answer_term not in name_by_term or label_term not in name_by_term:
         return ()
-    return compared[0], compared[1]
+    return name_by_term[answer_term], name_by_term[label_term]
 
 
 def predict_classes(scores: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return (N,) the class or choice of the largest score of each row; of P(class 1), whether it is over 0.5.
+    """Return (N,) the class, or the choice, with the largest score of each row.
+
+    Args:
+        scores: (N, K) scores, (N,) P(class 1), or N lists of scores.
 
     Example:
         >>> predict_classes([[0.1, 0.9], [0.5, 0.2, 0.3]]).tolist()
         [1, 0]
     """
     if not isinstance(scores, np.ndarray):
-        # Items of different numbers of choices are lists.
         choices = list(map(np.argmax, scores))
         return np.array(choices, dtype=np.int64)
     if scores.ndim == 1:

@@ -56,13 +56,22 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
 
 def _read_choices(file: Path, names: Sequence[str]) -> Integers:
-    """Return (N,) the choices of a file in the order of the items."""
+    """Return (N,) the choice of each item by one run.
+
+    Args:
+        file: A file of answers or scores.
+        names: N ids of the items. A file with ids may have its rows in any order, and further items;
+            one without has a row per item.
+
+    Raises:
+        ValueError: If an item is missing, or an answer is not the number of a choice.
+    """
     stored = read_answers(file)
     choices = stored.answers
     # A file of scores has no answers: the choice with the highest score is the prediction.
     if stored.scores is not None:
         choices = _select_highest(stored.scores, file.name)
-    # Texts of choices would have to be matched with those of the items, which are not known here.
+    # Texts would have to be matched with the choices of the items, which are not known here.
     if not isinstance(choices, np.ndarray):
         raise ValueError(
             f"Expected the number of the predicted choice of each item in {file.name}, but got texts."
@@ -80,8 +89,9 @@ def _read_choices(file: Path, names: Sequence[str]) -> Integers:
             )
         return choices
 
-    # Files of runs list their items in any order, and may have more items than are compared.
-    choice_by_id = dict(zip(check_ids(stored.ids, f"id of {file.name}"), choices, strict=True))
+    # The file may list the items in another order.
+    ids = check_ids(stored.ids, f"id of {file.name}")
+    choice_by_id = dict(zip(ids, choices, strict=True))
     missing = [name for name in names if name not in choice_by_id]
     if missing:
         raise ValueError(
@@ -92,7 +102,15 @@ def _read_choices(file: Path, names: Sequence[str]) -> Integers:
 
 
 def _select_highest(scores: NDArray[np.float64], file_name: str) -> Integers:
-    """Return (N,) the choice with the highest score of each row; one column is P(choice 1)."""
+    """Return (N,) the choice with the highest score of each row.
+
+    Args:
+        scores: (N, K) scores, or (N,) probabilities of the second of two choices.
+        file_name: The name of the file, for errors.
+
+    Raises:
+        ValueError: If a score is missing.
+    """
     table = scores
     if scores.ndim == 1:
         table = np.stack((1 - scores, scores), axis=1)

@@ -32,14 +32,15 @@ def choose_split(
     preferred: Sequence[str] = TEST_SPLITS,
     takes_any: bool = False,
 ) -> str:
-    """Choose one split of a data set.
+    """Choose the split of a data set to evaluate on: the named one, or the first with labels.
 
     Args:
         splits: The items of each split by its name.
         split: The name of the split; None to look for one.
         source_name: What the data is called, for errors.
         preferred: The names to look for, the best one first.
-        takes_any: Whether any other split will do if there is none of these. The only split of a data set always does.
+        takes_any: Whether any other split will do if there is none of these. The only split of a data
+            set always does.
 
     Returns:
         `split`, or else the first of the candidates with a labeled item, or else the first candidate.
@@ -75,11 +76,16 @@ def choose_split(
 
 
 def list_labeled_rows(data: datasets.Dataset) -> list[int]:
-    """Return the rows that have a label: neither -1 nor None; none without the column `label`."""
+    """Return the numbers of the rows that have a label: neither -1 nor None.
+
+    Args:
+        data: Items; without a column `label`, none of them has a label.
+    """
     if "label" not in data.column_names:
         return []
     rows = []
     for row, label in enumerate(data["label"][:]):
+        # Labels may be names, which cannot be compared with 0.
         is_name = isinstance(label, str)
         if is_name or (label is not None and label >= 0):
             rows.append(row)
@@ -106,20 +112,21 @@ def limit_items(data: datasets.Dataset, limit: int | None, seed: int) -> dataset
 def choose_rows(
     ids: Sequence[str], limit: int, *, seed: int = 0, groups: Sequence[Any] | None = None
 ) -> NDArray[np.int64]:
-    """Choose rows by (seed, id): their order, their labels and the other rows do not matter.
+    """Choose a pseudo-random sample of rows that depends only on the seed and their ids.
 
-    Each id has its own pseudo-random rank, and the lowest ranks are chosen. Hence a smaller choice is part of a larger
-    one.
+    Each id has a rank, a hash of seed and id, and the rows with the lowest ranks are chosen. Hence the
+    order of the rows does not matter, and a smaller sample is a part of a larger one.
 
     Args:
         ids: N unique ids.
         limit: Number of rows to choose, at most N.
         seed: The seed of the ranks.
-        groups: N names of groups, None for a row by itself: a group is chosen as one, by the rank of its name, so that
-            fewer rows may be chosen.
+        groups: N names of groups, None for a single row: a group is chosen as a whole, by the rank of
+            its name, so that fewer rows may be chosen.
 
     Returns:
-        (limit,) row numbers, ascending; with groups, fewer if the next one is too large, but always the first.
+        (limit,) row numbers, ascending; with groups, fewer if the next one is too large, but always
+        the first group.
 
     Example:
         >>> choose_rows(["a", "b", "c", "d"], 2)
@@ -153,12 +160,21 @@ def _compute_rank(name: Any, seed: int) -> int:
 
 
 def _limit_to_groups(ranks: NDArray[np.uint64], limit: int) -> int:
-    """Return how many rows in the order of their ranks are whole groups, and at most `limit`."""
+    """Return how many of the first rows form whole groups, and are at most `limit`.
+
+    The first group always counts, even if it is too large.
+
+    Args:
+        ranks: (N,) ranks of the rows, ascending; the rows of a group have one rank.
+        limit: The maximum number of rows.
+    """
     n_rows = len(ranks)
     if not 0 < limit < n_rows:
         return limit
-    # Rows of a group have one rank; it ends before each of these positions, and with the last row.
-    ends = np.append(np.flatnonzero(np.diff(ranks)) + 1, n_rows)
+    # The positions after the last row of each group, where the rank changes.
+    is_end = np.diff(ranks) > 0
+    ends = np.append(np.flatnonzero(is_end) + 1, n_rows)
+    # The number of groups that end at the limit or before it.
     n_groups = int(np.searchsorted(ends, limit, side="right"))
-    # The first group is chosen even if it is too large.
-    return int(ends[max(n_groups - 1, 0)])
+    last_group = max(n_groups - 1, 0)
+    return int(ends[last_group])

@@ -21,7 +21,13 @@ NUMBER_LIST = re.compile(r"\s*(?:tensor\(|array\()?\[([^\[\]]*)\](?:,[^\[\]]*)?\
 
 
 def parse_number_list(text: str) -> list[str] | None:
-    """Return the numbers in a printed list as texts; None for another text.
+    """Return the numbers in a list that numpy or torch printed, as texts.
+
+    Args:
+        text: A text such as "[0.9 1.e-01]" or "tensor([0.3, 0.7])".
+
+    Returns:
+        The numbers; None for another text.
 
     Example:
         >>> parse_number_list("[0.9 1.e-01]"), parse_number_list("tensor([0.3, 0.7])")
@@ -36,13 +42,17 @@ def parse_number_list(text: str) -> list[str] | None:
 
 
 def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
-    """Return a column of log-probabilities per token that every item has; {} for cells of another form.
+    """Return a column of log-probabilities for each token that every item has, as servers report them.
 
     The tokens of an item are the answers that were considered. Their log-probabilities are logits: the
     softmax over them is the probability of each, given that one of them is the answer.
 
     Args:
-        cells: For each item a list of {"token": …, "logprob": …}, or an object of log-probability by token.
+        cells: For each item a list of {"token": …, "logprob": …}.
+
+    Returns:
+        Token -> its log-probability for each item; {} for cells of another form, or if items share
+        fewer than two tokens.
 
     Example:
         >>> yes, no = {"token": " yes", "logprob": -0.1}, {"token": "no", "logprob": -2.4}
@@ -51,25 +61,33 @@ def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
     """
     rows = []
     for cell in cells:
-        row = _read_token_logprobs(cell)
-        if row is None:
+        logprob_by_token = _read_token_logprobs(cell)
+        if logprob_by_token is None:
             return {}
-        rows.append(row)
+        rows.append(logprob_by_token)
     if not rows:
         return {}
     # A token that some items lack has no log-probability there.
-    shared = set(rows[0]).intersection(*rows)
-    if len(shared) < 2:
+    shared_tokens = set(rows[0]).intersection(*rows)
+    if len(shared_tokens) < 2:
         return {}
     columns = {}
     for token in rows[0]:
-        if token in shared:
+        if token in shared_tokens:
             columns[token] = [row[token] for row in rows]
     return columns
 
 
 def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the columns of what a pipeline of transformers returned for each item; {} of anything else.
+    """Return the columns of what a classification pipeline, as that of transformers, returned for each item.
+
+    Args:
+        items: For each item an object of a label and a score, a list of such objects, or a list of
+            tokens with log-probabilities.
+
+    Returns:
+        "prediction" and "confidence"; or "p_CLASS", or "logit_TOKEN", for each class; {} for items of
+        another form.
 
     Example:
         >>> make_pipeline_columns([{"label": "up", "score": 0.9}])
@@ -77,18 +95,18 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
         >>> make_pipeline_columns([[{"label": "up", "score": 0.75}, {"label": "down", "score": 0.25}]])
         {'p_up': [0.75], 'p_down': [0.25]}
     """
-    logprobs = spread_token_logprobs(items)
     columns: dict[str, list[Any]] = {}
-    if logprobs:
-        for token, logits in logprobs.items():
+    logits_by_token = spread_token_logprobs(items)
+    if logits_by_token:
+        for token, logits in logits_by_token.items():
             columns[f"logit_{token}"] = logits
         return columns
-    # A pipeline returns the likeliest class alone, or the scores of several classes.
+    # By default, a pipeline returns only the likeliest class.
     if _are_class_scores(items):
         columns["prediction"] = [entry["label"] for entry in items]
         columns["confidence"] = [entry["score"] for entry in items]
         return columns
-    # Other programs call the label and the score differently.
+    # Other programs have other keys for the label and the score.
     if not all(map(_are_class_scores, items)):
         items = list(map(_name_entries, items))
         if not all(map(_are_class_scores, items)):
@@ -100,14 +118,20 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _spread_class_scores(items: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return a column per class of lists of objects of a label and a score."""
+    """Return a column of scores for each class.
+
+    Args:
+        items: For each item a list of {"label": …, "score": …}.
+
+    Returns:
+        "p_LABEL" -> the score of each item; None for an item without the class.
+    """
     columns: dict[str, list[Any]] = {}
     n_items = len(items)
-    for row, scores in enumerate(items):
-        for entry in scores:
+    for row, entries in enumerate(items):
+        for entry in entries:
             label = entry["label"]
             name = f"p_{label}"
-            # A class that an item lacks has no score there.
             if name not in columns:
                 columns[name] = [None] * n_items
             columns[name][row] = entry["score"]
@@ -115,9 +139,15 @@ def _spread_class_scores(items: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _name_entries(cell: Any) -> Any:
-    """Return a list of objects of a name and a probability with the keys of a pipeline; another cell as it is.
+    """Return a list of named probabilities with the keys "label" and "score", whatever their own keys.
 
     Comprehend writes `[{"Name": "up", "Score": 0.75}, {"Name": "down", "Score": 0.25}]`.
+
+    Args:
+        cell: The value of an item.
+
+    Returns:
+        The list; the cell itself unless it is a list of a name and a fraction each that add up to 1.
     """
     if not isinstance(cell, list) or not cell:
         return cell
@@ -125,15 +155,15 @@ def _name_entries(cell: Any) -> Any:
     for entry in cell:
         if not isinstance(entry, Mapping) or len(entry) != 2:
             return cell
-        # The fields may come in either order, and texts come after numbers.
+        # The two fields may be in either order: sorted, the text comes last.
         score, name = sorted(entry.values(), key=_is_text)
         if not _is_text(name) or not isinstance(score, float):
             return cell
         score_by_name[name] = score
-    # A single number may be anything, and a name that comes twice is none of a class.
+    # A single number may be anything, and a repeated name is not that of a class.
     if len(cell) == 1 or len(score_by_name) < len(cell):
         return cell
-    # Other numbers with a name are counts or distances.
+    # Numbers that do not add up to 1 are counts or distances.
     total = sum(score_by_name.values())
     if not math.isclose(total, 1, abs_tol=MAX_SUM_ERROR):
         return cell
@@ -159,7 +189,14 @@ def _is_class_score(cell: Any) -> bool:
 
 
 def _read_token_logprobs(cell: Any) -> dict[str, float] | None:
-    """Return the log-probability of each token of an item; None for a cell of another form."""
+    """Return the log-probability of each token of an item, without the spaces around it.
+
+    Args:
+        cell: A list of {"token": …, "logprob": …}.
+
+    Returns:
+        Token -> log-probability; None for a cell of another form.
+    """
     if not isinstance(cell, list) or not cell:
         return None
     logprobs: dict[str, float] = {}
@@ -169,7 +206,7 @@ def _read_token_logprobs(cell: Any) -> dict[str, float] | None:
         if not {"token", "logprob"} <= entry.keys():
             return None
         token = str(entry["token"]).strip()
-        # " yes" and "yes" are two tokens of one answer.
-        sum_so_far = logprobs.get(token, -np.inf)
-        logprobs[token] = float(np.logaddexp(sum_so_far, entry["logprob"]))
+        # " yes" and "yes" are one answer, whose probabilities are added: in logarithms, by logaddexp.
+        log_sum = logprobs.get(token, -np.inf)
+        logprobs[token] = float(np.logaddexp(log_sum, entry["logprob"]))
     return logprobs

@@ -44,17 +44,17 @@ def read_sheet(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     Raises:
         ValueError: If a column is missing, or an item is empty or repeated.
     """
-    cells_by_column = read_columns(file, ScoreOptions())[0]
-    check_columns([*cells_by_column], columns, file.name)
+    cells_by_column, _, _ = read_columns(file, ScoreOptions())
+    check_columns(list(cells_by_column), columns, file.name)
+    n_rows = len(cells_by_column[ITEM_COLUMN])
     rows = []
-    item_ids = []
-    for number in range(len(cells_by_column[ITEM_COLUMN])):
+    for number in range(n_rows):
         row = {}
         for column in columns:
             # People leave spaces around what they type.
             row[column] = str(cells_by_column[column][number]).strip()
         rows.append(row)
-        item_ids.append(row[ITEM_COLUMN])
     # Two decisions on one item would contradict each other.
+    item_ids = [row[ITEM_COLUMN] for row in rows]
     check_ids(item_ids, f"item of {file.name}")
     return rows

@@ -95,18 +95,18 @@ def make_size_error(path: Path, source_name: str, max_bytes: int) -> ValueError:
 
 @contextmanager
 def unpack_file(path: Path, max_bytes: int | None = None, source_name: str = "") -> Iterator[Path]:
-    """Unpack a compressed file for as long as it is read; another file stays as it is.
+    """Unpack a compressed file into a temporary folder, as a context manager.
 
     Args:
-        path: The file.
-        max_bytes: The number of bytes that it may hold; None for `get_max_bytes`.
+        path: The file; one that is not compressed is yielded itself.
+        max_bytes: The number of bytes that it may unpack to; None for `get_max_bytes`.
         source_name: What it is called in errors; "" for its path.
 
     Yields:
-        The unpacked file, which keeps its name; of a .zip, the file in it.
+        The unpacked file, which keeps its name without the suffix; of a .zip, the file in it.
 
     Raises:
-        ValueError: If it is damaged, holds more than `max_bytes`, or is a .zip of several files.
+        ValueError: If it is damaged, unpacks to more than `max_bytes`, or is a .zip of several files.
     """
     source_name = source_name or str(path)
     compression = path.suffix.lower()
@@ -129,18 +129,26 @@ def unpack_file(path: Path, max_bytes: int | None = None, source_name: str = "")
 
 
 def _unpack_into(folder: str, path: Path, max_bytes: int) -> Path:
-    """Write the content of a compressed file into a folder, and return the new file."""
+    """Write the content of a compressed file into a folder, and return the new file.
+
+    Args:
+        folder: The folder.
+        path: The compressed file.
+        max_bytes: Writing ends with the block that exceeds this size, because a small file may
+            expand without an end.
+    """
+    compression = path.suffix.lower()
     with contextlib.ExitStack() as stack:
-        source: Any = stack.enter_context(COMPRESSIONS[path.suffix.lower()](path))
+        source: Any = stack.enter_context(COMPRESSIONS[compression](path))
         name = strip_compression(path).name
-        # An archive is no stream of bytes, but the file in it is.
+        # A .zip is no stream of bytes, but the file in it is.
         if isinstance(source, zipfile.ZipFile):
             source = stack.enter_context(_open_member(source, path))
             name = Path(source.name).name
         file = Path(folder, name)
         target = stack.enter_context(file.open("wb"))
         n_bytes = 0
-        # A few bytes may expand without an end: at most one block beyond the limit is written.
+        # Read block by block, so that a large file never fills the memory.
         while n_bytes <= max_bytes:
             block = source.read(BLOCK_BYTES)
             if not block:
@@ -150,15 +158,25 @@ def _unpack_into(folder: str, path: Path, max_bytes: int) -> Path:
 
 
 def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
-    """Open the only file of data in a .zip, or its only file."""
+    """Open the file of data in a .zip: the only one with a suffix of data, or else its only file.
+
+    Args:
+        archive: The open archive.
+        path: Its path, for errors.
+
+    Raises:
+        ValueError: If there are several.
+    """
     visible_names = []
     for entry in archive.infolist():
         # macOS adds hidden files to each archive.
         is_hidden = Path(entry.filename).name.startswith(".")
         if not entry.is_dir() and not is_hidden and not entry.filename.startswith("__MACOSX/"):
             visible_names.append(entry.filename)
-    # A README next to the table is no data.
-    names = [name for name in visible_names if get_data_type(name) in FILE_TYPES] or visible_names
+    # A README may be next to the table.
+    names = [name for name in visible_names if get_data_type(name) in FILE_TYPES]
+    if not names:
+        names = visible_names
     if len(names) != 1:
         raise ValueError(
             f"Expected one table in {path}, but it holds {format_list(names) or 'no file'}: unpack "

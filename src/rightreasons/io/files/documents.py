@@ -46,13 +46,16 @@ BYTES_PER_CELL = 8
 
 
 def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: bool) -> Parsed:
-    """Read a file of JSON: one document, or an object in each line.
+    """Read a file of JSON as a table: one document, or an object in each line.
 
     Args:
         path: The file.
         form: How it is to be read.
         source_name: What it is called in errors.
         has_lines: Whether its suffix says that it has JSON lines; otherwise its first lines show it.
+
+    Returns:
+        The table, or the tables of its splits.
 
     Raises:
         ValueError: If it is not JSON, passes a limit, or has no list of records.
@@ -63,6 +66,7 @@ def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: b
         stream.seek(0)
         if is_read_by_line:
             return _read_json_lines(stream, form, source_name, path.stat().st_size)
+        # One character more than allowed shows that the document is too long.
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), source_name)
     # The rows of a log may be in a file next to its settings.
     content = complete_log(content, path)
@@ -73,37 +77,57 @@ def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: b
 
 
 def _has_json_lines(stream: IO[str], source_name: str) -> bool:
-    """Return whether the first line that is not blank is an object, and another one follows."""
-    lines = filter(str.strip, iterate_lines(stream, source_name))
-    first_lines = list(itertools.islice(lines, 2))
-    beginnings = [line.lstrip()[0] for line in first_lines]
-    if beginnings != ["{", "{"]:
+    """Return whether the first line that is not blank is a whole object, and another object follows.
+
+    Args:
+        stream: The open file, of which the first lines are consumed.
+        source_name: What it is called in errors.
+    """
+    filled_lines = filter(str.strip, iterate_lines(stream, source_name))
+    first_lines = list(itertools.islice(filled_lines, 2))
+    first_signs = [line.lstrip()[0] for line in first_lines]
+    if first_signs != ["{", "{"]:
         return False
     try:
         return isinstance(parse_json(first_lines[0], source_name), dict)
-    # The first line of a document is no JSON by itself.
+    # The first line of an indented document is not complete.
     except ValueError:
         return False
 
 
 def _read_json_lines(stream: IO[str], form: FileForm, source_name: str, n_bytes: int) -> pa.Table:
-    """Read JSON lines; those of a log become the columns of its answers."""
+    """Read JSON lines as a table; the lines of a log of a harness become columns of answers.
+
+    Args:
+        stream: The open file.
+        form: How it is to be read, with the filter of a log.
+        source_name: What it is called in errors.
+        n_bytes: The size of the file.
+
+    Raises:
+        ValueError: If a line is no JSON, or no object.
+    """
     chunks = _parse_lines(stream, source_name)
     first_records: list[Any] = []
-    # A file may begin with many blank lines.
     for records in chunks:
+        # A chunk may consist of blank lines.
         if records:
             first_records = records
             break
-    remaining_chunks = itertools.chain([first_records], chunks)
+    all_chunks = itertools.chain([first_records], chunks)
     if first_records and is_log(first_records[0]):
-        samples = list(itertools.chain.from_iterable(remaining_chunks))
+        samples = list(itertools.chain.from_iterable(all_chunks))
         return make_table(log_columns(samples, source_name, form.log_filter), source_name)
-    return make_record_table(remaining_chunks, source_name, unit="line", n_bytes=n_bytes)
+    return make_record_table(all_chunks, source_name, unit="line", n_bytes=n_bytes)
 
 
 def _parse_lines(stream: IO[str], source_name: str) -> Iterator[list[Any]]:
-    """Yield the values of JSON lines in chunks; blank lines have none."""
+    """Yield the parsed values of JSON lines, `N_RECORDS_AT_A_TIME` lines at a time.
+
+    Args:
+        stream: The open file; blank lines have no values.
+        source_name: What it is called in errors, which give the number of the line.
+    """
     numbered_lines = enumerate(iterate_lines(stream, source_name), start=1)
     while chunk := list(itertools.islice(numbered_lines, N_RECORDS_AT_A_TIME)):
         values = []
@@ -118,13 +142,16 @@ def _parse_lines(stream: IO[str], source_name: str) -> Iterator[list[Any]]:
 
 
 def make_document_table(content: Any, form: FileForm, source_name: str, n_bytes: int = 0) -> Parsed:
-    """Make the table, or the tables of splits, of a JSON document in any of the usual orientations.
+    """Make the table of a JSON document: of records, of columns, of splits, or of a log.
 
     Args:
         content: The parsed document.
-        form: How it is to be read.
+        form: How it is to be read, with the path of the records in it.
         source_name: What it is called in errors.
         n_bytes: The size of its file: few bytes may not become many cells.
+
+    Returns:
+        The table, or the tables of its splits.
 
     Raises:
         OptionError: If options do not name the records, or the columns of rows of values.
@@ -134,10 +161,9 @@ def make_document_table(content: Any, form: FileForm, source_name: str, n_bytes:
         content = select_records(content, form.rows, source_name)
         form = form.replace(rows=None)
     if is_inspect(content):
-        return make_table(
-            inspect_columns(content, source_name, scorer=form.log_filter), source_name
-        )
-    # One sample of a log is a log.
+        columns = inspect_columns(content, source_name, scorer=form.log_filter)
+        return make_table(columns, source_name)
+    # A single sample of a log, which is an object, is read as a list of one.
     if is_log(content):
         content = [content]
     if isinstance(content, Mapping):
@@ -146,8 +172,21 @@ def make_document_table(content: Any, form: FileForm, source_name: str, n_bytes:
 
 
 def _make_object_table(content: Object, form: FileForm, source_name: str, n_bytes: int) -> Parsed:
-    """Make the table, or the tables of splits, of an object, by what its values are."""
-    # Of pandas ("split"), MLflow and Weights & Biases: {"columns": [...], "data": [[...], ...]}.
+    """Make the table of a document that is an object, in the first orientation that fits.
+
+    Args:
+        content: The document, such as {"a": [1, 2]}, {"data": [{"a": 1}]} or {"train": [{"a": 1}]}.
+        form: How it is to be read.
+        source_name: What it is called in errors.
+        n_bytes: The size of its file.
+
+    Returns:
+        The table, or the tables of its splits.
+
+    Raises:
+        ValueError: If columns have different lengths, or records are no objects.
+    """
+    # {"columns": [...], "data": [[...], ...]}, as pandas ("split"), MLflow and Weights & Biases write.
     if _has_columns_and_rows(content):
         names = tuple(map(str, content["columns"]))
         named_form = form.replace(column_names=names)
@@ -164,10 +203,9 @@ def _make_object_table(content: Object, form: FileForm, source_name: str, n_byte
         return make_table(content, source_name)
     if wrapped_records is not None:
         return _make_list_table(wrapped_records, form, source_name, n_bytes)
+    # {"a": {"0": 1, "1": 2}}, as pandas writes by default.
     if _are_indexed_columns(content):
-        columns = {}
-        for name, cells in content.items():
-            columns[name] = list(cells.values())
+        columns = {name: list(cells.values()) for name, cells in content.items()}
         return make_table(columns, source_name)
 
     records = find_records(content, source_name)
@@ -220,50 +258,64 @@ def _has_records(rows: list[Any]) -> bool:
 
 
 def _find_wrapped_records(content: Object) -> list[Any] | None:
-    """Return the only list of rows in an object, next to settings or lists of keywords; None for none.
+    """Return the only list of rows among the values of an object, as in {"data": [...], "version": 2}.
 
-    Many tools wrap records as {"data": [...], "version": 2}.
+    Args:
+        content: The object, whose other values may be settings and lists of keywords.
+
+    Returns:
+        The list; None if there is none, if there are several, or if it may also be a column.
     """
     row_lists = list(filter(_is_row_list, content.values()))
     if len(row_lists) != 1:
         return None
     rows: list[Any] = row_lists[0]
-    n_lists = len(_list_lists(content))
     if _has_records(rows):
         return rows
-    # A list of lists may be a column as well, unless all other values are settings.
+    # A list of lists may also be a column next to other lists, or the only column.
+    n_lists = len(_list_lists(content))
     if n_lists == 1 and len(content) > 1:
         return rows
     return None
 
 
 def _are_columns(content: Object, wrapped_records: list[Any] | None) -> bool:
-    """Return whether all values are the columns of a table, and not one records next to other lists."""
+    """Return whether the values of an object are the columns of a table, and not records among settings.
+
+    Args:
+        content: The object.
+        wrapped_records: The list of records that one of its values may be; None for none.
+    """
     lists = _list_lists(content)
     if not lists or len(lists) < len(content):
         return False
-    # Columns have one length; a schema next to the rows has another.
-    if len(set(map(len, lists))) > 1:
+    has_one_length = len(set(map(len, lists))) == 1
+    # Lists of different lengths are refused as columns, unless one of them holds records: a schema
+    # next to these has another length.
+    if not has_one_length:
         return not any(map(_has_records, lists))
     return wrapped_records is None or len(lists) > 1
 
 
 def _are_indexed_columns(content: Object) -> bool:
-    """Return whether an object has columns by name, and cells by their row, as pandas writes them."""
+    """Return whether an object has columns of cells by row number, as in {"a": {"0": 1, "1": 2}}."""
     columns = list(content.values())
     if not _have_type(columns, dict):
         return False
     # An object without values, or with empty ones, has no cells.
     if not columns or not columns[0]:
         return False
-    # pandas writes row numbers as texts, which keys of JSON are.
+    # Keys of JSON are texts.
     n_rows = len(columns[0])
-    row_numbers = [str(row) for row in range(n_rows)]
+    row_numbers = list(map(str, range(n_rows)))
     return all(list(cells) == row_numbers for cells in columns)
 
 
 def _list_keyed_records(content: Object) -> list[dict[str, Any]]:
-    """Return the records of an object of records by their ids, or else the object as the only record."""
+    """Return the records of an object by their ids, as in {"q1": {"text": "Why?"}}.
+
+    The key becomes the field "id". An object with other values is a single record.
+    """
     if not content or not _have_type(content.values(), dict):
         return [dict(content)]
     records = []
@@ -273,22 +325,33 @@ def _list_keyed_records(content: Object) -> list[dict[str, Any]]:
 
 
 def _make_list_table(content: Any, form: FileForm, source_name: str, n_bytes: int) -> pa.Table:
-    """Make the table of a list of records, of samples of a log, or of rows of values."""
+    """Make the table of a list: of records, of samples of a log, of pipeline outputs, or of rows of values.
+
+    Args:
+        content: The list.
+        form: How it is to be read, with the names of the columns of rows of values.
+        source_name: What it is called in errors.
+        n_bytes: The size of its file.
+
+    Raises:
+        OptionError: If columns have no names.
+        ValueError: If it is no list, or its members are no records.
+    """
     if not isinstance(content, list):
         raise ValueError(
             f"Expected a list of records in {source_name}, but it holds one "
             f"{type(content).__name__}."
         )
-    # An empty list has no rows, which the reader of files says.
     if content and _have_type(content, dict):
         content = unwrap_records(content)
     if content and is_log(content[0]):
         return make_table(log_columns(content, source_name, form.log_filter), source_name)
-    columns = make_pipeline_columns(content)
-    if columns:
-        return make_table(columns, source_name)
+    pipeline_columns = make_pipeline_columns(content)
+    if pipeline_columns:
+        return make_table(pipeline_columns, source_name)
     if content and _have_type(content, list):
         content = _name_cells(content, form.column_names, source_name)
+    # An empty list becomes an empty table, which the reader of files refuses.
     chunks = _divide(content, N_RECORDS_AT_A_TIME)
     return make_record_table(chunks, source_name, unit="record", n_bytes=n_bytes)
 
@@ -302,7 +365,12 @@ def _divide(values: list[Any], size: int) -> Iterator[list[Any]]:
 def _name_cells(
     rows: Sequence[list[Any]], column_names: Sequence[str] | None, source_name: str
 ) -> list[dict[str, Any]]:
-    """Return the records of rows of values.
+    """Return rows of values as records, with a key per column.
+
+    Args:
+        rows: The rows.
+        column_names: The names of the columns, which an option or the document gives; None for none.
+        source_name: What the document is called in errors.
 
     Raises:
         OptionError: If columns have no names, or a row has another number of values.
@@ -316,10 +384,9 @@ def _name_cells(
     n_columns = len(column_names)
     records = []
     for number, row in enumerate(rows):
-        n_values = len(row)
-        if n_values != n_columns:
+        if len(row) != n_columns:
             raise OptionError(
-                f"Expected {n_columns} columns in {source_name}, but row {number} has {n_values} "
+                f"Expected {n_columns} columns in {source_name}, but row {number} has {len(row)} "
                 "values; `column_names` names them.",
                 option="column_names",
             )
@@ -337,7 +404,7 @@ def make_record_table(
     """Make a table of records; every key of any record is a column, and missing values are null.
 
     Args:
-        chunks: The records, a part of them at a time.
+        chunks: The records, some of them at a time.
         source_name: What they are from, for errors.
         unit: What a record is called there: "record", or "line", which is counted from 1.
         n_bytes: The size of the file: few bytes may not become many cells.
@@ -345,11 +412,12 @@ def make_record_table(
     Raises:
         ValueError: If a record is no object, or if records share too few keys.
     """
-    parts: dict[str, list[pa.Array]] = {}
+    arrays_by_key: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for records in chunks:
         _check_objects(records, source_name, unit, n_rows)
-        keys = dict.fromkeys(itertools.chain(parts, *records))
+        # The keys so far, followed by the new ones of this chunk.
+        keys = dict.fromkeys(itertools.chain(arrays_by_key, *records))
         check_at_most(len(keys), MAX_COLUMNS, "columns", source_name)
         n_rows_read = n_rows + len(records)
         n_table_bytes = BYTES_PER_CELL * n_rows_read * len(keys)
@@ -359,24 +427,34 @@ def make_record_table(
                 f"have {len(keys):,} keys, most of which are missing from most of them."
             )
         for key in keys:
-            if key not in parts:
-                # The records before this chunk do not have it.
-                parts[key] = [pa.nulls(n_rows)] if n_rows else []
+            if key not in arrays_by_key:
+                # The records of earlier chunks lack the key.
+                arrays_by_key[key] = [pa.nulls(n_rows)] if n_rows else []
             cells = [record.get(key) for record in records]
-            parts[key].append(make_column(cells, key, source_name))
+            arrays_by_key[key].append(make_column(cells, key, source_name))
         n_rows = n_rows_read
     columns = {}
-    for key, arrays in parts.items():
-        column = concatenate_columns(arrays, key, source_name)
-        columns[key] = column
+    for key, arrays in arrays_by_key.items():
+        columns[key] = concatenate_columns(arrays, key, source_name)
     return pa.table(columns)
 
 
 def _check_objects(records: Sequence[Any], source_name: str, unit: str, n_earlier: int) -> None:
-    """Check that all records are objects."""
+    """Check that all records are objects.
+
+    Args:
+        records: The records of a chunk.
+        source_name: What they are from, for errors.
+        unit: What a record is called: "record", or "line".
+        n_earlier: The number of records in earlier chunks.
+
+    Raises:
+        ValueError: If one is no object.
+    """
+    # The common case needs no loop.
     if _have_type(records, dict):
         return
-    # People count the lines of a file from 1.
+    # Lines of a file count from 1, records from 0.
     first_number = n_earlier + 1 if unit == "line" else n_earlier
     check_all(
         records,

@@ -43,12 +43,16 @@ def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
         config: A configuration that its card describes; None for the default.
         form: How csv and tsv files are to be read.
 
+    Returns:
+        The Dataset of each split; one Dataset if `save_to_disk` wrote one.
+
     Raises:
         ValueError: If it cannot be read, has a configuration that nothing describes, or holds
-            files that may never end.
+            devices or pipes, whose content may never end.
     """
     _check_plain_files(path)
     is_saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
+    # If a card describes the files, `datasets` knows how to read them.
     files: list[str] = []
     if not is_saved and not _has_described_files(path):
         files = _list_data_files(path)
@@ -75,7 +79,11 @@ def make_config_error(path: Path, config: str) -> ValueError:
 
 
 def _check_plain_files(path: Path) -> None:
-    """Check that a folder has no device or pipe, whose content may never end."""
+    """Check that a folder has only plain files, and not too many of them.
+
+    Raises:
+        ValueError: If it has a device or pipe, whose content may never end, or too many entries.
+    """
     n_entries = 0
     devices = []
     for folder, subfolders, names in os.walk(path):
@@ -83,7 +91,7 @@ def _check_plain_files(path: Path) -> None:
         check_at_most(n_entries, MAX_ENTRIES, "files and folders", path)
         for name in names:
             file = os.path.join(folder, name)
-            # A broken link is no file either, and is never opened.
+            # A broken link does not exist by this test; it is never opened.
             if os.path.exists(file) and not os.path.isfile(file):
                 devices.append(os.path.relpath(file, path))
     if devices:
@@ -93,7 +101,7 @@ def _check_plain_files(path: Path) -> None:
 
 
 def _has_described_files(path: Path) -> bool:
-    """Return whether the card of a folder describes the files of its configurations, or its columns."""
+    """Return whether the card of a folder, README.md, describes its files or columns for `datasets`."""
     try:
         with (path / "README.md").open("rb") as stream:
             card = stream.read(MAX_CARD_BYTES).decode("utf-8-sig", "replace")
@@ -104,10 +112,14 @@ def _has_described_files(path: Path) -> bool:
 
 
 def _list_data_files(path: Path) -> list[str]:
-    """Return the data files below a folder, sorted and relative to it, with slashes."""
+    """Return the data files below a folder, sorted, as paths with slashes relative to it.
+
+    Raises:
+        ValueError: If a file is there twice, compressed and not.
+    """
     files = []
     for folder, subfolders, names in os.walk(path):
-        # os.walk visits the folders that remain in this list.
+        # os.walk descends into the folders that are left in this list, in its order.
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
         for name in sorted(names):
             is_data = name not in _NOT_DATA and get_data_type(name) in FILE_TYPES
@@ -115,13 +127,13 @@ def _list_data_files(path: Path) -> list[str]:
                 files.append((Path(folder) / name).relative_to(path).as_posix())
     file_by_plain_path: dict[Path, str] = {}
     for file in files:
-        plain_file = strip_compression(file)
-        if plain_file in file_by_plain_path:
+        plain_path = strip_compression(file)
+        if plain_path in file_by_plain_path:
             raise ValueError(
                 f"Expected each file once in {path}, but {file} and "
-                f"{file_by_plain_path[plain_file]} are one, compressed."
+                f"{file_by_plain_path[plain_path]} are one, compressed."
             )
-        file_by_plain_path[plain_file] = file
+        file_by_plain_path[plain_path] = file
     return files
 
 
@@ -133,12 +145,21 @@ def _is_hidden(name: str) -> bool:
 
 
 def _load_with_datasets(path: Path, config: str | None, is_saved: bool) -> Splits:
-    """Load what `save_to_disk` wrote, or what `datasets` finds in a folder."""
+    """Load a folder with the library `datasets`.
+
+    Args:
+        path: The folder.
+        config: The configuration; None for the default.
+        is_saved: Whether `save_to_disk` wrote the folder.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
     try:
         if is_saved:
             return datasets.load_from_disk(str(path))
         return datasets.load_dataset(str(path), config, cache_dir=_get_cache(path))
-    # A damaged folder may raise any error of the libraries that `datasets` stands on.
+    # A damaged folder may raise any error of the libraries on which `datasets` depends.
     except Exception as error:
         raise ValueError(
             "Expected a folder of data files or a folder written by save_to_disk, but "
@@ -147,9 +168,11 @@ def _load_with_datasets(path: Path, config: str | None, is_saved: bool) -> Split
 
 
 def _get_cache(path: Path) -> str:
-    """Return a cache for the present content of a folder.
+    """Return a cache folder for the present content of a folder of data.
 
-    The cache of `datasets` knows a folder by its name and the names of its files alone.
+    `datasets` recognizes a folder only by its name and the names of its files, and would return the
+    former content of a file that has changed. The name of this cache therefore depends on sizes and
+    times of change.
     """
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path.resolve().rglob("*")):
@@ -164,10 +187,18 @@ def _get_cache(path: Path) -> str:
 
 
 def _read_split(files: Sequence[Path], form: FileForm) -> pa.Table:
-    """Read the files of a split, and put their tables below one another."""
+    """Read the files of a split as one table, in the order of the files.
+
+    Args:
+        files: The files, which must have the same columns.
+        form: How csv and tsv files are to be read.
+
+    Raises:
+        ValueError: If a file has splits of its own, or other columns.
+    """
     tables: list[pa.Table] = []
     for file in files:
-        # The form is about separated cells; a folder may hold other files as well.
+        # The form is about separated cells; a folder may have files of other types as well.
         is_separated = get_data_type(file) in (".csv", ".tsv")
         table = read_file(file, form if is_separated else NO_FORM)
         if isinstance(table, dict):
@@ -186,9 +217,12 @@ def _read_split(files: Sequence[Path], form: FileForm) -> pa.Table:
 
 
 def _complete_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return the tables of splits with the same columns: nulls in those that a split lacks.
+    """Return the tables of splits with the same columns, filled with nulls if a split lacks one.
 
-    A public test split often comes without labels.
+    Public test splits often lack the labels.
+
+    Args:
+        tables: Split -> its table.
     """
     fields: dict[str, pa.Field] = {}
     for table in tables.values():
@@ -197,6 +231,7 @@ def _complete_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     completed = {}
     for split, table in tables.items():
         missing = [field for name, field in fields.items() if name not in table.column_names]
+        # Appending a table without rows adds its columns.
         empty_table = pa.schema(missing).empty_table()
         completed[split] = pa.concat_tables([table, empty_table], promote_options="default")
     return completed

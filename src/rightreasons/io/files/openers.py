@@ -18,13 +18,20 @@ FASTTEXT_PREFIX = "__label__"
 
 
 def read_array(path: Path, source_name: str) -> dict[str, Any]:
-    """Read an array of numpy: scores with a column per class, or one column of numbers or texts.
+    """Read an array of numpy (.npy) as columns.
+
+    Args:
+        path: The file.
+        source_name: What it is called in errors.
+
+    Returns:
+        {"value": array} for one dimension, and {"0": …, "1": …} for the columns of two.
 
     Raises:
         ValueError: If it is no plain array of one or two dimensions.
     """
     try:
-        # Arrays of objects could run code.
+        # Arrays of objects could run code when they are loaded.
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError):
         raise ValueError(
@@ -34,7 +41,7 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
         raise ValueError(
             f"Expected an array of one or two dimensions in {source_name}, but got shape {array.shape}."
         )
-    # An array has no headings: its columns are numbered.
+    # An array has no headings.
     if array.ndim == 1:
         return {"value": array}
     columns = {}

@@ -22,22 +22,28 @@ BYTES_PER_VALUE = 8
 
 
 def read_parquet(path: Path, source_name: str) -> pa.Table:
-    """Read a parquet file with its columns unchanged.
+    """Read a parquet file with its columns unchanged, unless it would fill the memory.
+
+    A small file can hold a large table, because equal texts are stored once.
+
+    Args:
+        path: The file.
+        source_name: What it is called in errors.
 
     Raises:
-        ValueError: If it is no parquet file, or would fill the memory.
+        ValueError: If it is no parquet file, or holds more than `get_max_bytes`.
     """
     max_bytes = get_max_bytes(path)
     with _open_parquet(path, source_name) as file:
         schema = file.schema_arrow
         _check_columns(file, source_name)
-        # The footer has the number of values, but not the size of texts that are stored once.
+        # The footer has the number of values, but not the size of the texts.
         n_bytes = BYTES_PER_VALUE * _count_values(file.metadata)
         text_columns = _list_text_columns(file.schema)
     if n_bytes > max_bytes:
         raise make_size_error(path, source_name, max_bytes)
 
-    # A text that occurs often is held once, until the size of all of them is known.
+    # Texts are read as dictionaries, in which equal ones are stored once, until their size is known.
     with _open_parquet(path, source_name, read_dictionary=text_columns) as file:
         table = file.read()
     for column in table.columns:
@@ -49,6 +55,16 @@ def read_parquet(path: Path, source_name: str) -> pa.Table:
 
 @contextmanager
 def _open_parquet(path: Path, source_name: str, **options: Any) -> Iterator[pa.parquet.ParquetFile]:
+    """Open a parquet file as a context manager, in which errors of Arrow become sentences.
+
+    Args:
+        path: The file.
+        source_name: What it is called in errors.
+        **options: Arguments of `ParquetFile`.
+
+    Raises:
+        ValueError: If it cannot be opened or read.
+    """
     try:
         with pa.parquet.ParquetFile(path, **options) as file:
             yield file
@@ -60,11 +76,15 @@ def _open_parquet(path: Path, source_name: str, **options: Any) -> Iterator[pa.p
 
 
 def _check_columns(file: pa.parquet.ParquetFile, source_name: str) -> None:
-    """Check that the columns have distinct names, are not too many, and not nested too deeply."""
+    """Check that the columns of a file have distinct names, and are neither too many nor nested too deeply.
+
+    Raises:
+        ValueError: If they do not.
+    """
     schema = file.schema_arrow
     check_ids(schema.names, f"column of {source_name}")
     depth = max((len(list_levels(kind)) for kind in schema.types), default=0)
-    # Fields of objects are columns of the file.
+    # The schema of the file counts the fields of objects as columns.
     if len(file.schema) > MAX_COLUMNS or depth > MAX_NESTING:
         raise ValueError(
             f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in "
@@ -89,11 +109,15 @@ def _list_text_columns(schema: pa.parquet.ParquetSchema) -> list[str]:
 
 
 def _count_text_bytes(array: pa.Array) -> int:
-    """Return the bytes of all texts in an array, a text as often as it occurs."""
+    """Return the bytes of all texts in an array, each counted as often as it occurs.
+
+    Args:
+        array: A column; texts are dictionaries, also in fields of objects and in lists.
+    """
     if isinstance(array, pa.DictionaryArray):
+        # A column of many repeated texts exceeds 32 bits.
         lengths = pc.binary_length(array.dictionary).cast(pa.int64())
         return pc.sum(lengths.take(array.indices)).as_py() or 0
-    # Texts may be in fields of objects, and in lists of any kind.
     if isinstance(array, pa.StructArray):
         return sum(map(_count_text_bytes, array.flatten()))
     if isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
@@ -102,11 +126,10 @@ def _count_text_bytes(array: pa.Array) -> int:
 
 
 def _expand_dictionaries(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with the types that dictionaries of values stand for."""
+    """Return a schema with the types of the values in place of dictionaries, as those of pandas categories."""
     fields = []
     for field in schema:
         kind = field.type
-        # pandas stores categories as dictionaries.
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         fields.append(field.with_type(kind))

@@ -74,11 +74,20 @@ def _list_tables(parsed: Parsed) -> Iterator[pa.Table]:
 
 
 def _find_type_of_text(path: Path, form: FileForm) -> str:
-    """Return the type that the first lines of a text file show; "" for none."""
+    """Return the type of a text file with an unusual suffix, by its first lines.
+
+    Args:
+        path: The file.
+        form: How it is to be read, with names of columns or a separator.
+
+    Returns:
+        ".json", ".csv" or ".tsv"; "" if the file is no text, or no table.
+    """
     head = read_head(path)
+    # latin-1 decodes any bytes, which is enough to find separators.
     encoding = "utf-16" if head[:2] in UTF16_MARKS else "latin-1"
     text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace").lstrip()
-    # Pictures and programs are no text.
+    # Pictures and programs have control characters.
     if CONTROL_CHARACTERS.search(text):
         return ""
     if text.startswith(("{", "[")):
@@ -90,7 +99,17 @@ def _find_type_of_text(path: Path, form: FileForm) -> str:
 
 
 def _check_type(suffix: str, form: FileForm, source_name: str) -> None:
-    """Check that a file is of a type that can be read, with the columns that are named."""
+    """Check that files of a type can be read, and that options fit the type.
+
+    Args:
+        suffix: The type, such as ".csv".
+        form: How the file is to be read.
+        source_name: What it is called in errors.
+
+    Raises:
+        OptionError: If the type is unknown.
+        ValueError: If columns are named for a file that has headings.
+    """
     if suffix not in FILE_TYPES:
         raise OptionError(
             f"Expected a file of type {', '.join(FILE_TYPES)} (or compressed: "
@@ -105,14 +124,27 @@ def _check_type(suffix: str, form: FileForm, source_name: str) -> None:
 
 
 def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Parsed:
-    """Read a file of a known type."""
+    """Read a file by the reader of its type.
+
+    Args:
+        suffix: The type, one of `FILE_TYPES`.
+        path: The file, unpacked.
+        form: How it is to be read.
+        source_name: What it is called in errors.
+
+    Returns:
+        The table, or the tables of its splits.
+
+    Raises:
+        ValueError: If it is damaged, or passes a limit.
+    """
     if suffix in (".csv", ".tsv"):
         return read_separated(path, form, source_name, suffix)
     if suffix in (".json", ".jsonl"):
         return read_json_file(path, form, source_name, has_lines=suffix == ".jsonl")
     if suffix == ".parquet":
         table = read_parquet(path, source_name)
-        # Logs of a harness may be stored as parquet.
+        # Logs of lighteval are stored as parquet.
         if is_log(dict.fromkeys(table.column_names)):
             return make_table(log_columns(table.to_pylist(), source_name), source_name)
         return table
@@ -125,19 +157,23 @@ def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Par
     elif suffix == ".xlsx":
         columns = read_workbook(path, form.rows, source_name)
     else:
-        # ".eval" is the type that remains.
+        # The remaining type is ".eval", an archive of inspect_ai.
         log = read_archive(path)
         columns = inspect_columns(log, source_name, scorer=form.log_filter)
     return make_table(columns, source_name)
 
 
 def _read_arrays(path: Path, source_name: str) -> dict[str, Any]:
-    """Return the arrays of a .npz file by their names."""
+    """Return the arrays of a .npz file by their names.
+
+    Raises:
+        ValueError: If it cannot be read, or holds arrays of objects.
+    """
     try:
-        # An array of objects could run code.
+        # Arrays of objects could run code when they are loaded.
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    # A header may ask for more memory than there is.
+    # A header may claim a shape that does not fit into the memory.
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(
             f"Expected plain numpy arrays in {source_name}, but it cannot be read as such."

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -59,57 +58,66 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
 
 
 def find_records(content: Mapping[str, Any], source_name: str) -> Records | None:
-    """Return the one list of records below the top of a document; None if there is none.
+    """Return the longest list of records anywhere in a document; None if there is none.
+
+    Args:
+        content: The document.
+        source_name: What it is called in errors.
 
     Raises:
-        OptionError: If two lists are about as long.
+        OptionError: If a second list is more than half as long, so that either may be meant.
 
     Example:
         >>> find_records({"config": {"seed": 1}, "run": {"rows": [{"a": 1}, {"a": 2}]}}, "log.json")
         [{'a': 1}, {'a': 2}]
     """
-    lists = dict(iterate_records(content))
-    if not lists:
+    records_by_path = dict(iterate_records(content))
+    if not records_by_path:
         return None
-    sizes = {path: len(records) for path, records in lists.items()}
-    # The longest list first, and the earlier one of two equally long ones.
-    paths = sorted(sizes, key=sizes.__getitem__, reverse=True)
-    longest = paths[0]
-    # A schema is a list of records too, but a short one.
-    if len(paths) > 1 and sizes[paths[1]] > MAX_RIVAL * sizes[longest]:
+    # The longest list first. Sorting is stable: of two equally long ones, the earlier one.
+    paths = sorted(records_by_path, key=lambda path: len(records_by_path[path]), reverse=True)
+    longest = records_by_path[paths[0]]
+    # A schema is a list of records as well, but a short one.
+    if len(paths) > 1 and len(records_by_path[paths[1]]) > MAX_RIVAL * len(longest):
         candidates = []
         for path in paths:
-            candidates.append(f"{path} ({len(lists[path]):,})")
+            candidates.append(f"{path} ({len(records_by_path[path]):,})")
         raise OptionError(
             f"Expected one list of records in {source_name}, but got {format_list(candidates)}: "
             "`rows` names the path of one.",
             option="rows",
         )
-    return lists[longest]
+    return longest
 
 
 def iterate_records(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Records]]:
-    """Yield the path and the records of every list of two objects or more, the outer ones alone."""
+    """Yield each list of two objects or more in a document, with its path such as "run.rows".
+
+    Lists inside such a list are not yielded.
+
+    Args:
+        node: The document, or a part of it.
+        path: The keys that lead to this part.
+    """
     if isinstance(node, list):
-        # One object in a list is a value, such as the only reply of a server.
+        # A list of one object is a value, such as the only reply of a server.
         if len(node) > 1 and all(isinstance(record, dict) for record in node):
-            name = ".".join(path)
-            yield name, node
+            yield ".".join(path), node
         return
-    if not isinstance(node, Mapping):
-        return
-    # Documents may be nested without an end.
-    if len(path) >= MAX_DEPTH:
+    # Deeply nested documents are not searched to their end.
+    if not isinstance(node, Mapping) or len(path) >= MAX_DEPTH:
         return
     for key, child in node.items():
-        child_path = (*path, str(key))
-        yield from iterate_records(child, child_path)
+        yield from iterate_records(child, (*path, str(key)))
 
 
 def unwrap_records(records: Records) -> Records:
-    """Return what records hold in their only object, beside numbers and empty lists alone.
+    """Return the objects inside records that hold nothing else, apart from numbers and empty lists.
 
     The datasets server writes `{"row_idx": 0, "row": {...}, "truncated_cells": []}`.
+
+    Args:
+        records: The records; they are returned as they are unless all wrap an object under one key.
 
     Example:
         >>> unwrap_records([{"row_idx": 0, "row": {"text": "Fine."}, "truncated_cells": []}])
@@ -118,16 +126,21 @@ def unwrap_records(records: Records) -> Records:
         [{'id': 0, 'text': 'Fine.', 'meta': {'lang': 'en'}}]
     """
     keys = set(map(_find_wrapped_key, records))
-    # Records whose objects have different keys are not wrapped in one way.
     if len(keys) != 1 or keys == {""}:
         return records
-    (key,) = keys
-    # Only what is wrapped counts.
-    return list(map(operator.itemgetter(key), records))
+    key = keys.pop()
+    return [record[key] for record in records]
 
 
 def name_classes(records: Records, features: Any) -> Records:
-    """Return records with the names of classes in place of their numbers, as a page of the datasets server says them.
+    """Return records of the datasets server with names of classes in place of their numbers.
+
+    Args:
+        records: The records.
+        features: The features on the same page, which list the names of each ClassLabel.
+
+    Returns:
+        New records; a number that is no class, such as -1, becomes None.
 
     Example:
         >>> label = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
@@ -141,7 +154,6 @@ def name_classes(records: Records, features: Any) -> Records:
         for column, names in names_by_column.items():
             number = record.get(column)
             named[column] = None
-            # -1 is no class.
             if isinstance(number, int) and 0 <= number < len(names):
                 named[column] = names[number]
         named_records.append(named)
@@ -152,7 +164,12 @@ def name_classes(records: Records, features: Any) -> Records:
 
 
 def _read_class_names(features: Any) -> dict[str, list[str]]:
-    """Return the names of the classes of each column that has some, as `datasets` lists features."""
+    """Return the class names of each ClassLabel among the features of a page of the datasets server.
+
+    Args:
+        features: A list such as [{"name": "mood", "type": {"_type": "ClassLabel", "names": [...]}}];
+            anything else has no class names.
+    """
     names_by_column: dict[str, list[str]] = {}
     if not isinstance(features, list):
         return names_by_column
@@ -161,14 +178,17 @@ def _read_class_names(features: Any) -> dict[str, list[str]]:
             kind = feature["type"]
             if kind["_type"] == "ClassLabel":
                 names_by_column[feature["name"]] = list(kind["names"])
+        # Documents of other tools have features of another form.
         except (KeyError, TypeError):
-            # Other documents have features of another form.
             continue
     return names_by_column
 
 
 def _find_wrapped_key(record: dict[str, Any]) -> str:
-    """Return the key under which a record wraps its whole content; "" if it wraps nothing.
+    """Return the key of the only object in a record, if its other values are numbers or empty.
+
+    Returns:
+        The key; "" if there are several objects, or if other values such as texts are content as well.
 
     Example:
         >>> _find_wrapped_key({"row_idx": 0, "row": {"text": "good"}, "truncated_cells": []})
@@ -176,14 +196,13 @@ def _find_wrapped_key(record: dict[str, Any]) -> str:
         >>> _find_wrapped_key({"text": "good", "meta": {"year": 2020}})
         ''
     """
-    keys = []
+    object_keys = []
     for key, value in record.items():
         is_bookkeeping = isinstance(value, int) or value in ([], None)
         if isinstance(value, dict):
-            keys.append(key)
+            object_keys.append(key)
         elif not is_bookkeeping:
-            # A text, for one, is content next to the object.
             return ""
-    if len(keys) == 1:
-        return keys[0]
-    return ""
+    if len(object_keys) != 1:
+        return ""
+    return object_keys[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import functools
 import itertools
 import re
 from collections import deque
@@ -119,16 +118,19 @@ def _check_characters(form: FileForm) -> None:
 
 
 def find_separator(path: Path, encoding: str, form: FileForm, default: str) -> Separator:
-    """Return what separates the cells of a table: what is given, or what its first lines show.
+    """Find the character that separates the cells of a table: the given one, or by the first lines.
+
+    A separator is certain if it divides all of these lines into the same number of cells.
 
     Args:
         path: The file.
         encoding: Its encoding.
-        form: How it is to be read.
+        form: How it is to be read, perhaps with a separator.
         default: The likeliest separator.
     """
     lines = _read_first_lines(path, encoding)
     first_line = lines[0] if lines else ""
+    # Excel writes a line "sep=;" before the table.
     declaration = _DECLARATION.fullmatch(first_line)
     n_lines = 0 if declaration is None else 1
     if form.separator is not None:
@@ -141,6 +143,7 @@ def find_separator(path: Path, encoding: str, form: FileForm, default: str) -> S
     for character in candidates:
         if _has_equal_rows(lines, character):
             return Separator(character, n_lines, is_certain=True)
+    # Rows that differ in their number of cells are refused later, with the row to blame.
     for character in candidates:
         if character in first_line:
             return Separator(character, n_lines, is_certain=False)
@@ -154,16 +157,21 @@ def _read_first_lines(path: Path, encoding: str) -> list[str]:
 
 
 def _has_equal_rows(lines: Sequence[str], separator: str) -> bool:
-    """Return whether a separator divides all lines into the same number of cells, two or more."""
+    """Return whether a separator divides all lines into the same number of cells, two or more.
+
+    Args:
+        lines: The first lines of a file.
+        separator: The character.
+    """
     try:
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     # A cell is too long.
     except csv.Error:
         return False
-    # The last record may go on beyond the sample.
+    # The last record of a sample may continue on further lines of the file.
     if len(lines) == N_SAMPLE_LINES:
         rows = rows[:-1]
-    widths = {len(row) for row in rows}
+    widths = set(map(len, rows))
     return len(widths) == 1 and max(widths) > 1
 
 
@@ -180,8 +188,13 @@ def _get_quote(form: FileForm) -> str:
 def _has_quoted_cells(path: Path, form: FileForm, source_name: str) -> bool:
     """Return whether a tsv file quotes its cells.
 
-    Few do, and a text may begin with a quotation mark. Cells are quoted if all rows have as many
-    cells that way, and something else speaks for it as well, see `_needs_quotes`.
+    Few do, and a text may begin with a quotation mark. Cells are taken to be quoted if all rows have
+    the same number of cells then, and if a second sign speaks for it; see `_needs_quotes`.
+
+    Args:
+        path: The file.
+        form: How it is to be read, with its encoding and separator.
+        source_name: What it is called in errors.
     """
     if not contains_bytes(path, b'"'):
         return False
@@ -192,15 +205,19 @@ def _has_quoted_cells(path: Path, form: FileForm, source_name: str) -> bool:
 
 
 def _needs_quotes(path: Path, form: FileForm) -> bool:
-    """Return whether a tsv file looks as if its cells were quoted.
+    """Return whether a tsv file has a sign that its cells are quoted.
 
     It is in UTF-16, as Excel writes it; its first heading is quoted, as R does; rows differ in
     their number of separators; or marks within a quoted cell are doubled.
+
+    Args:
+        path: The file.
+        form: How it is to be read, with its encoding and separator.
     """
     separator = str(form.separator)
-    mark = re.escape(separator)
-    quoted_heading = re.compile(f'"[^{mark}"]+"({mark}|$)')
-    doubled_mark = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
+    escaped = re.escape(separator)
+    quoted_heading = re.compile(f'"[^{escaped}"]+"({escaped}|$)')
+    doubled_quote = re.compile(f'(?:^|{escaped})"[^{escaped}]*""[^{escaped}\r\n]')
     with path.open(encoding=form.encoding, newline="") as stream:
         lines = filter(str.strip, stream)
         heading = next(lines, "")
@@ -208,16 +225,23 @@ def _needs_quotes(path: Path, form: FileForm) -> bool:
             return True
         n_separators = heading.count(separator)
         for line in lines:
-            if line.count(separator) != n_separators or doubled_mark.search(line):
+            if line.count(separator) != n_separators or doubled_quote.search(line):
                 return True
     return False
 
 
 def _list_quoted_widths(path: Path, form: FileForm, source_name: str) -> set[int]:
-    """Return the numbers of cells of the rows if cells are quoted; none if that cannot be."""
+    """Return the distinct numbers of cells per row if cells were quoted; none if quotes are invalid.
+
+    Args:
+        path: The file.
+        form: How it is to be read otherwise.
+        source_name: What it is called in errors.
+    """
     rows = _iterate_rows(path, form.replace(quote='"'), source_name, is_strict=True)
     try:
         return {len(row) for row in rows if row}
+    # Text follows a closed quotation mark.
     except csv.Error:
         return set()
 
@@ -272,10 +296,21 @@ def _iterate_rows(
 def _read_first_row(
     path: Path, form: FileForm, source_name: str, n_skipped: int
 ) -> tuple[list[str], int]:
-    """Return the first row with words, and how many lines of empty cells are above it.
+    """Return the first row of a table that has text, and how many lines of empty cells are above it.
 
-    Tables that a spreadsheet exported may begin with rows of empty cells. The first row is [] if
-    there is none.
+    Tables that a spreadsheet exported may begin with rows of empty cells.
+
+    Args:
+        path: The file.
+        form: How it is to be read.
+        source_name: What it is called in errors.
+        n_skipped: The number of lines before the table.
+
+    Returns:
+        The cells of the row, [] if there is none, and the number of lines.
+
+    Raises:
+        ValueError: If a cell is too long, as after a quotation mark that is never closed.
     """
     try:
         return _find_first_row(_iterate_rows(path, form, source_name, n_skipped=n_skipped))
@@ -287,12 +322,20 @@ def _read_first_row(
 
 
 def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
+    """Return the first row with text, and the number of lines of empty cells above it.
+
+    Args:
+        rows: The rows of a table; [] for an empty line.
+
+    Returns:
+        If no row has text, the first one that is not [], and 0.
+    """
     first_row: list[str] = []
     for n_lines, row in enumerate(rows):
         if any(cell.strip() for cell in row):
-            # Empty lines are no rows, which Arrow skips itself.
-            n_blank_lines = n_lines if len(first_row) > 1 else 0
-            return row, n_blank_lines
+            # Arrow skips empty lines itself, but not lines of separators.
+            has_separators = len(first_row) > 1
+            return row, n_lines if has_separators else 0
         if not first_row:
             first_row = row
     return first_row, 0
@@ -301,7 +344,19 @@ def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
 def _name_columns(
     first_row: Sequence[str], column_names: Sequence[str] | None, source_name: str
 ) -> list[str]:
-    """Return distinct names of the columns: an empty or a repeated heading gets a new name."""
+    """Return distinct names of the columns of a table.
+
+    Args:
+        first_row: The cells of its first row, which are the headings unless names are given.
+        column_names: The names that an option gives; None for the headings.
+        source_name: What the table is called in errors.
+
+    Returns:
+        The names: "(column 3)" for an empty heading, and "(2) label" for a repeated one.
+
+    Raises:
+        ValueError: If given names repeat, or there are too many columns.
+    """
     headings: Sequence[str] = first_row
     if column_names is not None:
         check_ids(column_names, f"column name of {source_name}")
@@ -319,7 +374,19 @@ def _name_columns(
 def _parse_with_arrow(
     path: Path, form: FileForm, names: list[str], n_skipped: int, source_name: str
 ) -> pa.Table:
-    """Read all rows with Arrow, the heading included."""
+    """Read all rows of a table with Arrow as texts, the row of headings included.
+
+    Args:
+        path: The file.
+        form: How it is to be read: its encoding, separator and quotation mark.
+        names: The names of the columns.
+        n_skipped: The number of lines before the headings.
+        source_name: What it is called in errors.
+
+    Raises:
+        OptionError: If a row has another number of cells.
+        ValueError: If it cannot be read.
+    """
     quote = _get_quote(form)
     encoding = str(form.encoding)
     escapes = _has_escaped_quotes(path, quote, form, source_name)
@@ -328,7 +395,7 @@ def _parse_with_arrow(
         block_size=ARROW_BLOCK_BYTES,
         skip_rows=n_skipped,
         encoding=encoding.replace("utf-8-sig", "utf8"),
-        # Several threads would not know the number of a row that is refused.
+        # With several threads, Arrow does not know the number of a row that it refuses.
         use_threads=False,
     )
     parse_options = pa.csv.ParseOptions(
@@ -337,6 +404,7 @@ def _parse_with_arrow(
         escape_char="\\" if escapes else False,
         newlines_in_values=bool(quote),
     )
+    # All cells stay texts, "NA" and empty ones included.
     convert_options = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         null_values=[],
@@ -356,7 +424,14 @@ def _parse_with_arrow(
 def _explain_refusal(
     error: Exception, form: FileForm, names: list[str], source_name: str
 ) -> ValueError:
-    """Return the error for a table that Arrow refuses, with the row that is to blame."""
+    """Return our error for a table that Arrow refuses, with the row that is to blame.
+
+    Args:
+        error: The error of Arrow.
+        form: How the table was read.
+        names: The names of its columns.
+        source_name: What it is called in errors.
+    """
     refusal = _INVALID_ROW.search(str(error))
     if refusal is None:
         return ValueError(
@@ -364,13 +439,14 @@ def _explain_refusal(
         )
     number, n_cells, row_text = refusal.groups()
     quote = _get_quote(form)
-    # The open cell swallows the lines below it.
+    # An open quotation mark makes the lines below it a part of its cell.
     if quote and row_text.count(quote) % 2:
         return _make_open_quote_error(source_name)
-    # Arrow counts from 1, the heading included.
+    # Arrow counts rows from 1, the headings included.
     row = int(number) - 1
     if form.column_names is None:
         row -= 1
+    # A title above the headings has fewer cells than the rows.
     remedy = ""
     if row == 0 or len(names) == 1:
         remedy = ", and lines above the heading are to be deleted"
@@ -398,10 +474,21 @@ def _check_cells(table: pa.Table, source_name: str) -> None:
 
 
 def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: str) -> None:
-    """Check that the last quotation mark is closed: an open cell runs to the end of the file."""
+    """Check that the last quotation mark of a file is closed: an open cell runs to its end.
+
+    Args:
+        path: The file.
+        form: How it was read.
+        table: Its rows.
+        source_name: What it is called in errors.
+
+    Raises:
+        ValueError: If the last cell is open.
+    """
     quote = _get_quote(form)
     if not quote or not table.num_rows:
         return
+    # Marks within a cell are doubled in the file.
     text = str(table[-1][-1]).replace(quote, 2 * quote)
     encoding = str(form.encoding).removesuffix("-sig")
     open_cell = f"{quote}{text}".encode(encoding)
@@ -411,7 +498,7 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
         end = stream.read()
     if not end.endswith(open_cell) or end == closed_cell:
         return
-    # A mark within the last cell, as in `a"b`, looks the same.
+    # A mark within the last cell, as in `a"b`, has the same bytes: a slower reader decides.
     if _is_last_cell_open(path, form, source_name):
         raise _make_open_quote_error(source_name)
 
@@ -428,21 +515,33 @@ def _is_last_cell_open(path: Path, form: FileForm, source_name: str) -> bool:
 
 
 def _drop_empty_rows(table: pa.Table) -> pa.Table:
-    """Drop rows of separators alone, as spreadsheets write them below a table."""
+    """Drop rows whose cells are all empty, as spreadsheets write them below a table."""
     # In a single column, an empty row is an empty text.
     if table.num_columns < 2:
         return table
-    is_empty = functools.reduce(pc.and_, [pc.equal(column, "") for column in table.columns])
+    is_empty = pc.equal(table.column(0), "")
+    for column in table.columns[1:]:
+        is_empty = pc.and_(is_empty, pc.equal(column, ""))
     if not pc.any(is_empty).as_py():
         return table
     return table.filter(pc.invert(is_empty))
 
 
 def _check_repeated_heading(rows: pa.Table, heading: list[str], source_name: str) -> None:
-    """Check that no row repeats the heading, as in a file that was joined of several."""
+    """Check that no row repeats the headings, as in a file that was joined from several.
+
+    Args:
+        rows: The rows below the headings.
+        heading: The cells of the headings.
+        source_name: What the table is called in errors.
+
+    Raises:
+        ValueError: If a row does.
+    """
     # A single word may well be a heading and a cell.
     if len(heading) < 2:
         return
+    # Only rows that repeat the first heading are compared as a whole.
     candidates = np.flatnonzero(pc.equal(rows[0], heading[0]).to_numpy())
     for row in candidates.tolist():
         cells: list[Any] = [str(column[row]) for column in rows.columns]

@@ -50,10 +50,16 @@ FilesBySplit = dict[str, list[str]]
 
 
 def find_split(name: str) -> str:
-    """Return the split that a name of a folder, a file without its suffix, or a key tells; "" for none.
+    """Return the split that a name contains as a word: "train", "validation" or "test".
+
+    Args:
+        name: The name of a folder, of a file without its suffix, or a key of an object.
+
+    Returns:
+        The split; "" if the name has no such word.
 
     Raises:
-        ValueError: If it tells two.
+        ValueError: If it has the words of two splits.
 
     Example:
         >>> find_split("my_Dev-2"), find_split("contested")
@@ -72,10 +78,10 @@ def find_split(name: str) -> str:
 
 
 def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
-    """Return the files of each split.
+    """Return the files of each split of a folder, by their names.
 
-    Splits are told by the names of shards, else by those of folders, else by those of files. If no
-    name tells one, all files are `train`.
+    The names of shards of the hub decide, or else those of folders, or else those of files. If no
+    name contains a split, all files of the most common type are `train`.
 
     Args:
         files: The data files of a folder, relative to it.
@@ -85,9 +91,8 @@ def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
         ValueError: If a split is in several folders, such as those of languages.
 
     Warns:
-        UserWarning: If some files tell no split, and are not read.
+        UserWarning: If some files belong to no split, and are not read.
     """
-    # The first rule that tells a split is the one of the folder; names of others mean nothing.
     for find_splits, has_variants in _RULES:
         files_by_split = _group_by_split(files, find_splits)
         splits: FilesBySplit = {}
@@ -97,6 +102,7 @@ def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
                 splits |= _separate_variants(split, names)
             else:
                 splits[split] = names
+        # The first rule that finds a split is that of the whole folder.
         if splits:
             _warn_of_unread_files(files, splits, path)
             return _sort_splits(splits)
@@ -140,10 +146,19 @@ def _group_by_split(
 
 
 def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
-    """Check that files of one name are in one folder: several may be languages or versions."""
+    """Check that equally named files of a split are in one folder: several may be languages or versions.
+
+    Args:
+        split: The split.
+        files: Its files, relative to the folder of data.
+        path: The folder of data, for errors.
+
+    Raises:
+        ValueError: If they are in several folders.
+    """
     folder_by_name: dict[str, str] = {}
     for file in files:
-        # Folders below that of a split, such as those of shards, are parts of it.
+        # A folder below that of the split, such as one of shards, is a part of it.
         folders = itertools.takewhile(lambda name: not find_split(name), Path(file).parent.parts)
         folder = "/".join(folders)
         name = Path(file).name
@@ -156,32 +171,46 @@ def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
 
 
 def _separate_variants(split: str, files: Sequence[str]) -> FilesBySplit:
-    """Return the parts of a split, whose names differ in digits, and its variants, such as test_hard."""
-    parts: FilesBySplit = {}
+    """Group the files of a split into its parts, such as test-1 and test-2, and variants, such as test_hard.
+
+    Args:
+        split: The split.
+        files: Its files.
+
+    Returns:
+        Name of the split, or of a variant without its suffix and number, -> its files.
+    """
+    files_by_stem: FilesBySplit = {}
     for file in files:
-        name = _PART_NUMBER.sub("", strip_compression(file).stem)
-        parts.setdefault(name, []).append(file)
+        # Parts of one file differ in their number.
+        stem = _PART_NUMBER.sub("", strip_compression(file).stem)
+        files_by_stem.setdefault(stem, []).append(file)
     # A single variant is the split, whatever it is called.
-    if len(parts) == 1:
+    if len(files_by_stem) == 1:
         return {split: list(files)}
-    plain_names = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]]
-    if len(plain_names) == 1:
+    plain_stems = [stem for stem in files_by_stem if stem.lower() in NAMES_OF_SPLITS[split]]
+    if len(plain_stems) == 1:
         # Next to test.csv, test_hard.csv is a separate split.
-        parts[split] = parts.pop(plain_names[0])
-    return parts
+        files_by_stem[split] = files_by_stem.pop(plain_stems[0])
+    return files_by_stem
 
 
 def _warn_of_unread_files(
     files: Sequence[str], splits: Mapping[str, Sequence[str]], path: Path
 ) -> None:
-    """Warn of files of the same types whose names tell no split."""
+    """Warn of files that have the type of the data, but whose names contain no split.
+
+    Args:
+        files: All data files of a folder.
+        splits: Split -> the files that are read.
+        path: The folder, for the message.
+    """
     read_files = set(itertools.chain.from_iterable(splits.values()))
-    types = set(map(get_data_type, read_files))
+    read_types = set(map(get_data_type, read_files))
     unread_files = []
     for file in files:
-        if file not in read_files and get_data_type(file) in types:
+        if file not in read_files and get_data_type(file) in read_types:
             unread_files.append(file)
-    # A file that is left out without a word would be missed by nobody.
     if unread_files:
         warnings.warn(
             f"{format_list(unread_files)} of {path} tells no split by its name, and is not read.",
@@ -190,7 +219,7 @@ def _warn_of_unread_files(
 
 
 def _sort_splits(splits: FilesBySplit) -> FilesBySplit:
-    """Return splits with train, validation and test first, and others in their order."""
+    """Return splits in the order train, validation, test, and then the others as they are."""
     order = dict.fromkeys(("train", "validation", "test", *splits))
     sorted_splits = {}
     for split in order:

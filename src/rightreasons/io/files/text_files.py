@@ -53,17 +53,17 @@ def find_encoding(
         encoding = "utf-16"
     try:
         beginning = _decode_all(path, encoding or DEFAULT_ENCODING)
+        # UTF-16 without its mark decodes as UTF-8, with a NUL after each letter.
+        if "\0" not in beginning:
+            return encoding or DEFAULT_ENCODING
     except LookupError:
         raise OptionError(
             f"Expected the name of an encoding, but got {encoding!r}.", option="encoding"
         ) from None
     except UnicodeError:
         beginning = head.decode("cp1252", "replace")
-    else:
-        # UTF-16 without its mark decodes as UTF-8, with a NUL after each letter.
-        if "\0" not in beginning:
-            return encoding or DEFAULT_ENCODING
-    # cp1252 gives nearly all bytes a letter, so that only control characters tell other data.
+    # cp1252 decodes nearly all bytes: control characters, and the few bytes without a letter, show
+    # that a file is something else.
     is_cp1252 = "\ufffd" not in beginning and not CONTROL_CHARACTERS.search(beginning)
     if encoding or not can_be_cp1252 or not is_cp1252:
         raise OptionError(
@@ -94,9 +94,9 @@ def _decode_all(path: Path, encoding: str) -> str:
 
 
 def contains_bytes(path: Path, pattern: bytes) -> bool:
-    """Return whether a file holds some bytes."""
-    # An empty file cannot be mapped into memory.
-    if not path.stat().st_size:
+    """Return whether a file contains a sequence of bytes, without loading it into the memory."""
+    # An empty file cannot be mapped.
+    if path.stat().st_size == 0:
         return False
     with (
         path.open("rb") as stream,

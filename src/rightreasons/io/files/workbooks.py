@@ -22,12 +22,17 @@ Cells: TypeAlias = "list[list[Any]]"
 
 
 def read_workbook(path: Path, sheet_name: str | None, source_name: str) -> dict[str, list[str]]:
-    """Read a sheet of an Excel workbook; its first row, apart from a title, has the headings.
+    """Read a sheet of an Excel workbook as columns of texts.
+
+    The first row has the headings. A title above it, empty rows and empty columns are skipped.
 
     Args:
         path: The workbook.
         sheet_name: The name of the sheet; None for the only one with rows.
         source_name: What the workbook is called in errors.
+
+    Returns:
+        Heading -> its cells.
 
     Raises:
         ModuleNotFoundError: If the extra that reads workbooks is not installed.
@@ -47,28 +52,37 @@ def read_workbook(path: Path, sheet_name: str | None, source_name: str) -> dict[
         raise ValueError(
             f"Expected a workbook in {source_name}, but it cannot be read: {error}."
         ) from None
-    rows = _select_sheet(sheets, sheet_name, source_name)
-    headings, *rows = _drop_title(rows)
-    names = _name_columns(headings, source_name)
+    sheet_rows = _select_sheet(sheets, sheet_name, source_name)
+    rows = _drop_title(sheet_rows)
+    names = _name_columns(rows[0], source_name)
     columns: dict[str, list[str]] = {}
-    # A sheet of headings alone has columns as well.
     for position, name in enumerate(names):
-        columns[name] = [format_cell(row[position]) for row in rows]
+        columns[name] = [format_cell(row[position]) for row in rows[1:]]
     return columns
 
 
 def _read_cells(sheet: Any) -> Cells:
-    """Return the rows and columns of a sheet that are not empty; a merged cell is in all that it covers."""
+    """Return the cells of a sheet, row by row, without empty rows and columns.
+
+    Args:
+        sheet: A sheet of python_calamine.
+
+    Returns:
+        Rows of one length; all cells that a merged cell covers have its value.
+    """
     rows: Cells = sheet.to_python(skip_empty_area=False)
-    # Only the first of merged cells has their value.
+    # The file stores the value of a merged cell only in its first cell.
     for (first_row, first_column), (last_row, last_column) in sheet.merged_cell_ranges or ():
         value = rows[first_row][first_column]
         for row in rows[first_row : last_row + 1]:
+            # A row may end before the merged cell does.
             width = len(row[first_column : last_column + 1])
             row[first_column : last_column + 1] = [value] * width
     filled_rows = filter(_is_filled, rows)
+    # Transposed twice, to filter the columns like the rows.
     filled_columns = filter(_is_filled, zip(*filled_rows, strict=True))
-    return list(map(list, zip(*filled_columns, strict=True)))
+    cells_by_row = zip(*filled_columns, strict=True)
+    return list(map(list, cells_by_row))
 
 
 def _is_filled(cells: Iterable[Any]) -> bool:
@@ -80,7 +94,16 @@ def _has_content(value: Any) -> bool:
 
 
 def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_name: str) -> Cells:
-    """Return the rows of the named sheet, or of the only one with rows."""
+    """Return the rows of the named sheet, or of the only one with rows.
+
+    Args:
+        sheets: Name of a sheet -> its rows.
+        sheet_name: The name that the option `rows` gives; None for the only sheet with rows.
+        source_name: What the workbook is called in errors.
+
+    Raises:
+        OptionError: If there is no such sheet, or several sheets have rows.
+    """
     if sheet_name is not None:
         if sheets.get(sheet_name):
             return sheets[sheet_name]
@@ -89,31 +112,41 @@ def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_na
             f"{format_list(list(sheets))}.",
             option="rows",
         )
-    # New workbooks come with empty sheets, and a heading alone is no table.
-    filled = [name for name, rows in sheets.items() if len(rows) > 1]
-    if len(filled) != 1:
+    # New workbooks come with empty sheets, and headings without rows are no table.
+    filled_names = [name for name, rows in sheets.items() if len(rows) > 1]
+    if len(filled_names) != 1:
         raise OptionError(
-            f"Expected one sheet with rows in {source_name}, but got {format_list(filled) or 'none'}: `rows` "
+            f"Expected one sheet with rows in {source_name}, but got {format_list(filled_names) or 'none'}: `rows` "
             "names the one that is meant.",
             option="rows",
         )
-    return sheets[filled[0]]
+    return sheets[filled_names[0]]
 
 
 def _drop_title(rows: Cells) -> Cells:
-    """Return the rows from that of the headings on: a title is a single value, which begins in the first column."""
+    """Drop the rows of a title: those with a single value, which begins in the first column.
+
+    If all rows are of this kind, the table has one column, and nothing is dropped.
+    """
     for position, row in enumerate(rows):
-        # A merged cell repeats its value.
-        values = set(map(format_cell, filter(_has_content, row)))
-        # The rows of a data frame of one column have numbers without a heading.
+        # A title in a merged cell repeats its value.
+        values = {format_cell(cell) for cell in row if _has_content(cell)}
+        # The first heading is empty above the row numbers of a data frame.
         if len(values) > 1 or not _has_content(row[0]):
             return rows[position:]
-    # The table has one column.
     return rows
 
 
 def _name_columns(headings: Sequence[Any], source_name: str) -> list[str]:
-    """Return the name of each column; that of an empty heading is its position."""
+    """Return the name of each column of a sheet, "(column 2)" for an empty heading.
+
+    Args:
+        headings: The cells of the headings.
+        source_name: What the workbook is called in errors.
+
+    Raises:
+        ValueError: If a heading stands above several columns.
+    """
     names: list[str] = []
     for position, heading in enumerate(headings, start=1):
         name = format_cell(heading).strip() or f"(column {position})"

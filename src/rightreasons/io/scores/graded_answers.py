@@ -271,9 +271,15 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         Which answers are correct, with a doubt if another order of the classes fits far better.
 
     Raises:
-        OptionError: If a row has no label.
+        OptionError: If both are one column, or a row has no label.
         ValueError: If no answer is a label.
     """
+    if answer == label:
+        raise OptionError(
+            f"Expected answers and labels in two columns of {roles.source_name}, but got {answer!r} for "
+            "both; `label_column` names the column of the labels.",
+            option="label_column",
+        )
     answer_location = f"the column {answer!r} of {roles.source_name}"
     label_location = f"the column {label!r} of {roles.source_name}"
     column_by_location = {
