@@ -853,6 +853,6 @@ def test_an_unknown_task_in_a_description_is_refused():
     rows = {"text": ["A fine film.", "Dull."] * 8, "label": ["up", "down"] * 8}
 
     with pytest.raises(OptionError, match="`task`") as error:
-        resolve(Description(rows, {"task": "regression"}))
+        resolve(make_description({"data": rows, "task": "regression"}))
 
     assert error.value.option == ("task",)
