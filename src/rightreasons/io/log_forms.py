@@ -58,7 +58,14 @@ def list_forms() -> tuple[Form, ...]:
 
 
 def find_form(content: object) -> Form | None:
-    """Return the format of a sample, or of a whole file; None for anything else."""
+    """Return the format of a log by the keys of one of its samples, or of the whole file.
+
+    Args:
+        content: The parsed JSON of a sample or a file.
+
+    Returns:
+        The entry of `log_forms.yaml`, or `LM_EVAL_FORM`; None for anything that is no log.
+    """
     if not isinstance(content, Mapping):
         return None
     for form in (LM_EVAL_FORM, *list_forms()):
@@ -69,16 +76,14 @@ def find_form(content: object) -> Form | None:
 
 
 def _has_path(content: Row, path: str) -> bool:
+    """Return whether an object has a key at a path such as "doc.query" or "trials.0.score".
+
+    The value may be missing (null), but not the key.
+    """
     *parents, name = path.split(".")
-    steps: list[str | int] = []
-    for step in parents:
-        # A number is a position in a list.
-        if step.isdecimal():
-            steps.append(int(step))
-        else:
-            steps.append(step)
+    # A number is a position in a list.
+    steps = [int(step) if step.isdecimal() else step for step in parents]
     parent = get_inner(content, *steps)
-    # A sample may lack a value, but not its name.
     return isinstance(parent, Mapping) and name in parent
 
 
@@ -93,11 +98,14 @@ def is_log(content: object) -> bool:
 
 
 def complete_log(content: Any, path: Path) -> Any:
-    """Return the content of a log with the name of its folder, and the rows of a file next to it.
+    """Add to the content of a log what is outside of its file: the folder, and the rows of a second file.
 
     Args:
         content: Content of the file; anything that is no log of several files is returned as it is.
         path: The file.
+
+    Returns:
+        The content with "folder", and with "joined" if there is a second file: id -> metrics.
     """
     form = find_form(content)
     if form is None or "rows" not in form:
@@ -106,21 +114,28 @@ def complete_log(content: Any, path: Path) -> Any:
     join = form.get("join")
     if join is None:
         return completed
-    other_path = path.with_name(join["file"])
-    # Without the other file, the metrics are unknown, and the answers are compared with the labels.
-    if other_path.is_file():
-        completed["joined"] = _read_joined_rows(other_path, join)
+    second_file = path.with_name(join["file"])
+    # Without metrics, the answers are compared with the labels.
+    if second_file.is_file():
+        completed["joined"] = _read_joined_rows(second_file, join)
     return completed
 
 
 def _read_joined_rows(path: Path, join: Form) -> dict[str, dict[str, Any]]:
-    """Return the metrics of each sample by its id."""
-    rows = {}
-    content = json.loads(path.read_text(encoding="utf-8"))
-    for row in content:
+    """Read the metrics of each sample from the second file of a log.
+
+    Args:
+        path: The second file.
+        join: The paths of the ids, the names and the values in its rows.
+
+    Returns:
+        Id of a sample -> its metrics by name.
+    """
+    metrics_by_id = {}
+    for row in json.loads(path.read_text(encoding="utf-8")):
         sample_id = _find_first(row, join["by"])
-        rows[str(sample_id)] = _pair_metrics(row, join["names"], join["values"])
-    return rows
+        metrics_by_id[str(sample_id)] = _pair_metrics(row, join["names"], join["values"])
+    return metrics_by_id
 
 
 def _pair_metrics(row: Row, names: str, values: str) -> dict[str, Any]:
@@ -131,13 +146,14 @@ def _pair_metrics(row: Row, names: str, values: str) -> dict[str, Any]:
 
 
 def is_joined_file(path: Path) -> bool:
-    """Return whether a file belongs to the log next to it, which is read with it."""
+    """Return whether a file is the second file of a log, which is read together with the first."""
     for form in list_forms():
         join = form.get("join")
         if join is None or path.name != join["file"]:
             continue
-        main_file = form["name"].partition("(")[2].rstrip(")")
-        return path.with_name(main_file).is_file()
+        # The name of such a format ends in that of the first file, in brackets.
+        first_file = form["name"].partition("(")[2].rstrip(")")
+        return path.with_name(first_file).is_file()
     return False
 
 
@@ -158,7 +174,7 @@ def list_logs(folder: Path) -> list[Path]:
 
 
 def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = None) -> LogColumns:
-    """Turn the samples of a log into columns.
+    """Read the samples of a log of any known harness as columns.
 
     Args:
         rows: Samples, or the one object of a file, of which the first `is_log`.
@@ -188,15 +204,17 @@ def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = No
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
     form = find_form(rows[0])
-    # What no format describes is taken for lm-evaluation-harness, whose reader says what it lacks.
+    # The reader of lm-evaluation-harness reports which keys an unknown format lacks.
     if form is None:
         form = LM_EVAL_FORM
-    if "rows" not in form and "events" not in form:
+    has_one_object = "rows" in form or "events" in form
+    if not has_one_object:
         _check_samples(rows, form, file_name)
     if form is LM_EVAL_FORM:
         columns = lm_eval_columns(rows, file_name, log_filter)
         return drop_unjudged(columns, file_name)
     samples = _collect_samples(rows, form, file_name)
+    # A log may have the samples of several providers of a model.
     if "source" in form:
         samples = _select_source(samples, form, file_name, log_filter)
     samples, arms = _join_arms(samples, form)
@@ -209,26 +227,39 @@ def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = No
 
 
 def _check_samples(rows: Sequence[Any], form: Form, file_name: str) -> None:
-    """Check that all rows are samples of one format."""
-    keys = sorted(form["keys"])
-    listed = ", ".join(keys)
+    """Check that all rows of a file are samples of one format.
+
+    Args:
+        rows: The rows.
+        form: The format, of which `keys` count.
+        file_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a row lacks a key; the message gives its line.
+    """
+    keys = ", ".join(sorted(form["keys"]))
     check_all(
         rows,
         functools.partial(_is_sample, form),
-        f"a sample with {listed} in each line of {file_name}",
+        f"a sample with {keys} in each line of {file_name}",
         unit="line",
         first=1,
     )
 
 
 def _is_sample(form: Form, row: Any) -> bool:
-    """Return whether a row has all keys of a format, with values of the right kinds."""
+    """Return whether a row is a sample of a format: it has all keys, with values of the right types.
+
+    Args:
+        form: The format.
+        row: The row.
+    """
     if not isinstance(row, Mapping):
         return False
     for key in form["keys"]:
         if not _has_path(row, key):
             return False
-        # Metrics are objects, or texts of them in a table, and ids are texts.
+        # Metrics are objects, which tables may store as texts, and ids are texts.
         if form is not LM_EVAL_FORM and not isinstance(row[key], (Mapping, str, list)):
             return False
     return True
@@ -238,41 +269,65 @@ def _is_sample(form: Form, row: Any) -> bool:
 
 
 def _collect_samples(rows: Sequence[Any], form: Form, file_name: str) -> list[Row]:
-    """Return the samples of a log, each with the rest of its file under `FILE`."""
+    """Return the samples of a log, each with what its file has besides the samples.
+
+    Args:
+        rows: The samples; the events of a log of events; or the one object of a file.
+        form: The format, which says where the samples are.
+        file_name: Name of the file, for errors.
+
+    Returns:
+        The samples, with the object of the file under `FILE`, and the metrics of a second file under
+        "joined".
+
+    Raises:
+        ValueError: If there are none.
+    """
     if "events" in form:
         return _join_events(rows, form["events"], file_name)
     if "rows" not in form:
         return list(rows)
     (content,) = rows
-    joined = content.get("joined", {})
+    metrics_by_id = content.get("joined", {})
     steps = form["rows"].split(".")
     samples: list[Row] = []
     for row in to_list(get_inner(content, *steps)):
         sample = {**row, FILE: content}
         if "join" in form:
-            # A sample that the other file lacks has no metrics.
             sample_id = _find_first(row, form["join"]["own"])
-            sample["joined"] = joined.get(str(sample_id), {})
+            # The second file may lack a sample.
+            sample["joined"] = metrics_by_id.get(str(sample_id), {})
         samples.append(sample)
     return _check_some(samples, file_name)
 
 
 def _join_events(rows: Sequence[Any], events: Form, file_name: str) -> list[Row]:
-    """Return a sample for all lines about it; the last line of a type counts."""
+    """Join the lines of a log of events to one object per sample.
+
+    Args:
+        rows: The head of the log, followed by events such as
+            {"sample_id": "7", "type": "match", "data": {...}}.
+        events: The keys of the id of the sample, of the type and of the data of an event.
+        file_name: Name of the file, for errors.
+
+    Returns:
+        Samples with the data of each type, of which the last event counts, and the head under `FILE`.
+
+    Raises:
+        ValueError: If no event is about a sample.
+    """
     head = rows[0]
-    samples: dict[str, dict[str, Any]] = {}
+    id_key = events["by"]
+    sample_by_id: dict[str, dict[str, Any]] = {}
     for row in rows[1:]:
-        # The last line of a log has its final report, and is about no sample.
-        name = row.get(events["by"])
-        if name is None:
+        sample_id = row.get(id_key)
+        # The final report of a log is about no sample.
+        if sample_id is None:
             continue
-        sample = samples.get(str(name))
-        if sample is None:
-            sample = {events["by"]: name, FILE: head}
-            samples[str(name)] = sample
+        sample = sample_by_id.setdefault(str(sample_id), {id_key: sample_id, FILE: head})
         event_type = row.get(events["type"])
         sample[str(event_type)] = row.get(events["data"])
-    return _check_some(list(samples.values()), file_name)
+    return _check_some(list(sample_by_id.values()), file_name)
 
 
 def _check_some(samples: Sequence[Row], file_name: str) -> list[Row]:
@@ -287,18 +342,25 @@ ORIGINAL = "original"
 
 
 def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
-    """Return the samples that are items themselves, and the answers to their other versions."""
-    texts = [_find_field(sample, form, "arm") for sample in samples]
-    # Samples of any other task are items.
-    if not all(isinstance(text, str) for text in texts):
+    """Separate the samples that are items from those that are changed versions of items.
+
+    Args:
+        samples: The samples of a task of ours, each with its arm; those of any other task are items.
+        form: The format.
+
+    Returns:
+        The items, and a column with the answers to the versions of each as JSON; {} without versions.
+    """
+    arm_texts = [_find_field(sample, form, "arm") for sample in samples]
+    if not all(isinstance(text, str) for text in arm_texts):
         return samples, {}
     items: list[Row] = []
     answers_by_item: dict[str, dict[str, Any]] = {}
-    # The harness may have shuffled the documents.
+    # The harness may have shuffled the samples: their numbers give the order of the task.
     numbers = [int(_find_field(sample, form, "order")) for sample in samples]
     for index in np.argsort(numbers, kind="stable").tolist():
         sample = samples[index]
-        arm = json.loads(texts[index])
+        arm = json.loads(arm_texts[index])
         name = arm.pop("name")
         item_id = arm.pop("item_id")
         answers = answers_by_item.setdefault(item_id, {})
@@ -308,30 +370,47 @@ def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
     records = []
     for item in items:
         item_id = str(_find_field(item, form, "id"))
-        # Each choice was scored by itself, without the others.
+        # Each choice was scored separately, so that added choices change no other scores.
         record = {"seed": 0, "joint": False, "arms": answers_by_item[item_id]}
         records.append(json.dumps(record))
     return items, {ARMS: records}
 
 
 def _read_arm_answer(sample: Row, form: Form, arm: Row) -> dict[str, Any]:
-    """Return the fields of an arm with its likeliest choice and the scores of all of them."""
+    """Return the record of the answer to a version of an item.
+
+    Args:
+        sample: The sample of the version.
+        form: The format.
+        arm: What is known about the version, which becomes a part of the record.
+
+    Returns:
+        The record with "position", that of the likeliest choice, and "logits", the scores of all.
+    """
     values = to_list(_find_field(sample, form, "scores"))
     scores = list(map(float, values))
-    highest = max(scores)
-    position = scores.index(highest)
+    position = scores.index(max(scores))
     return {**arm, "position": position, "logits": scores}
 
 
 def _select_source(
     samples: Sequence[Row], form: Form, file_name: str, log_filter: str | None
 ) -> list[Row]:
-    """Return the samples of one source, such as a provider."""
+    """Return the samples of one source, such as the provider of a model.
+
+    Args:
+        samples: The samples.
+        form: The format, with the paths of the source.
+        file_name: Name of the file, for errors.
+        log_filter: The source; None if there is only one.
+
+    Raises:
+        ValueError: If there are several and none is named, or the named one is missing.
+    """
     samples_by_source: dict[str, list[Row]] = {}
     for sample in samples:
-        name = str(_find_first(sample, form["source"]) or "")
-        samples_by_source.setdefault(name, [])
-        samples_by_source[name].append(sample)
+        source = str(_find_first(sample, form["source"]) or "")
+        samples_by_source.setdefault(source, []).append(sample)
     selected = one_source("provider", samples_by_source, log_filter, file_name)
     return samples_by_source[selected]
 
@@ -340,7 +419,12 @@ def _select_source(
 
 
 def _find_first(sample: Any, paths: Iterable[str]) -> Any:
-    """Return the first value of several paths that is not empty; None without any."""
+    """Return the value at the first of several paths where there is one; None if there is none.
+
+    Args:
+        sample: The sample.
+        paths: Paths such as "doc.query", see `_follow`. None, "" and [] count as no value.
+    """
     for path in paths:
         value = _follow(sample, path)
         if value not in (None, "", []):
@@ -349,7 +433,14 @@ def _find_first(sample: Any, paths: Iterable[str]) -> Any:
 
 
 def _follow(value: Any, path: str) -> Any:
-    """Return what a path leads to; a list of it after `ALL`, None if there is nothing.
+    """Return the value at a path of keys, positions and "*" for all members of a list.
+
+    Args:
+        value: A value of JSON.
+        path: The path, such as "choices.0.text".
+
+    Returns:
+        The value; None if it is missing, and a list of values after "*".
 
     Example:
         >>> _follow({"stats": [{"name": "acc"}, {"name": "em"}]}, "stats.*.name")
@@ -357,9 +448,8 @@ def _follow(value: Any, path: str) -> Any:
     """
     step, _, inner_path = path.partition(".")
     if step == ALL:
-        elements = to_list(value)
-        return [_follow(element, inner_path) for element in elements]
-    # A number is a position in a list.
+        members = to_list(value)
+        return [_follow(member, inner_path) for member in members]
     if step.isdecimal():
         inner = get_inner(value, int(step))
     else:
@@ -373,10 +463,15 @@ def _follow(value: Any, path: str) -> Any:
 
 
 def _parse_sample(sample: Row, form: Form) -> LoggedSample:
-    """Return what the paths of a format lead to in a sample."""
+    """Return the fields of a sample at the paths that its format names.
+
+    Args:
+        sample: The sample.
+        form: The format: name of a field -> its paths.
+    """
     choices = []
     for text in to_list(_find_field(sample, form, "choices")):
-        # A harness may put the space before a continuation into the choice.
+        # A harness may write the space before a continuation as a part of the choice.
         choices.append(str(text).removeprefix(" "))
     golds = _find_golds(sample, form)
     targets = to_list(_find_field(sample, form, "target"))
@@ -402,30 +497,38 @@ def _find_field(sample: Row, form: Form, name: str) -> Any:
 
 
 def _find_golds(sample: Row, form: Form) -> list[int]:
-    """Return the indices of the correct choices; [] if they are not known."""
-    # Choices may say themselves whether they are correct.
+    """Return the positions of the correct choices of a sample; [] if they are not known.
+
+    Args:
+        sample: The sample.
+        form: The format, in which positions are listed, or each choice has tags.
+    """
     if "tags" not in form:
         golds = to_list(_find_field(sample, form, "gold"))
         return list(map(int, golds))
-    indices = []
+    positions = []
     tags_by_choice = to_list(_find_field(sample, form, "tags"))
-    for index, tags in enumerate(tags_by_choice):
+    for position, tags in enumerate(tags_by_choice):
         if form["correct_tag"] in to_list(tags):
-            indices.append(index)
-    return indices
+            positions.append(position)
+    return positions
 
 
 def _find_reply(sample: Row, form: Form) -> Reply | None:
-    """Return the reply of a sample; None in a log without replies."""
+    """Return the reply of the model to a sample; None for a format without replies.
+
+    Args:
+        sample: The sample, whose reply is empty if it lacks one.
+        form: The format, which says which of several texts is the reply.
+    """
     if "answer" not in form:
         return None
     texts = to_list(_find_field(sample, form, "answer"))
-    # A sample without an answer has an empty one.
     if not texts:
         texts = [""]
+    text = str(texts[form["place"]])
     thoughts = to_list(_find_field(sample, form, "thinking"))
     thinking = "\n".join(map(str, thoughts))
-    text = str(texts[form["place"]])
     return Reply.parse(text, thinking=thinking)
 
 
@@ -437,20 +540,31 @@ def _join_prompt(prompt: Any) -> str:
 
 
 def _describe_target(targets: Sequence[Any], choices: Sequence[str], golds: Sequence[int]) -> str:
-    """Return the correct answers of a sample in words."""
+    """Return the correct answers of a sample as one text, separated by semicolons.
+
+    Args:
+        targets: Correct answers in words.
+        choices: The choices.
+        golds: The positions of the correct choices; one outside of the choices is skipped.
+    """
     texts = list(map(str, targets))
-    for index in golds:
-        # A position outside of the choices names none of them.
-        if 0 <= index < len(choices):
-            texts.append(choices[index])
+    for position in golds:
+        if 0 <= position < len(choices):
+            texts.append(choices[position])
     return "; ".join(texts)
 
 
 def _get_metrics(sample: Row, form: Form) -> Row:
-    """Return the metrics of a sample by name."""
+    """Return the metrics of a sample by name, as in {"acc": 1.0}.
+
+    Args:
+        sample: The sample.
+        form: The format, with the paths of names and values, of an object, or of a single outcome.
+    """
     if "metric_names" in form:
         return _pair_metrics(sample, form["metric_names"], form["metric_values"])
     if "metrics" in form:
+        # A sample may lack them.
         metrics: Row | None = _find_first(sample, form["metrics"])
         return metrics or {}
     outcome = _find_first(sample, form["correct"])
@@ -458,13 +572,21 @@ def _get_metrics(sample: Row, form: Form) -> Row:
 
 
 def _make_constants(samples: Sequence[Row], form: Form) -> LogColumns:
-    """Return the names of the model and of the task, as far as the log has them."""
+    """Return the columns `model` and `task`, which have one value in all rows of a log.
+
+    Args:
+        samples: The samples, of which the first has the values.
+        form: The format, with the paths of the values.
+
+    Returns:
+        The columns; a value that is missing, or no text, has none.
+    """
     columns: LogColumns = {}
     for name in ("model", "task"):
         value = _find_field(samples[0], form, name)
         if not isinstance(value, str):
             continue
-        # The folder of a run may have further settings in its name.
+        # The name of a folder may continue with further settings after this text.
         end = form.get(f"{name}_end", "\n")
         text = value.partition(end)[0]
         columns[name] = [text] * len(samples)

@@ -72,7 +72,9 @@ NORMALIZED = ("per_character", "per_byte", "unconditional")
 
 
 def get_inner(value: Any, *steps: str | int) -> Any:
-    """Return what is inside a value of JSON; None if it is not there.
+    """Return what is inside a value of JSON at some keys and positions; None if it is not there.
+
+    Logs are written by other programs, so that any level may be missing or of another type.
 
     Args:
         value: The value.
@@ -83,7 +85,6 @@ def get_inner(value: Any, *steps: str | int) -> Any:
         'B'
     """
     for step in steps:
-        # Logs are written by others: any level may be of another kind, or be missing.
         if isinstance(step, int) and isinstance(value, list) and len(value) > step:
             value = value[step]
         elif isinstance(step, str) and isinstance(value, Mapping):
@@ -94,7 +95,7 @@ def get_inner(value: Any, *steps: str | int) -> Any:
 
 
 def to_list(value: Any) -> list[Any]:
-    """Return a list of the elements of a value: none for None, and a single value as the only one."""
+    """Return a value as a list: [] for None, and a list of one for a single value."""
     if value is None:
         return []
     if isinstance(value, (list, tuple)):
@@ -103,7 +104,7 @@ def to_list(value: Any) -> list[Any]:
 
 
 def list_objects(value: Any) -> list[Row]:
-    """Return the objects in a list; [] for anything else."""
+    """Return the objects among the members of a list; [] for anything that is no list."""
     objects: list[Row] = []
     if not isinstance(value, (list, tuple)):
         return objects
@@ -114,7 +115,11 @@ def list_objects(value: Any) -> list[Row]:
 
 
 def list_user_texts(messages: Any) -> list[str]:
-    """Return what the user wrote in some messages."""
+    """Return the texts of the messages of a conversation that the user wrote.
+
+    Args:
+        messages: A list such as [{"role": "user", "content": "Why?"}]; anything else has none.
+    """
     texts = []
     for message in list_objects(messages):
         if message.get("role") == "user":
@@ -157,50 +162,61 @@ def _is_exported(document: Any) -> bool:
 
 
 def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogColumns:
-    """Return the columns of requests from `data export --reasons`, and of the replies to them."""
-    columns: LogColumns = {"id": []}
-    for document in documents:
-        columns["id"].append(str(document["id"]))
-    names = {}
-    for name in documents[0]:
-        if name not in UNUSED_EXPORTED:
-            names[name] = name
-    columns.update(_select_shared_fields(documents, names))
-    # The explanation is the answer here, so that text and reasoning are kept apart.
+    """Return the columns of requests that `data export --reasons` wrote, with the replies to them.
+
+    Args:
+        documents: The documents of the requests, or the metadata of their samples.
+        replies: The replies, in the same order.
+
+    Returns:
+        The ids, the fields of the documents, and `text`, `thinking`, `hidden` and the reason for a
+        missing answer of each reply. Text and reasoning stay separate, because explanations are
+        evaluated.
+    """
+    columns: LogColumns = {"id": [str(document["id"]) for document in documents]}
+    column_by_field = {}
+    for field in documents[0]:
+        if field not in UNUSED_EXPORTED:
+            column_by_field[field] = field
+    columns.update(_select_shared_fields(documents, column_by_field))
     for name in ("text", "thinking", "hidden", LACK):
         columns[name] = []
     for reply in replies:
         columns["text"].append(reply.text)
         columns["thinking"].append(reply.thinking)
+        # The model reasoned, but its provider does not show it.
         columns["hidden"].append(reply.thinks and not reply.thinking)
         columns[LACK].append(reply.no_answer_reason)
     return columns
 
 
 def field_columns(documents: Sequence[Row], used_names: Collection[str]) -> LogColumns:
-    """Return the fields that all items have as columns, `doc.<name>` or a name of `LINKS`.
+    """Return the fields that all items have as columns named "doc.FIELD".
+
+    A field of `LINKS` keeps its name, because it says which items belong together.
 
     Args:
         documents: Documents or metadata of the items.
-        used_names: Names of columns that there are already.
+        used_names: Names of columns that exist already, which are skipped.
 
     Example:
         >>> field_columns([{"level": 3, "pair_id": "p"}], {"id"})
         {'doc.level': [3], 'pair_id': ['p']}
     """
-    columns = {}
-    for name in documents[0]:
-        column = f"doc.{name}"
-        if name in LINKS:
-            column = name
-        # Answers to other requests about an item are read by themselves.
-        if column not in used_names and name not in OWN_KEYS:
-            columns[name] = column
-    return _select_shared_fields(documents, columns)
+    column_by_field = {}
+    for field in documents[0]:
+        column = field if field in LINKS else f"doc.{field}"
+        # The fields that our own tasks write are read separately.
+        if column not in used_names and field not in OWN_KEYS:
+            column_by_field[field] = column
+    return _select_shared_fields(documents, column_by_field)
 
 
 def select_links(row: Row) -> dict[str, str]:
-    """Return the ids that an item shares with related ones.
+    """Return the ids that an item shares with related items, as texts.
+
+    Args:
+        row: The item, of which the fields in `UNIT_LINKS` count.
 
     Example:
         >>> select_links({"id": "a", "pair_id": 7, "source_id": ""})
@@ -208,24 +224,34 @@ def select_links(row: Row) -> dict[str, str]:
     """
     links = {}
     for name in UNIT_LINKS:
-        # An item without a partner is a unit by itself.
+        # An item without a partner has an empty id.
         if row.get(name) not in (None, ""):
             links[name] = str(row[name])
     return links
 
 
 def _select_shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:
-    """Return the fields that all documents have, under the names of their columns."""
+    """Return those fields that all documents have, as columns.
+
+    Args:
+        documents: Documents of the items.
+        columns: Field -> the name of its column.
+    """
     shared: LogColumns = {}
-    for name, column in columns.items():
-        # A field that some documents lack would be a column with holes.
-        if all(name in document for document in documents):
-            shared[column] = [document[name] for document in documents]
+    for field, column in columns.items():
+        if all(field in document for document in documents):
+            shared[column] = [document[field] for document in documents]
     return shared
 
 
 def arm_columns(documents: Iterable[Row]) -> LogColumns:
-    """Return the answers to the changed versions of each sample as JSON; {} if no sample has any.
+    """Return the column of the answers to changed versions of each item, as JSON.
+
+    Args:
+        documents: Documents of the items, in which our solver or task stores these answers.
+
+    Returns:
+        The column, with "" for an item without them; {} if no item has any.
 
     Example:
         >>> arm_columns([{"rightreasons": {"seed": 0}}, {}])
@@ -234,11 +260,11 @@ def arm_columns(documents: Iterable[Row]) -> LogColumns:
     records = []
     for document in documents:
         record = document.get(ARMS_KEY)
-        text = ""
-        # A document may have a field of this name that is not ours.
+        # A field of this name may also be somebody else's.
         if isinstance(record, Mapping):
-            text = json.dumps(record)
-        records.append(text)
+            records.append(json.dumps(record))
+        else:
+            records.append("")
     if not any(records):
         return {}
     return {ARMS: records}
@@ -250,13 +276,13 @@ def arm_columns(documents: Iterable[Row]) -> LogColumns:
 def make_answer_columns(
     texts: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns
 ) -> LogColumns:
-    """Return the columns of generated answers.
+    """Return the columns `text`, `answer` and `target` of generated answers.
 
     Args:
-        texts: What was asked.
-        answers: The answers.
-        targets: The correct answers.
-        lacks: From `find_lacks`.
+        texts: The prompt of each item.
+        answers: The answer to each item.
+        targets: The correct answer to each item.
+        lacks: Columns with the reasons for missing answers, from `find_lacks`.
     """
     columns: LogColumns = {
         "text": list(texts),
@@ -270,52 +296,59 @@ def make_answer_columns(
 def find_lacks(
     replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False
 ) -> LogColumns:
-    """Return the reasons why replies have no answer, as columns; {} if all have one.
+    """Return columns that say which replies have no answer, and why.
 
     Args:
-        replies: The replies.
-        unread: Whether an answer cannot be read in each.
-        read_alone: Whether an answer that can be read is one, however its reply ended.
+        replies: The reply to each item.
+        unread: Whether no answer could be read in each reply.
+        read_alone: Whether an answer counts if it could be read, even from a truncated reply.
+
+    Returns:
+        Whether an answer is missing, and the reason, "" for none; {} if no answer is missing.
     """
-    lacks = []
+    reasons = []
     for reply, is_unread in zip(replies, unread, strict=True):
-        lack = ""
-        # A reply that was cut has no answer, unless one can be read before the cut.
+        reason = ""
+        # A truncated or refused reply has its own reason.
         if is_unread or not read_alone:
-            lack = reply.no_answer_reason
-        if is_unread and not lack:
-            lack = NO_READABLE_ANSWER
-        lacks.append(lack)
-    if not any(lacks):
+            reason = reply.no_answer_reason
+        if is_unread and not reason:
+            reason = NO_READABLE_ANSWER
+        reasons.append(reason)
+    if not any(reasons):
         return {}
-    return {UNREAD: list(map(bool, lacks)), LACK: lacks}
+    return {UNREAD: list(map(bool, reasons)), LACK: reasons}
 
 
 def list_unread_replies(
     replies: Iterable[Reply], lacks: LogColumns, orders: Iterable[Sequence[int] | None]
 ) -> LogColumns:
-    """Return the texts of the answers that ended as they should, and cannot be read.
+    """Return the column of the replies that a judge may read, because no rule could.
+
+    These are complete replies to items with choices, without a readable answer.
 
     Args:
-        replies: The replies to items with choices.
-        lacks: From `find_lacks`.
-        orders: The order in which each item displayed its choices; None if it is not known, so that
-            the letters in the text mean nothing.
+        replies: The reply to each item.
+        lacks: Columns with the reasons for missing answers, from `find_lacks`.
+        orders: The order in which each item displayed its choices, to which letters in the reply
+            refer; None if it is not known.
+
+    Returns:
+        A record {"text": …, "order": […]} per item as JSON, "" for other items; {} if there is none.
     """
     if not lacks:
         return {}
-    texts = []
+    records = []
     for reply, reason, order in zip(replies, lacks[LACK], orders, strict=True):
-        text = ""
-        # A judge can read only what ended as it should, with the letters that it was shown.
-        is_readable = reason == NO_READABLE_ANSWER and bool(reply.text.strip())
-        if is_readable and order is not None:
-            record = {"text": reply.text, "order": list(order)}
-            text = json.dumps(record, ensure_ascii=False)
-        texts.append(text)
-    if not any(texts):
+        is_complete = reason == NO_READABLE_ANSWER and bool(reply.text.strip())
+        record = ""
+        if is_complete and order is not None:
+            content = {"text": reply.text, "order": list(order)}
+            record = json.dumps(content, ensure_ascii=False)
+        records.append(record)
+    if not any(records):
         return {}
-    return {UNREAD_REPLY: texts}
+    return {UNREAD_REPLY: records}
 
 
 METRICS = ("correct", "exact_match", "acc", "em")
@@ -338,15 +371,15 @@ def find_correct(metrics: Sequence[Row]) -> LogColumns:
     """Return whether each answer is correct, by the first metric whose values are only outcomes.
 
     Args:
-        metrics: Metrics of each sample by name.
+        metrics: Metrics of each sample by name, as in {"acc": 1.0}.
 
     Returns:
         The column `correct` with 1, 0, or None for a missing value; {} without such a metric.
     """
     names = list(metrics[0])
-    # Of several, such as "is_truncated" next to "extractive_match", the name tells.
+    # Other metrics may be 0 or 1 as well, such as "is_truncated": among several, the name decides.
     if len(names) > 1:
-        names = list(filter(METRIC_PATTERN.search, names))
+        names = [name for name in names if METRIC_PATTERN.search(name)]
     for name in sorted(names, key=_rank_metric):
         values = [row.get(name) for row in metrics]
         outcomes = _parse_outcomes(values)
@@ -363,23 +396,34 @@ def _rank_metric(name: str) -> int:
 
 
 def _parse_outcomes(values: Sequence[Any]) -> list[int | None] | None:
-    """Return 1 and 0 for outcomes, None for a missing value; None for values of another kind."""
+    """Return the values of a metric as 1 for correct, 0 for incorrect, and None for a missing value.
+
+    Args:
+        values: The values, such as "C" and "I", or 1.0 and 0.0.
+
+    Returns:
+        The outcomes; None if some value is no outcome, or if all are missing.
+    """
     outcomes = []
     for value in values:
         outcome = OUTCOMES.get(str(value))
-        # NaN is a missing value as well.
+        # NaN differs from itself.
         is_missing = value is None or value != value
         if outcome is None and not is_missing:
             return None
         outcomes.append(outcome)
-    # A metric without any value says nothing.
     if all(outcome is None for outcome in outcomes):
         return None
     return outcomes
 
 
 def drop_unjudged(columns: LogColumns, log_name: str) -> LogColumns:
-    """Return columns without the samples that were not judged, and warn of them."""
+    """Drop the samples of a log whose column `correct` has no value, with a warning.
+
+    Args:
+        columns: Column by name; without the column, all samples are kept.
+        log_name: Name of the file, for the warning.
+    """
     outcomes = columns.get("correct", [])
     n_missing = outcomes.count(None)
     if n_missing == 0:
@@ -389,7 +433,12 @@ def drop_unjudged(columns: LogColumns, log_name: str) -> LogColumns:
 
 
 def _select_known(columns: Mapping[str, Any], values: Sequence[Any]) -> LogColumns:
-    """Return the rows of columns that have a value."""
+    """Select the rows of columns for which a value is not None.
+
+    Args:
+        columns: Column by name.
+        values: A value per row.
+    """
     rows = []
     for row, value in enumerate(values):
         if value is not None:
@@ -410,26 +459,24 @@ def warn_of_excluded(n_excluded: int, n_samples: int, log_name: str, reason: str
 
 
 def select_confident_answers(columns: Mapping[str, Any], log_name: str) -> Mapping[str, Any]:
-    """Return the rows of a log of drawn answers that have a confidence, without the label.
+    """Select the samples of a log whose sampled answers have a confidence, for calibration.
 
-    Whether a drawn answer is correct is known from the column `correct`. Columns of any other file,
-    and of a log without confidences, are returned as they are.
+    The columns of the labels and answers are dropped, because `correct` says which answers are correct.
 
     Args:
-        columns: Column by name.
-        log_name: Name of the file, for warnings.
+        columns: Column by name; those of another file, or without confidences, are returned as they are.
+        log_name: Name of the file, for warnings about the samples that are left out.
     """
     if PICKED not in columns or "confidence" not in columns:
         return columns
     confidences = list(columns["confidence"])
     n_samples = len(confidences)
-    # An unread answer has no confidence, and is counted once.
-    n_unread = sum(pick < 0 for pick in columns[PICKED])
     n_missing = confidences.count(None)
+    # An unread answer has no confidence either, and is only counted as unread.
+    n_unread = sum(pick < 0 for pick in columns[PICKED])
     warn_of_excluded(n_unread, n_samples, log_name, "have no answer")
     reason = "tell no log-probability of their answer"
     warn_of_excluded(n_missing - n_unread, n_samples, log_name, reason)
-    # The remaining rows all have an answer.
     selected = dict(columns)
     for name in (PICKED, "label", "answer", UNREAD, LACK, UNREAD_REPLY):
         selected.pop(name, None)
@@ -440,7 +487,14 @@ def select_confident_answers(columns: Mapping[str, Any], log_name: str) -> Mappi
 
 
 def make_units(ids: Sequence[Any]) -> LogColumns:
-    """Return the ids of samples; if some were answered several times, also what belongs together.
+    """Return the column of the ids of samples, made unique if a sample was answered several times.
+
+    Args:
+        ids: The ids of the samples, which repeat for several epochs.
+
+    Returns:
+        The column `id`; if ids repeat, also `source_id` with the original ones, which are the
+        independent units.
 
     Example:
         >>> make_units([1, 2, 1])
@@ -449,24 +503,28 @@ def make_units(ids: Sequence[Any]) -> LogColumns:
     names = list(map(str, ids))
     if len(set(names)) == len(names):
         return {"id": names}
-    counts: Counter[str] = Counter()
+    # The first answer to "7" becomes "7/1", the second one "7/2".
+    n_seen: Counter[str] = Counter()
     unique_names = []
     for name in names:
-        counts[name] += 1
-        unique_names.append(f"{name}/{counts[name]}")
+        n_seen[name] += 1
+        unique_names.append(f"{name}/{n_seen[name]}")
     return {"id": unique_names, "source_id": names}
 
 
 def normalize_scores(
     logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]
 ) -> LogColumns:
-    """Return log-likelihoods per character and per byte of each choice; {} if a choice is empty.
+    """Divide the log-likelihoods of choices by their lengths, in characters and in bytes.
 
     Args:
         logits: Log-likelihoods of the choices of each item.
-        texts: Choices without the space in front of them, which the harness does not count.
+        texts: The choices of each item, without the space in front of them, which is not counted.
+
+    Returns:
+        The columns `per_character` and `per_byte`; {} if a choice is empty, and has no length.
     """
-    # An empty choice has no length to divide by.
+    # `all` of a list of texts is false if one of them is empty.
     if not all(map(all, texts)):
         return {}
     per_character = []
@@ -488,17 +546,18 @@ def _count_bytes(text: str) -> int:
 
 
 def one_source(kind: str, names: Collection[str], requested: str | None, log_name: str) -> str:
-    """Return the filter, scorer or provider whose answers are meant: the named one, or the only one.
+    """Return the filter, scorer or provider of a log whose answers are read: the requested or the only one.
 
     Args:
-        kind: What the names are of.
-        names: Those that the log contains.
+        kind: What the names are of, for errors: "filter", "scorer" or "provider".
+        names: Those in the log.
         requested: The name that the user gave; None for none.
         log_name: Name of the file, for errors.
 
     Raises:
-        ValueError: If there are several and none is named, or the one named is not there.
+        ValueError: If there are several and none is requested, or the requested one is not there.
     """
+    # Errors list the names in a fixed order.
     sources = sorted(names)
     if requested is None and len(sources) > 1:
         raise SeveralSourcesError(
@@ -525,9 +584,10 @@ SAMPLE_FILES = re.compile(
 def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the model whose answers a file contains, and of its task; "" if unknown.
 
-    They are the columns `model` and `task` if these are constant. Of lm-evaluation-harness, they are
-    the name of the folder, with "__" for "/", and that of the file; of lighteval those of the folders
-    between "details" and the date, and of the file, with the suite, as in "leaderboard|piqa".
+    They are the columns `model` and `task` if these are constant, or parts of the path:
+
+    - lm-evaluation-harness: MODEL/samples_TASK_DATE.jsonl, with "__" for "/" in the model;
+    - lighteval: details/MODEL/DATE/details_TASK_DATE.parquet.
 
     Args:
         path: The file.
@@ -542,26 +602,27 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
         ('m', '')
     """
     file = Path(path)
-    samples = SAMPLE_FILES.fullmatch(file.name)
-    if samples is None:
-        model = _get_constant(columns, "model")
-        task = _get_constant(columns, "task")
-        return model, task
-    task = samples[1]
+    sample_file = SAMPLE_FILES.fullmatch(file.name)
+    if sample_file is None:
+        return _get_constant(columns, "model"), _get_constant(columns, "task")
+    task = sample_file[1]
     if file.suffix != ".parquet":
         return file.parent.name.replace("__", "/"), task
-    # A name of the Hub is two folders.
-    _, details, model = file.parent.parent.as_posix().rpartition("details/")
+    # A model of the hub is two folders, such as org/gpt2.
+    folder_of_model = file.parent.parent.as_posix()
+    _, details, model = folder_of_model.rpartition("details/")
     if not details:
         model = ""
     return model, task
 
 
 def _get_constant(columns: Mapping[str, Any], name: str) -> str:
-    """Return the only text of a column; "" if there are several, or none."""
+    """Return the text that a column has in all rows; "" if there is no such column, or its values differ."""
     texts: set[str] = set()
     for value in columns.get(name, ()):
         if not isinstance(value, str):
             return ""
         texts.add(value)
-    return texts.pop() if len(texts) == 1 else ""
+    if len(texts) != 1:
+        return ""
+    return texts.pop()

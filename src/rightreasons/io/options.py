@@ -59,10 +59,13 @@ class SourceOptions(DataOptions):
     )
 
     def source(self, task: str) -> dict[str, Any]:
-        """Return the keywords of `open_splits` for a task.
+        """Return the keyword arguments of `open_splits` for a task.
+
+        Args:
+            task: "classification" or "multiple_choice".
 
         Raises:
-            ValueError: If an option is about the other task.
+            ValueError: If an option of the other task is given, which would have no effect.
         """
         arguments: dict[str, Any] = {}
         for name in (*_EVERY_TASK, *_TEXTS, *_CHOICES):
@@ -73,14 +76,13 @@ class SourceOptions(DataOptions):
             task_names = _CHOICES
             excluded = _TEXTS
             # The text of an item with choices is its prompt.
-            text = arguments.pop("text_column")
+            text = arguments["text_column"]
             arguments["text_column"] = None
             arguments["prompt_column"] = parse_names(self.prompt_column) or text
-        # Nothing would heed an option of the other task.
         for name in excluded:
             if arguments[name] is not None:
                 raise ValueError(f"Expected no `{name}` for {task}, but got {arguments[name]!r}.")
-        # Lists are written with commas on the command line.
+        # Lists are texts with commas on the command line.
         arguments["choices_column"] = parse_name_or_names(self.choices_column)
         arguments["label_names"] = parse_names(arguments["label_names"])
         selected = {name: arguments[name] for name in (*_EVERY_TASK, *task_names)}

@@ -108,18 +108,27 @@ def as_table(
 
 
 def parse_table(text: str, source_name: str) -> datasets.Dataset:
-    """Read a pasted text: JSON, one JSON object per line, or separated values."""
-    # Texts that are copied from a file may begin with its byte order mark.
+    """Read a pasted text as a table: JSON, one JSON object per line, or separated values.
+
+    Args:
+        text: The text.
+        source_name: What it is called in errors.
+
+    Raises:
+        ValueError: If it is empty, or no table.
+    """
+    # A text that is copied from a file may begin with its byte order mark.
     text = text.strip().removeprefix("\ufeff").lstrip()
     if not text:
         raise ValueError(f"Expected a table of predictions, but {source_name} is empty.")
-    # Cells that are copied from a spreadsheet have tabs between them.
-    heading = text.partition("\n")[0]
+    first_line = text.partition("\n")[0]
     suffix = ".csv"
     if text.startswith(("[", "{")):
         suffix = ".json"
-    elif "\t" in heading:
+    # Cells that are copied from a spreadsheet have tabs between them.
+    elif "\t" in first_line:
         suffix = ".tsv"
+    # The readers of files take paths, and find out the separator.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"pasted{suffix}"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -136,13 +145,13 @@ def _open_source(
     form: FileForm,
     source_name: str,
 ) -> Splits:
-    """Read all rows of a source; see `as_table`."""
+    """Read all rows of a source, which is no data.yaml; see `as_table` for the arguments."""
     if isinstance(source, JoinedFiles):
         return join_files(source, form, as_table)
     if not isinstance(source, (str, os.PathLike)):
         return _open_object(source, form, source_name or "the data set")
     name = os.fspath(source)
-    # Names of the catalog come first: a folder of that name is "./copa".
+    # A name of the catalog comes first: a folder of that name is "./copa".
     if name in CATALOG:
         choice = True if known_issues is None else known_issues
         return load_dataset(name, config, data_dir=data_dir, revision=revision, known_issues=choice)
@@ -150,7 +159,7 @@ def _open_source(
         with _download(name) as path:
             return _open_file(path, form, source_name or name)
     path = Path(name).expanduser()
-    # A name may be too long for a path, which these functions bear.
+    # Unlike methods of Path, these functions accept names that are too long for a path.
     if os.path.isfile(path):
         if config is not None:
             raise make_config_error(path, config)
@@ -164,7 +173,16 @@ def _open_source(
 
 
 def _open_object(source: Any, form: FileForm, source_name: str) -> Splits:
-    """Make a Dataset, or those of several splits, of an object in memory."""
+    """Make a Dataset of an object in memory, or one for each of its splits.
+
+    Args:
+        source: A Dataset, a table of another library, rows, columns, or a mapping of splits.
+        form: How rows that are lists are to be read.
+        source_name: What it is called in errors.
+
+    Raises:
+        TypeError: If it holds no rows.
+    """
     if isinstance(source, datasets.Dataset):
         return source.with_format(None)
     # A stream is read to its end.
@@ -173,7 +191,6 @@ def _open_object(source: Any, form: FileForm, source_name: str) -> Splits:
         return datasets.Dataset.from_list(rows, features=source.features)
     if not _has_splits(source):
         return _make_splits(_read_object(source, form, source_name), source_name)
-    # Each split may be an object of another kind.
     parts = {}
     for name, table in source.items():
         part = _open_object(table, form, f"{name} of {source_name}")
@@ -182,26 +199,29 @@ def _open_object(source: Any, form: FileForm, source_name: str) -> Splits:
 
 
 def _has_splits(source: Any) -> bool:
-    """Return whether an object maps names of splits to their tables, and not headings to columns."""
+    """Return whether an object maps names of splits to tables, rather than headings to columns.
+
+    A list of rows may also be a column of objects; it is taken for a table if its key is the name of a
+    split, such as "train".
+    """
     if not isinstance(source, Mapping) or not source:
         return False
     for name, table in source.items():
-        # Only a list of rows could be a column as well, unless its name is that of a split.
-        is_named = isinstance(name, str) and bool(find_split(name))
-        if not _is_table(table) and not (is_named and _has_rows(table)):
+        has_split_name = isinstance(name, str) and bool(find_split(name))
+        if not _is_table(table) and not (has_split_name and _has_rows(table)):
             return False
     return True
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a value is a Dataset, or a table of another library."""
+    """Return whether a value is a Dataset, or a table of another library such as pandas."""
     if isinstance(value, (datasets.Dataset, datasets.IterableDataset)):
         return True
     return hasattr(type(value), "columns")
 
 
 def _has_rows(value: Any) -> bool:
-    """Return whether a value is a list of rows or a dictionary of columns."""
+    """Return whether a value is a list of rows (objects or lists), or a dictionary of columns (lists)."""
     if isinstance(value, Mapping):
         return bool(value) and all(isinstance(column, (list, tuple)) for column in value.values())
     if not isinstance(value, (list, tuple)) or not value:
@@ -210,18 +230,26 @@ def _has_rows(value: Any) -> bool:
 
 
 def _read_object(source: Any, form: FileForm, source_name: str) -> Parsed:
-    """Make a table of rows or columns in memory.
+    """Make a table of Arrow of rows or columns in memory.
+
+    Args:
+        source: A table of another library, rows, columns, or what `Trainer.predict` returns.
+        form: How rows that are lists are to be read.
+        source_name: What it is called in errors.
+
+    Returns:
+        The table, or the tables of splits.
 
     Raises:
-        TypeError: If an object has neither.
+        TypeError: If an object has neither rows nor columns.
     """
     if hasattr(source, "predictions") and hasattr(source, "label_ids"):
         source = _get_trainer_columns(source)
-    # A tensor has columns as well, which no one named.
+    # A tensor has an attribute "columns" as well, but no names of columns.
     table = None if is_tensor(source) else read_columns(source)
     if table is not None:
         headings, columns = table
-        names = [str(heading) for heading in headings]
+        names = list(map(str, headings))
         check_ids(names, f"column of {source_name}")
         source = dict(zip(names, columns, strict=True))
     if isinstance(source, Mapping):
@@ -231,12 +259,15 @@ def _read_object(source: Any, form: FileForm, source_name: str) -> Parsed:
             "Expected a data set by its name, its path or as a table (a DataFrame, a Dataset, "
             f"rows, columns), but got {describe_kind(source)}."
         )
-    rows = [dict(row) if isinstance(row, Mapping) else list(row) for row in source]
+    # The reader of JSON documents takes plain dictionaries and lists.
+    rows = []
+    for row in source:
+        rows.append(dict(row) if isinstance(row, Mapping) else list(row))
     return make_document_table(rows, form, source_name)
 
 
 def _get_trainer_columns(output: Any) -> dict[str, Any]:
-    """Return the columns of what `Trainer.predict` returns."""
+    """Return the columns `logits` and `label_ids` of what `Trainer.predict` of transformers returns."""
     logits = output.predictions
     # Models may return hidden states after the logits.
     if isinstance(logits, tuple):
@@ -282,7 +313,15 @@ def find_label_file(path: Path) -> Path | None:
 
 
 def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
-    """Return a table with the labels of the file next to it; unchanged if there are none."""
+    """Add the labels in the file next to a file of items as the column `label`; see `find_label_file`.
+
+    Args:
+        table: The items; they are returned unchanged without such a file, or with labels of their own.
+        path: The file of the items.
+
+    Raises:
+        ValueError: If there is not one label per item.
+    """
     file = find_label_file(path)
     if file is None or LABEL_COLUMN in table.column_names:
         return table
@@ -292,15 +331,25 @@ def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
             f"Expected a label in {file} for each of the {table.num_rows:,} items of {path.name}, "
             f"but it has {len(labels):,}."
         )
-    # Numbers of choices; other labels are words.
+    # Labels are numbers of choices, with -1 for none, or else words.
     if all(label.removeprefix("-").isdecimal() for label in labels):
-        labels = [int(label) for label in labels]
+        labels = list(map(int, labels))
     return table.append_column(LABEL_COLUMN, pa.array(labels))
 
 
 @contextmanager
 def _download(address: str) -> Iterator[Path]:
-    """Copy the file at an address into a folder for as long as it is read."""
+    """Download a file into a temporary folder, as a context manager.
+
+    Args:
+        address: The address, such as "https://example.org/data.csv".
+
+    Yields:
+        The downloaded file, which exists as long as the block runs.
+
+    Raises:
+        ValueError: If it cannot be read, or is larger than `MAX_DOWNLOAD_BYTES`.
+    """
     import fsspec
 
     name = PurePosixPath(address.partition("?")[0]).name
@@ -308,6 +357,7 @@ def _download(address: str) -> Iterator[Path]:
         path = Path(folder) / name
         try:
             with fsspec.open(address, "rb") as stream, path.open("wb") as target:
+                # Stop after the block that exceeds the limit.
                 while target.tell() <= MAX_DOWNLOAD_BYTES:
                     block = stream.read(BLOCK_BYTES)
                     if not block:
@@ -326,14 +376,24 @@ def _download(address: str) -> Iterator[Path]:
 
 
 def _load_from_hub(name: str, config: str | None, revision: str | None) -> Splits:
-    """Load a data set of the hub; a name that looks like a path is one that does not exist."""
+    """Load a data set of the hub by its id.
+
+    Args:
+        name: The id.
+        config: The configuration; None for the default.
+        revision: The revision; None for the latest one.
+
+    Raises:
+        FileNotFoundError: If the name looks like the path of a file, which does not exist.
+        ValueError: If there is no such data set, or it cannot be read.
+    """
     is_path = name.startswith((".", "/", "~")) or get_data_type(name) in NAMED_TYPES
     if is_path or name.count("/") > 1 or len(name) > MAX_HUB_ID_CHARACTERS:
         raise FileNotFoundError(
             f"Expected a data set at {name[:MAX_HUB_ID_CHARACTERS]}, but there is no such file or "
             "folder."
         )
-    # Without a network, what was loaded before is in the cache.
+    # Without a network, a data set that was loaded before is in the cache.
     use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)

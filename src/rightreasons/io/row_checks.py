@@ -172,25 +172,26 @@ class RowTable:
 
     @functools.cached_property
     def text_codes(self) -> Codes | None:
-        """(N,) number of the input of each row; None if the table has no texts."""
+        """(N,) number of the input of each row, equal for equal texts; None if the table has no texts."""
         if not self.roles.text:
             return None
         codes = encode_rows(self.data, self.roles.text)
-        # Predictions without texts are stored with empty ones.
+        # Predictions without texts are stored with empty ones, which are all equal.
+        has_one_text = codes.max(initial=0) == 0
         example = self.data[0]
         is_empty = not any(example[name] for name in self.roles.text)
-        return None if is_empty and codes.max(initial=0) == 0 else codes
+        return None if is_empty and has_one_text else codes
 
     @functools.cached_property
     def unused(self) -> dict[str, Counter[str]]:
         """Columns without a role that have few values -> the count of each value."""
-        counts = {}
+        counts_by_column = {}
         for name in self.data.column_names:
             if name not in self.roles.used:
-                values = count_few_values(self.data, name)
-                if values:
-                    counts[name] = values
-        return counts
+                counts = count_few_values(self.data, name)
+                if counts:
+                    counts_by_column[name] = counts
+        return counts_by_column
 
     def encode(self, name: str) -> Codes:
         """Return (N,) a number per row: equal values of a column have equal numbers."""
@@ -199,15 +200,23 @@ class RowTable:
         return self._codes[name]
 
     def show_rows(self, rows: Sequence[int] | NDArray[np.intp]) -> tuple[str, ...]:
-        """Return the first of some rows in words: their texts, or else their ids."""
+        """Describe a few rows as examples, such as "row 7 (A fine film.)".
+
+        Args:
+            rows: Numbers of rows, of which the first `N_EXAMPLES` are described by their text, or else by
+                their id.
+        """
         names = self.roles.text[:1]
         if not names and self.roles.id:
             names = (self.roles.id,)
-        lines = []
+        examples = []
         for row in list(rows)[:N_EXAMPLES]:
-            values = [shorten(str(self.data[int(row)][name])) for name in names]
-            lines.append(" ".join((f"row {row}", *(f"({value})" for value in values))))
-        return tuple(lines)
+            example = f"row {row}"
+            for name in names:
+                value = str(self.data[int(row)][name])
+                example += f" ({shorten(value)})"
+            examples.append(example)
+        return tuple(examples)
 
 
 def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
@@ -218,7 +227,7 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
         settled: Names of checks whose doubts the user settled; "all" for every check.
 
     Returns:
-        What was found, open doubts first, in the order of `CHECKS`.
+        What was found: open doubts first, otherwise in the order of `CHECKS`.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": [*"abcdef"] * 2, "text": [*"ghijkl"] * 2})
@@ -226,8 +235,8 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
         ['repeated_ids', 'repeated_rows']
     """
     doubts = []
-    # The order is that of the report, where the first open doubt is told with the verdict.
     for name, check in CHECKS.items():
+        # Few rows repeat values by accident.
         if len(table) < MIN_ROWS and name not in EXACT_CHECKS:
             continue
         doubt = check(table)
@@ -236,6 +245,7 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
         if name in settled or "all" in settled:
             doubt = dataclasses.replace(doubt, is_open=False)
         doubts.append(doubt)
+    # Sorting is stable: the order of the checks is that of the report.
     return sorted(doubts, key=lambda doubt: not doubt.is_open)
 
 
@@ -243,26 +253,36 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
 
 
 def check_long_format(table: RowTable) -> RowDoubt | None:
-    """Find a column that distinguishes the rows of an item: systems, seeds or raters in one table."""
+    """Check whether rows are answers of several systems, seeds or raters to the same items.
+
+    An unused column then distinguishes the rows of an item: each of its values occurs once, or equally
+    often, for each item.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which names the column; None if rows are separate items.
+    """
     unit, codes = _get_unit(table)
     n_units = count_codes(codes)
-    # A few repeats are faults of a file, not its form.
+    # A few repeats are faults of a file, and not its form.
     if len(table) < 1.5 * n_units:
         return None
     for column, values in _list_arm_columns(table).items():
         arms = table.encode(column)
-        # With its arm, a row is unique; without, it repeats an item.
+        # Whether no item repeats within one value of the column.
         is_unique = count_codes(combine_codes(codes, arms)) == len(table)
-        # Items that repeat in one arm repeat as often in the others; one item has no arms.
+        # Otherwise, items have to repeat equally often for each value. A single item always does.
         if not is_unique and (n_units < 2 or not are_crossed(codes, arms)):
             continue
         share = "one for each of" if is_unique else "each with all"
         return RowDoubt(
-            "long_format",
-            f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, {share} "
+            check="long_format",
+            sentence=f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, {share} "
             f"{len(values)} values of {column!r} ({format_list(values[:4])}): are these several "
             "systems, seeds or raters in one table?",
-            len(table),
+            count=len(table),
             remedy=f'--where "{format_condition(table.data, column, values[0])}" keeps one, '
             f"--by {column} audits each.",
         )
@@ -270,10 +290,19 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
 
 
 def check_choice_rows(table: RowTable) -> RowDoubt | None:
-    """Find a flag that marks one of the rows of each item: these are the choices of items, a row each."""
+    """Check whether each row is one choice of a multiple-choice item.
+
+    A column of two values then marks exactly one of the rows of each item as the right choice.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which names the column; None if rows are separate items.
+    """
     unit, codes = _get_unit(table)
     n_units = count_codes(codes)
-    # In two rows per item, each value of any column with two values may occur once.
+    # With two rows per item, any column of two values may have one of each.
     if len(table) <= 2 * n_units:
         return None
     for name in (table.roles.label, *table.roles.further):
@@ -282,46 +311,61 @@ def check_choice_rows(table: RowTable) -> RowDoubt | None:
         flags = table.encode(name)
         if count_codes(flags) != 2:
             continue
+        # Either of the two values may be the mark.
         for flag in (0, 1):
+            # (n_units,) the number of marked rows of each item.
             n_marked = np.bincount(codes[flags == flag], minlength=n_units)
-            # By chance, some items have no such row, and others several.
             if not (n_marked == 1).all():
                 continue
             return RowDoubt(
-                "choice_rows",
-                f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, of which {name!r} "
+                check="choice_rows",
+                sentence=f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, of which {name!r} "
                 "marks one each: are these the choices of items, a row each?",
-                len(table),
+                count=len(table),
                 remedy="Choices are read from one row per item, with a list of its choices.",
             )
     return None
 
 
 def check_repeated_ids(table: RowTable) -> RowDoubt | None:
-    """Count ids that repeat; their rows are clusters."""
+    """Count the ids that repeat; the rows of one id count as one unit of the intervals.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which is not open; None if all ids are distinct.
+    """
     if not table.roles.id:
         return None
     codes = table.encode(table.roles.id)
     if count_codes(codes) == len(table):
         return None
     counts = pc.value_counts(to_plain_column(get_arrow_column(table.data, table.roles.id)))
-    # The ids that repeat most say best what kind of column it is.
+    # The most frequent ids show best what kind of column it is.
     order = pc.array_sort_indices(counts.field("counts"), "descending")[:N_EXAMPLES]
-    frequent = counts.field("values").take(order).to_pylist()
+    frequent_ids = counts.field("values").take(order).to_pylist()
     return RowDoubt(
-        "repeated_ids",
-        f"{len(table):,} rows have {pluralize(len(counts), 'id')}: rows of one id count as one "
+        check="repeated_ids",
+        sentence=f"{len(table):,} rows have {pluralize(len(counts), 'id')}: rows of one id count as one "
         "unit, not as independent items.",
-        len(table) - len(counts),
-        examples=tuple(f"id {value!r}" for value in frequent),
+        count=len(table) - len(counts),
+        examples=tuple(f"id {value!r}" for value in frequent_ids),
         remedy="If they are different items, --id-column names another column.",
         is_open=False,
     )
 
 
 def check_repeated_rows(table: RowTable) -> RowDoubt | None:
-    """Count rows that are copies of an earlier row, in all columns."""
-    # Items of an audit have their own ids, so that their copies were found before.
+    """Count the rows that are copies of an earlier row; copies count as one unit of the intervals.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which is not open; None if there are few copies.
+    """
+    # Items of an audit have an id each, so that their copies were found when they were read.
     copied_row = table.roles.copied_row
     if table.roles.has_known_copies and not copied_row:
         return None
@@ -332,10 +376,10 @@ def check_repeated_rows(table: RowTable) -> RowDoubt | None:
     if n_copies < max(1, MIN_COPIES * len(table)):
         return None
     return RowDoubt(
-        "repeated_rows",
-        f"{n_copies:,} of {len(table):,} rows are copies of an earlier row: copies count as one "
+        check="repeated_rows",
+        sentence=f"{n_copies:,} of {len(table):,} rows are copies of an earlier row: copies count as one "
         "unit, not as independent items.",
-        n_copies,
+        count=n_copies,
         examples=table.show_rows(np.flatnonzero(is_copy)),
         is_open=False,
     )
@@ -349,22 +393,29 @@ def _can_have_copies(table: RowTable) -> bool:
 
 
 def check_repeated_texts(table: RowTable) -> RowDoubt | None:
-    """Count the rows of texts that come twice or more on average, in rows that differ otherwise."""
+    """Count rows if each text occurs twice or more on average, in rows that differ otherwise.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which is not open; None if texts hardly repeat, or another check explains it.
+    """
     if table.text_codes is None:
         return None
     n_texts = count_codes(table.text_codes)
     if 2 * n_texts > len(table):
         return None
-    # Arms, ids, copies and a text for all rows have their own checks.
+    # Several systems, repeated ids, copies and a constant text have their own checks.
     for check in (check_long_format, check_repeated_ids, check_repeated_rows, check_constant_text):
         if check(table) is not None:
             return None
     _, first_rows = np.unique(table.text_codes, return_index=True)
     return RowDoubt(
-        "repeated_texts",
-        f"{len(table):,} rows have {pluralize(n_texts, 'text')}: answers to one text are not "
+        check="repeated_texts",
+        sentence=f"{len(table):,} rows have {pluralize(n_texts, 'text')}: answers to one text are not "
         "independent.",
-        len(table) - n_texts,
+        count=len(table) - n_texts,
         examples=table.show_rows(first_rows),
         remedy=f"--groups-column {table.roles.text[0]} counts the rows of one text as one unit.",
         is_open=False,
@@ -372,21 +423,29 @@ def check_repeated_texts(table: RowTable) -> RowDoubt | None:
 
 
 def check_near_duplicates(table: RowTable) -> RowDoubt | None:
-    """Count texts that differ from an earlier one in case, spaces or punctuation alone."""
+    """Count the texts that differ from an earlier one only in letter case, spaces or punctuation.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which is not open; None if there are few such texts, or the table is very large.
+    """
     if table.text_codes is None or len(table) > MAX_NEAR_DUPLICATE_TEXTS:
         return None
-    # Texts that are equal as they are written are copies, which another check counts.
-    is_new = mark_first(table.text_codes)
-    normalized = encode_normalized_texts(table.data, table.roles.text)[is_new]
-    rows = np.flatnonzero(is_new)[~mark_first(normalized)]
-    n_texts = int(is_new.sum())
+    # Equal texts are counted by another check: only the first row of each text is looked at.
+    is_first = mark_first(table.text_codes)
+    normalized_codes = encode_normalized_texts(table.data, table.roles.text)[is_first]
+    is_duplicate = ~mark_first(normalized_codes)
+    rows = np.flatnonzero(is_first)[is_duplicate]
+    n_texts = int(is_first.sum())
     if len(rows) < max(3, MIN_COPIES * n_texts):
         return None
     return RowDoubt(
-        "near_duplicates",
-        f"{len(rows):,} of {n_texts:,} texts differ from an earlier one in case, spaces or "
+        check="near_duplicates",
+        sentence=f"{len(rows):,} of {n_texts:,} texts differ from an earlier one in case, spaces or "
         "punctuation alone.",
-        len(rows),
+        count=len(rows),
         examples=table.show_rows(rows),
         is_open=False,
     )
@@ -396,31 +455,49 @@ def check_near_duplicates(table: RowTable) -> RowDoubt | None:
 
 
 def check_constant_text(table: RowTable) -> RowDoubt | None:
-    """Find texts that are the same, or nearly, in all rows."""
+    """Check whether all rows have one text, or fewer texts than there are labels.
+
+    The column is then hardly what the model reads.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt; None if there are enough texts, or none at all.
+    """
     if table.text_codes is None:
         return None
     n_texts = count_codes(table.text_codes)
-    # Texts that are fewer than the labels cannot decide them.
+    # Texts can only decide the labels if there are as many of them.
     n_labels = 1
     if table.roles.label:
         n_labels = count_codes(table.encode(table.roles.label))
-    if n_texts >= max(2, min(n_labels, len(table) // 10)):
+    # Labels may be nearly as many as rows, as those of a regression are.
+    min_texts = max(2, min(n_labels, len(table) // 10))
+    if n_texts >= min_texts:
         return None
-    names = format_list([repr(name) for name in table.roles.text])
+    names = format_list(list(map(repr, table.roles.text)))
     return RowDoubt(
-        "constant_text",
-        f"All {len(table):,} rows share {pluralize(n_texts, 'text')} ({names}): is this what the "
+        check="constant_text",
+        sentence=f"All {len(table):,} rows share {pluralize(n_texts, 'text')} ({names}): is this what the "
         "model reads?",
-        len(table),
+        count=len(table),
         examples=table.show_rows([0]),
         remedy="--text-column names another column.",
     )
 
 
 def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
-    """Count rows whose text has another label elsewhere."""
+    """Count the rows whose text has another label in another row.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, which is open from `MIN_AFFECTED` of the rows on; None for few such rows.
+    """
     label = table.roles.label
-    # Texts that are all the same are another doubt.
+    # A constant text is a doubt of its own.
     if not label or table.text_codes is None or check_constant_text(table) is not None:
         return None
     # Only a text that repeats can have two labels.
@@ -429,29 +506,36 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
     is_labeled = find_labeled(table.data, label)
     texts = table.text_codes[is_labeled]
     labels = table.encode(label)[is_labeled]
-    # Each text counts once with each of its labels.
+    # The first row of each distinct pair of a text and a label.
     is_new_pair = mark_first(combine_codes(texts, labels))
     n_labels_by_text = np.bincount(texts[is_new_pair], minlength=texts.max(initial=0) + 1)
-    is_torn = n_labels_by_text[texts] > 1
-    n_torn = int(is_torn.sum())
-    if n_torn < max(3, MIN_COPIES * len(table)):
+    has_conflict = n_labels_by_text[texts] > 1
+    n_conflicts = int(has_conflict.sum())
+    if n_conflicts < max(3, MIN_COPIES * len(table)):
         return None
     return RowDoubt(
-        "conflicting_labels",
-        f"{n_torn:,} of {len(table):,} rows have a text that has another label elsewhere.",
-        n_torn,
-        examples=table.show_rows(np.flatnonzero(is_labeled)[is_torn]),
+        check="conflicting_labels",
+        sentence=f"{n_conflicts:,} of {len(table):,} rows have a text that has another label elsewhere.",
+        count=n_conflicts,
+        examples=table.show_rows(np.flatnonzero(is_labeled)[has_conflict]),
         remedy="--label-column names another column, --known-issues FILE leaves them out.",
-        is_open=n_torn >= MIN_AFFECTED * len(table),
+        is_open=n_conflicts >= MIN_AFFECTED * len(table),
     )
 
 
 def check_train_leak(table: RowTable) -> RowDoubt | None:
-    """Count test texts that are in the training texts too."""
+    """Count the test texts that are training texts as well, whatever their letter case and punctuation.
+
+    Args:
+        table: The rows of a split, and the training rows.
+
+    Returns:
+        The doubt, which is open from `MIN_AFFECTED` of the texts on; None for few such texts.
+    """
     names = table.roles.text
     if table.train is None or table.text_codes is None:
         return None
-    # Splits of other columns hold other texts.
+    # A training split with other columns holds other texts.
     if not set(names) <= set(table.train.column_names):
         return None
     training_texts = normalize_texts(table.train, names).unique()
@@ -460,9 +544,9 @@ def check_train_leak(table: RowTable) -> RowDoubt | None:
     if len(rows) < max(3, MIN_COPIES * len(table)):
         return None
     return RowDoubt(
-        "train_leak",
-        f"{len(rows):,} of {len(table):,} texts are in the training texts too.",
-        len(rows),
+        check="train_leak",
+        sentence=f"{len(rows):,} of {len(table):,} texts are in the training texts too.",
+        count=len(rows),
         examples=table.show_rows(rows),
         remedy="--known-issues FILE leaves them out of one of the two.",
         is_open=len(rows) >= MIN_AFFECTED * len(table),
@@ -470,11 +554,18 @@ def check_train_leak(table: RowTable) -> RowDoubt | None:
 
 
 def check_several_labels(table: RowTable) -> RowDoubt | None:
-    """Count rows with several labels at once."""
+    """Count the rows with several labels at once.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt; None if each row has one label.
+    """
     label = table.roles.label
     if not label:
         return None
-    # Only lists and objects hold several labels; texts that list them are refused when they are read.
+    # Only lists and objects hold several labels. Texts that list labels are refused when they are read.
     column = get_arrow_column(table.data, label)
     if not pa.types.is_nested(column.type) and not isinstance(column.type, pa.JsonType):
         return None
@@ -485,33 +576,39 @@ def check_several_labels(table: RowTable) -> RowDoubt | None:
     if not rows.size:
         return None
     return RowDoubt(
-        "several_labels",
-        f"{len(rows):,} of {len(table):,} rows have several labels in {label!r}.",
-        len(rows),
+        check="several_labels",
+        sentence=f"{len(rows):,} of {len(table):,} rows have several labels in {label!r}.",
+        count=len(rows),
         examples=table.show_rows(rows),
         remedy="--target all audits each label, --target NAME one.",
     )
 
 
 def check_rejected_rows(table: RowTable) -> RowDoubt | None:
-    """Find an unused column by which an annotation tool says that some rows do not count.
+    """Check for an unused column in which an annotation tool marks rows as rejected.
 
-    Statuses of other tools are words of any language: they are listed with their counts, and `check_failing_group`
-    finds those whose labels do not hold.
+    Only the statuses of known tools are looked for. Those of other tools, in any language, are listed
+    with their counts, and `check_failing_group` finds the ones whose labels do not fit.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        The doubt, because a person has to say whether the labels of these rows count; None if there is
+        no such column.
     """
     for column, counts in table.unused.items():
         rejected = find_statuses(column, counts)
         remaining = [value for value in counts if value not in rejected]
         if not rejected or not remaining:
             continue
-        # Which rows count is for a person to say: another tool may mean something else.
         n_rejected = sum(counts[value] for value in rejected)
         condition = format_exclusion(table.data, column, rejected, remaining)
         return RowDoubt(
-            "rejected_rows",
-            f"The column {column!r} is not used ({format_counts(counts)}): {n_rejected:,} of "
+            check="rejected_rows",
+            sentence=f"The column {column!r} is not used ({format_counts(counts)}): {n_rejected:,} of "
             f"{len(table):,} rows are {format_list(rejected)}. Do their labels count?",
-            n_rejected,
+            count=n_rejected,
             remedy=f'--where "{condition}" leaves them out.',
         )
     return None
@@ -521,90 +618,122 @@ def check_rejected_rows(table: RowTable) -> RowDoubt | None:
 
 
 def check_class_order(table: RowTable) -> RowDoubt | None:
-    """Report that another order of the classes would fit far better."""
+    """Report that predictions fit the labels far better in another order of the classes.
+
+    Args:
+        table: The rows, and what a model answered.
+
+    Returns:
+        The doubt; None if no other order fits better, or if a file of errors explains it.
+    """
     outcomes = table.outcomes
     if outcomes is None or not outcomes.order_doubt:
         return None
-    # Answers in words know their order: a list of errors fits every other order better.
+    # Without gold classes, answers are words, whose order is known. If all are incorrect, these are
+    # errors that somebody selected, which any other order fits better.
     if outcomes.gold is None and not outcomes.is_correct.any():
         return None
+    n_incorrect = int((~outcomes.is_correct).sum())
     return RowDoubt(
-        "class_order",
-        outcomes.order_doubt,
-        int((~outcomes.is_correct).sum()),
+        check="class_order",
+        sentence=outcomes.order_doubt,
+        count=n_incorrect,
         remedy="--label-names gives the names of the classes in the order of the scores.",
     )
 
 
 def check_failing_group(table: RowTable) -> RowDoubt | None:
-    """Find a value of an unused column whose rows have labels that fit the answers no better than chance.
+    """Check for a value of an unused column whose rows have labels that fit the answers only by chance.
 
-    Rows that their annotators rejected are of this kind, whatever the language of their status. A group of hard items
-    is not: a model that is worse on it is still better than chance.
+    Rows that annotators rejected form such a group, whatever the language of their status. A group of
+    hard items does not: a model that is worse on it is still better than chance.
+
+    Args:
+        table: The rows, and what a model answered.
+
+    Returns:
+        The doubt about the first such value; None if there is none.
     """
     outcomes = table.outcomes
     if outcomes is None or outcomes.labels is None or outcomes.answers is None:
         return None
-    # One of several systems may be poor.
+    # One of several systems in a table may be poor.
     if check_long_format(table) is not None:
         return None
     n_groups = sum(map(len, table.unused.values()))
     for column, value, in_group in _iterate_groups(table):
+        # Only labeled rows have outcomes.
         mask = in_group if outcomes.rows is None else in_group[outcomes.rows]
         if not is_failing_group(outcomes.labels, outcomes.answers, mask, n_tests=n_groups):
             continue
-        remaining = [other for other in table.unused[column] if other != value]
+        remaining = [other_value for other_value in table.unused[column] if other_value != value]
+        condition = format_exclusion(table.data, column, [value], remaining)
         return RowDoubt(
-            "failing_group",
-            f"The answers to {int(mask.sum()):,} rows in which {column!r} is {shorten(value, 30)!r} "
+            check="failing_group",
+            sentence=f"The answers to {int(mask.sum()):,} rows in which {column!r} is {shorten(value, 30)!r} "
             f"are correct in {outcomes.is_correct[mask].mean():.0%}, no more often than by chance, "
             f"and in {outcomes.is_correct[~mask].mean():.0%} of the others. Do these labels count?",
-            int(in_group.sum()),
-            remedy=f'--where "{format_exclusion(table.data, column, [value], remaining)}" leaves '
-            "them out.",
+            count=int(in_group.sum()),
+            remedy=f'--where "{condition}" leaves them out.',
         )
     return None
 
 
 def check_selected_outcomes(table: RowTable) -> RowDoubt | None:
-    """Find a file of errors alone, or of correct answers alone."""
+    """Check whether a file holds only incorrect answers, or only correct ones.
+
+    Args:
+        table: The rows, and what a model answered.
+
+    Returns:
+        The doubt; None if there are both, only a few answers, or no file.
+    """
     outcomes = table.outcomes
+    # A model answers all items, but somebody may have selected the rows of a file.
     if outcomes is None or not outcomes.is_stored:
         return None
-    # A model is asked about all items; a file may hold those that somebody selected.
     n_answers = len(outcomes.is_correct)
-    if n_answers >= MIN_SELECTED and not outcomes.is_correct.any():
+    if n_answers < MIN_SELECTED:
+        return None
+    if not outcomes.is_correct.any():
         return RowDoubt(
-            "selected_outcomes",
-            f"None of {n_answers:,} answers is correct: is this a list of errors?",
-            n_answers,
+            check="selected_outcomes",
+            sentence=f"None of {n_answers:,} answers is correct: is this a list of errors?",
+            count=n_answers,
             remedy="Audit the whole test set.",
         )
-    if n_answers >= MIN_SELECTED and outcomes.is_correct.all():
+    if outcomes.is_correct.all():
         return RowDoubt(
-            "selected_outcomes",
-            f"All {n_answers:,} answers are correct: are the labels the model's own answers, or "
+            check="selected_outcomes",
+            sentence=f"All {n_answers:,} answers are correct: are the labels the model's own answers, or "
             "were errors left out?",
-            n_answers,
+            count=n_answers,
             remedy="--label-column names the gold labels.",
         )
     return None
 
 
 def check_single_class(table: RowTable) -> RowDoubt | None:
-    """Find rows that all have one gold class, of several that the model knows."""
+    """Check whether all gold labels are one class, although the model knows several.
+
+    Args:
+        table: The rows, and what a model answered.
+
+    Returns:
+        The doubt; None if there are several classes, or only a few rows.
+    """
     outcomes = table.outcomes
     if outcomes is None or outcomes.gold is None or outcomes.n_classes < 2:
         return None
-    # A small sample may have one class by accident: 20 rows of two equal classes with p = 2e-6.
+    # With fewer rows this may be an accident: 20 rows have one of two equal classes with p = 2e-6.
     n_rows = len(outcomes.gold)
     if n_rows < MIN_SELECTED or count_codes(outcomes.gold) > 1:
         return None
     return RowDoubt(
-        "single_class",
-        f"All {n_rows:,} gold labels are one of {outcomes.n_classes} classes: is this a part of a "
+        check="single_class",
+        sentence=f"All {n_rows:,} gold labels are one of {outcomes.n_classes} classes: is this a part of a "
         "test set?",
-        n_rows,
+        count=n_rows,
         remedy="--label-column names another column.",
     )
 
@@ -633,7 +762,12 @@ CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
 
 
 def describe_unused_columns(table: RowTable) -> str:
-    """Return the unused columns of few values with their counts, as one sentence; "" for none.
+    """Return a sentence with the unused columns of few values and their counts; "" for none.
+
+    One of them may say which rows count.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "answer": ["yes", "no", "no"]})
@@ -647,7 +781,6 @@ def describe_unused_columns(table: RowTable) -> str:
     for name in names[:MAX_UNUSED_COLUMNS]:
         columns.append(f"{name} ({format_counts(table.unused[name])})")
     listing = "; ".join(columns)
-    # One of the others may say which rows count.
     remaining = names[MAX_UNUSED_COLUMNS:]
     if remaining:
         listing += f"; and {pluralize(len(remaining), 'more column')}: {format_list(remaining)}"
@@ -656,9 +789,11 @@ def describe_unused_columns(table: RowTable) -> str:
 
 def format_counts(counts: Mapping[str, int]) -> str:
     """Return values with their counts, as in "reject 352, accept 90"."""
-    return ", ".join(
-        f"{shorten(value, 30) or '(empty)'} {count:,}" for value, count in counts.items()
-    )
+    phrases = []
+    for value, count in counts.items():
+        name = shorten(value, 30) or "(empty)"
+        phrases.append(f"{name} {count:,}")
+    return ", ".join(phrases)
 
 
 def format_condition(data: datasets.Dataset, column: str, value: str) -> str:
@@ -669,8 +804,14 @@ def format_condition(data: datasets.Dataset, column: str, value: str) -> str:
 def format_exclusion(
     data: datasets.Dataset, column: str, rejected: Sequence[str], remaining: Sequence[str]
 ) -> str:
-    """Return the expression of `--where` that leaves some values out, as short as possible."""
-    # What is kept reads better than what is left out.
+    """Return the shortest expression of `--where` that leaves out some values of a column.
+
+    Args:
+        data: The rows.
+        column: The column.
+        rejected: The values to leave out.
+        remaining: All other values; a single one is easier to require.
+    """
     if len(remaining) == 1:
         return format_condition(data, column, remaining[0])
     literals = [_format_literal(data, column, value) for value in rejected]
@@ -695,26 +836,43 @@ def shorten(text: str, length: int = 60) -> str:
 
 
 def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the rows of each value of the unused columns, apart from columns that say which answers are correct."""
+    """Yield the groups of rows that share a value of an unused column.
+
+    A column whose value determines the correctness of answers was made from them, and is skipped.
+
+    Args:
+        table: The rows, and what a model answered.
+
+    Yields:
+        The column, the value ("" for a missing one), and (N,) whether a row has it.
+    """
     outcomes = table.outcomes
     if outcomes is None:
         return
+    correctness_codes = outcomes.is_correct.astype(np.int64)
     for column in table.unused:
         codes = table.encode(column)
-        labeled = codes if outcomes.rows is None else codes[outcomes.rows]
-        # If each value has one outcome, the column was made from the answers.
-        if count_codes(combine_codes(labeled, outcomes.is_correct.astype(np.int64))) == count_codes(
-            labeled
-        ):
+        labeled_codes = codes if outcomes.rows is None else codes[outcomes.rows]
+        pairs = combine_codes(labeled_codes, correctness_codes)
+        # As many pairs as values: each value has one outcome.
+        if count_codes(pairs) == count_codes(labeled_codes):
             continue
         for row in find_first_rows(codes):
             value = table.data[int(row)][column]
-            yield column, "" if value is None else str(value), codes == codes[row]
+            name = "" if value is None else str(value)
+            yield column, name, codes == codes[row]
 
 
 def _get_unit(table: RowTable) -> tuple[str, Codes]:
-    """Return what repeats if rows are not separate items: the id, or else the text."""
-    # Ids are what a person calls items; texts stand in for them.
+    """Return what identifies the items of a table if rows are not separate items.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        A phrase such as "by 'id'" and (N,) the number of the item of each row: by the id, or else by
+        the text, or else by an unused column whose values all occur equally often.
+    """
     if table.roles.id:
         return f"by {table.roles.id!r}", table.encode(table.roles.id)
     if table.text_codes is not None:
@@ -722,17 +880,23 @@ def _get_unit(table: RowTable) -> tuple[str, Codes]:
     name = _find_crossed_column(table)
     if name:
         return f"by {name!r}", table.encode(name)
+    # Each row is an item.
     return "", np.arange(len(table), dtype=np.int64)
 
 
 def _find_crossed_column(table: RowTable) -> str:
-    """Return an unused column whose many values all come equally often, as items do; "" for none."""
+    """Return an unused column with many values that all occur equally often; "" for none.
+
+    Items that several systems answer occur equally often; other categories hardly do.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+    """
     for name in table.data.column_names:
         column = get_arrow_column(table.data, name)
         is_code = pa.types.is_string(column.type) or pa.types.is_integer(column.type)
         if name in table.roles.used or column.null_count or not is_code:
             continue
-        # Items that are crossed with arms come equally often; other categories hardly do.
         sizes = np.bincount(table.encode(name))
         if len(sizes) >= MIN_ROWS and sizes.min() == sizes.max() > 1:
             return str(name)
@@ -740,8 +904,16 @@ def _find_crossed_column(table: RowTable) -> str:
 
 
 def _list_arm_columns(table: RowTable) -> dict[str, list[str]]:
-    """Return the unused columns of few values, each with its values, those of texts first."""
-    columns = {}
+    """Return the unused columns that may name the system, seed or rater of a row.
+
+    Args:
+        table: The rows of a split, with the roles of their columns.
+
+    Returns:
+        Column of 2 to `MAX_ARMS` values -> its values, columns of texts before those of numbers.
+    """
+    text_columns = {}
+    number_columns = {}
     for name in table.data.column_names:
         if name in table.roles.used:
             continue
@@ -749,10 +921,13 @@ def _list_arm_columns(table: RowTable) -> dict[str, list[str]]:
         is_text = pa.types.is_string(column.type)
         if column.null_count or not (is_text or pa.types.is_integer(column.type)):
             continue
-        # One value more than allowed is enough to know that there are too many.
-        values = [str(value) for value in column.unique()[: MAX_ARMS + 1].to_pylist()]
-        if 1 < len(values) <= MAX_ARMS:
-            columns[name] = (not is_text, values)
-    return {
-        name: values for name, (_, values) in sorted(columns.items(), key=lambda pair: pair[1][0])
-    }
+        # One value more than allowed shows that there are too many.
+        distinct_values = column.unique()[: MAX_ARMS + 1].to_pylist()
+        if not 1 < len(distinct_values) <= MAX_ARMS:
+            continue
+        values = list(map(str, distinct_values))
+        if is_text:
+            text_columns[name] = values
+        else:
+            number_columns[name] = values
+    return {**text_columns, **number_columns}

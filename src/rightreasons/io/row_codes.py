@@ -54,7 +54,12 @@ Codes = NDArray[np.int64]
 
 
 def encode_rows(data: datasets.Dataset, names: Sequence[str]) -> Codes:
-    """Return (N,) a number per row, from 0: equal rows of these columns have equal numbers."""
+    """Return (N,) a number per row from 0, equal for rows with equal values in some columns.
+
+    Args:
+        data: The table.
+        names: The columns to compare; without any, all rows are equal.
+    """
     codes = None
     for name in names:
         column = to_plain_column(get_arrow_column(data, name))
@@ -63,19 +68,24 @@ def encode_rows(data: datasets.Dataset, names: Sequence[str]) -> Codes:
             codes = column_codes
         else:
             codes = combine_codes(codes, column_codes)
-    # Without columns, all rows are equal.
     if codes is None:
         return np.zeros(len(data), dtype=np.int64)
     return codes
 
 
 def combine_codes(left: Codes, right: Codes) -> Codes:
-    """Return (N,) a number per pair of numbers, from 0."""
-    # Numbers of pairs stay below N², which 64 bits hold.
+    """Return (N,) a number per pair of codes from 0, in the order of their first rows.
+
+    Args:
+        left: (N,) codes from 0.
+        right: (N,) codes from 0.
+    """
+    # The pairs are numbered like the cells of a matrix. With N rows, the numbers stay below N², which
+    # 64 bits hold.
     n_right = 1 + right.max(initial=0)
     pairs = n_right * left
     pairs += right
-    # Arrow hashes, which is several times as fast as sorting.
+    # Arrow finds distinct numbers by hashing, which is several times as fast as sorting.
     return _encode(pa.array(pairs))
 
 
@@ -87,7 +97,7 @@ def _encode(values: pa.Array) -> Codes:
 
 
 def are_crossed(units: Codes, arms: Codes) -> bool:
-    """Return whether each unit comes equally often with each arm, as the items of several systems do.
+    """Return whether each unit occurs equally often with each arm, as the items of several systems do.
 
     Args:
         units: (N,) number of what is judged, such as a text.
@@ -98,17 +108,17 @@ def are_crossed(units: Codes, arms: Codes) -> bool:
         >>> are_crossed(units, np.array([0] * 4 + [1] * 4)), are_crossed(units, np.array([0] * 5 + [1] * 3))
         (True, False)
     """
-    sizes = np.bincount(arms)
-    n_arms = len(sizes)
-    if n_arms < 2 or sizes.min() != sizes.max():
+    arm_sizes = np.bincount(arms)
+    n_arms = len(arm_sizes)
+    if n_arms < 2 or arm_sizes.min() != arm_sizes.max():
         return False
     n_units = 1 + units.max()
-    n_cells = n_units * n_arms
+    # Each row is a cell of a matrix of units and arms, numbered row by row.
     cells = n_arms * units
     cells += arms
-    counts = np.bincount(cells, minlength=n_cells)
-    # One row of counts per unit: all of its arms are equal.
+    counts = np.bincount(cells, minlength=n_units * n_arms)
     counts_by_unit = counts.reshape(n_units, n_arms)
+    # All arms of a unit have one count if the smallest equals the largest.
     smallest = counts_by_unit.min(axis=1)
     largest = counts_by_unit.max(axis=1)
     return np.array_equal(smallest, largest)
@@ -128,21 +138,27 @@ def mark_first(codes: Codes) -> NDArray[np.bool_]:
 
 
 def find_first_rows(codes: Codes) -> Codes:
-    """Return the first row of each code that occurs, in the order of the codes."""
+    """Return the first row of each code that occurs, in the order of the codes.
+
+    Args:
+        codes: (N,) codes from 0.
+    """
     largest = codes.max(initial=-1)
     first_rows = np.full(largest + 1, -1, dtype=np.int64)
+    # If an index repeats in an assignment, the last value stays: the rows are assigned in reverse, so
+    # that this is the first row of each code.
     rows = np.arange(len(codes))
-    # Backwards, so that the first row of a code is written last.
-    backward_codes = np.flip(codes)
-    first_rows[backward_codes] = np.flip(rows)
-    # Not every number below the largest is a code.
+    reversed_codes = np.flip(codes)
+    first_rows[reversed_codes] = np.flip(rows)
+    # Not every number up to the largest occurs.
     is_code = first_rows >= 0
     return first_rows[is_code]
 
 
 def to_plain_column(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column whose values can be compared: nested ones and JSON as text."""
+    """Return a column as an array whose values Arrow can compare: lists, objects and JSON become texts."""
     array = column.combine_chunks()
+    # Columns of some types keep their chunks.
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     if isinstance(array.type, pa.JsonType):
@@ -153,17 +169,24 @@ def to_plain_column(column: pa.ChunkedArray) -> pa.Array:
 
 
 def normalize_texts(data: datasets.Dataset, names: Sequence[str]) -> pa.Array:
-    """Return (N,) the texts of a row in one, in a normal form: case, spaces and punctuation aside."""
-    parts = []
-    for name in names:
-        parts.append(_read_texts(data, name))
-    texts = parts[0]
-    if len(parts) > 1:
-        texts = pc.binary_join_element_wise(*parts, "\n")
+    """Return (N,) the texts of each row, joined, in lower case and without punctuation.
+
+    Args:
+        data: The table.
+        names: The columns of texts.
+
+    Returns:
+        Words separated by single spaces. A text without letters and digits, such as one of emoji,
+        stays as it is.
+    """
+    texts_by_column = [_read_texts(data, name) for name in names]
+    texts = texts_by_column[0]
+    if len(texts_by_column) > 1:
+        texts = pc.binary_join_element_wise(*texts_by_column, "\n")
     lower = pc.utf8_lower(texts)
+    # Letters, the vowel signs of some scripts, and digits remain.
     words = pc.replace_substring_regex(lower, r"[^\p{L}\p{M}\p{N}]+", " ")
     normalized = pc.utf8_trim_whitespace(words)
-    # Emoji and other marks are all that some texts have.
     return pc.if_else(pc.equal(normalized, ""), texts, normalized)
 
 
@@ -180,20 +203,28 @@ def find_labeled(data: datasets.Dataset, label: str) -> NDArray[np.bool_]:
 
 
 def find_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-    """Return (N,) which rows are copies of an earlier row, in all columns or in some.
+    """Return (N,) whether each row is a copy of an earlier row.
+
+    Args:
+        data: The table.
+        names: The columns to compare; None for all of them.
 
     Example:
         >>> find_copies(datasets.Dataset.from_dict({"a": [1, 1, 1], "b": [2, 3, 2]})).tolist()
         [False, False, True]
     """
     numbers = number_copies(data, names)
-    # The first row of equal ones is no copy.
     is_original = mark_first(numbers)
     return ~is_original
 
 
 def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) -> Codes:
-    """Return (N,) the number of the first row that a row is a copy of."""
+    """Return (N,) the number of the first row that equals each row.
+
+    Args:
+        data: The table.
+        names: The columns to compare; None for all of them.
+    """
     if names is None:
         names = data.column_names
     codes = None
@@ -203,7 +234,7 @@ def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) ->
             codes = column_codes
         else:
             codes = combine_codes(codes, column_codes)
-        # Most tables have a column of distinct values, after which the others need no look.
+        # Most tables have a column of distinct values, after which no row can be a copy.
         if count_codes(codes) == len(codes):
             break
     # Without columns, all rows are equal.
@@ -215,10 +246,16 @@ def number_copies(data: datasets.Dataset, names: Sequence[str] | None = None) ->
 def are_copies(data: datasets.Dataset) -> bool:
     """Return whether equal rows of a table without texts are copies, and not equal by accident.
 
-    Copies share a key, a column whose values are all different in different rows, such as a score of many digits. A few
-    levels of confidence are no key: a model that is always correct has one label for each. Rows that share a key's value
-    by accident agree in another column with the probability Σ p² over the shares p of its values; that all of them do
-    has to be less likely than `MAX_ACCIDENT`.
+    Two conditions have to hold:
+
+    - The table has a key, a column of precise numbers or words that differ between all different
+      rows. A few levels of confidence are no key.
+    - The other columns would hardly agree by accident. Two rows agree in a column with the probability
+      Σ p² over the shares p of its values; that all copies do so has to be less likely than
+      `MAX_ACCIDENT`.
+
+    Args:
+        data: The table.
 
     Example:
         >>> rows = {"p": [row / 97 for row in range(20)] * 2, "gold": ["a", "b", "b", "a"] * 10}
@@ -227,12 +264,13 @@ def are_copies(data: datasets.Dataset) -> bool:
     """
     numbers = number_copies(data)
     # The first of equal rows has its own number; this is much quicker than `np.unique`.
-    originals = np.flatnonzero(numbers == np.arange(len(data)))
+    is_original = numbers == np.arange(len(data))
+    originals = np.flatnonzero(is_original)
     n_copies = len(data) - len(originals)
     if not n_copies:
         return False
     has_key = False
-    accident = 1.0
+    agreement = 1.0
     for name in data.column_names:
         codes = encode_rows(data, (name,))
         counts = np.bincount(codes[originals])
@@ -240,43 +278,50 @@ def are_copies(data: datasets.Dataset) -> bool:
             has_key = has_key or _is_precise(data, name)
             continue
         shares = counts / len(originals)
-        # The column in which accidents are least likely decides.
-        accident = min(accident, float(shares @ shares))
-    # Of probabilities below 1, the logarithm does not underflow.
-    log_probability = n_copies * np.log(accident)
+        # The column in which accidental agreement is least likely decides.
+        agreement = min(agreement, float(shares @ shares))
+    # The logarithm of agreement ** n_copies, which does not underflow.
+    log_probability = n_copies * np.log(agreement)
     return has_key and bool(log_probability < np.log(MAX_ACCIDENT))
 
 
 def _is_precise(data: datasets.Dataset, name: str) -> bool:
-    """Return whether a column holds words, or numbers of which at least half have many digits."""
+    """Return whether a column holds words, or numbers of which at least half have many digits.
+
+    Args:
+        data: The table.
+        name: The column.
+    """
     values = _read_texts(data, name).unique()
     # Evenly spaced values show it as well as a million of them.
     step = 1 + len(values) // MAX_SAMPLED_KEYS
-    texts = values.take(pa.array(np.arange(0, len(values), step))).to_pylist()
+    positions = np.arange(0, len(values), step)
+    texts = values.take(pa.array(positions)).to_pylist()
     if not all(map(is_number, texts)):
         return True
+    # Rounding to one significant digit less than required changes a precise number.
     few_digits = f".{MIN_KEY_DIGITS - 1}g"
     n_precise = 0
-    for number in map(float, texts):
-        # A number that rounding to fewer digits changes has many.
+    for text in texts:
+        number = float(text)
         rounded = float(format(number, few_digits))
-        if number != rounded:
-            n_precise += 1
+        n_precise += number != rounded
     return 2 * n_precise >= len(texts)
 
 
 def find_repeats(
     data: datasets.Dataset, id_names: Sequence[str], text_names: Sequence[str]
 ) -> dict[str, pa.Array]:
-    """Return what the rows of one unit share, if rows are not separate units.
+    """Return a column that the rows of one unit share, if rows are not independent items.
 
     Args:
         data: The rows.
-        id_names: Usual names of ids; the first that the table has is used.
-        text_names: Columns of texts: rows without texts may be equal by accident.
+        id_names: Usual headings of ids; the first that the table has is used.
+        text_names: Columns of texts: without texts, rows may be equal by accident.
 
     Returns:
-        `REPEATED_ID` or `COPIED_ROW` -> (N,) texts; nothing if every row is a separate item.
+        `REPEATED_ID` -> (N,) ids if these repeat, or `COPIED_ROW` -> (N,) the number of the first equal
+        row if rows without ids are copies; {} if every row is a separate item.
     """
     name = find_usual_column(data.column_names, id_names)
     if name is not None:
@@ -290,42 +335,53 @@ def find_repeats(
         return {}
     if not text_names and not are_copies(data):
         return {}
-    originals = number_copies(data)
-    is_copy = originals != np.arange(len(data))
+    first_rows = number_copies(data)
+    is_copy = first_rows != np.arange(len(data))
     if is_copy.sum() < MIN_COPIES * len(data):
         return {}
-    names = pa.array(originals).cast(pa.string())
+    names = pa.array(first_rows).cast(pa.string())
     return {COPIED_ROW: names}
 
 
 def count_few_values(data: datasets.Dataset, name: str) -> Counter[str]:
-    """Return the count of each value of a column that has few; nothing for other columns."""
+    """Count the values of a column that has few of them, as categories and flags do.
+
+    Args:
+        data: The table.
+        name: The column.
+
+    Returns:
+        Value -> its count, the most frequent first; nothing for fractions, long texts, and more than
+        `MAX_FEW_VALUES` values.
+    """
     column = get_arrow_column(data, name)
     kind = column.type
     is_plain = pa.types.is_string(kind) or pa.types.is_boolean(kind)
-    # Fractions are measurements.
     if not is_plain and not pa.types.is_integer(kind):
         return Counter()
-    pairs = pc.value_counts(to_plain_column(column))
+    value_counts = pc.value_counts(to_plain_column(column))
     # A few rows have few values, whatever they are.
     max_values = max(2, len(data) // 2)
-    if len(pairs) > min(max_values, MAX_FEW_VALUES):
+    if len(value_counts) > min(max_values, MAX_FEW_VALUES):
         return Counter()
     counts: Counter[str] = Counter()
-    for pair in pairs.to_pylist():
+    for value_count in value_counts.to_pylist():
         value = ""
-        if pair["values"] is not None:
-            value = str(pair["values"])
+        if value_count["values"] is not None:
+            value = str(value_count["values"])
         if len(value) > MAX_VALUE_CHARACTERS:
             return Counter()
-        counts[value] = pair["counts"]
-    # The most frequent value first, in the order of the rows among equals.
+        counts[value] = value_count["counts"]
+    # Equally frequent values stay in the order of the rows.
     ordered = dict(counts.most_common())
     return Counter(ordered)
 
 
 def count_labels(cells: Sequence[Any]) -> Codes | None:
-    """Return (N,) the number of labels in each cell of lists, or of objects of 0 and 1; None for others.
+    """Return (N,) the number of labels in each cell; None if the cells are no lists of labels.
+
+    Args:
+        cells: Lists of texts, or objects that mark labels by 1; None for a row without labels.
 
     Example:
         >>> count_labels([{"joy": 1.0, "fear": 1.0}, {"joy": 0.0, "fear": 1.0}]).tolist()
@@ -344,21 +400,21 @@ def count_labels(cells: Sequence[Any]) -> Codes | None:
 
 
 def _count_labels_in(cell: Any) -> int | None:
-    """Return the number of labels in a list, or an object of 0 and 1; None for other cells."""
+    """Return the number of labels in a list of texts, or in an object of 0 and 1; None for other cells."""
     if cell is None:
         return 0
     if isinstance(cell, dict):
         count = 0
         for mark in cell.values():
-            # Arrow gives every object the keys of all.
+            # None is a label that other objects have.
             if mark not in (0, 1, None):
                 return None
             count += int(mark or 0)
         return count
     if isinstance(cell, list):
-        kinds = set(map(type, cell))
-        # Numbers in lists are shares.
-        return len(cell) if kinds <= {str} else None
+        # Lists of numbers are shares.
+        has_texts = set(map(type, cell)) <= {str}
+        return len(cell) if has_texts else None
     return None
 
 

@@ -169,10 +169,21 @@ load_data = open_dataset
 def read_text_labels(
     parts: Parts, options: TextOptions, source_name: str, *, propose_labels: bool = True
 ) -> tuple[dict[str, Roles], dict[str, LabelColumn]]:
-    """Find the roles of the columns of each split, and read its labels.
+    """Find the columns of texts and labels of each split, and read the labels of all splits together.
+
+    Args:
+        parts: The table of each split.
+        options: Options that name columns and classes.
+        source_name: What the data is called in errors.
+        propose_labels: Whether labels that only their cells suggest are taken.
 
     Returns:
-        The roles in each split, and the labels of each split that has some. The classes are those of all splits.
+        The roles of the columns in each split, and the labels of each split that has some. The classes
+        are those of all splits.
+
+    Raises:
+        OptionError: If no column, or several, may hold the texts or labels that are required.
+        ValueError: If a label is unknown, or in doubt.
     """
     roles_by_part = find_text_roles(parts, options, source_name, propose_labels=propose_labels)
     parts = add_role_columns(parts, roles_by_part)
@@ -188,7 +199,16 @@ def read_text_labels(
 
 
 def _check_no_choices(parts: Parts, label_column: str | None, source_name: str) -> None:
-    """Check that no split has the columns of multiple choice."""
+    """Check that no split has the columns of a known multiple-choice format.
+
+    Args:
+        parts: The table of each split.
+        label_column: The column of the labels that the user names; None for none.
+        source_name: What the data is called in errors.
+
+    Raises:
+        OptionError: If one has.
+    """
     for data in parts.values():
         form = find_known_form(data, label_column)
         if form is not None:
@@ -204,21 +224,22 @@ def _check_no_choices(parts: Parts, label_column: str | None, source_name: str) 
 def _find_rows_with_words(
     texts: Mapping[str, pa.ChunkedArray | pa.Array], accepts_empty: bool, source_name: str
 ) -> NDArray[np.int64]:
-    """Return the rows whose texts all have words.
+    """Return the numbers of the rows in which no text is blank or missing.
 
     Args:
         texts: Column -> its texts.
-        accepts_empty: Whether texts may be empty.
+        accepts_empty: Whether other rows are allowed.
         source_name: What the table is called in errors.
 
     Raises:
-        OptionError: If a text is empty, and may not be.
-        ValueError: If no row has words.
+        OptionError: If a text is blank, and none may be.
+        ValueError: If all rows have a blank text.
     """
     n_rows = len(next(iter(texts.values())))
     has_words = np.ones(n_rows, dtype=np.bool_)
     for column, values in texts.items():
         is_blank = pc.or_(pc.utf8_is_space(values), pc.equal(values, ""))
+        # A missing text counts as blank.
         is_empty = np.asarray(pc.fill_null(is_blank, True))
         if is_empty.any() and not accepts_empty:
             raise OptionError(
@@ -240,7 +261,20 @@ def _make_text_items(
     options: TextOptions,
     source_name: str,
 ) -> datasets.Dataset:
-    """Make the items of a split, with the common columns first."""
+    """Make the items of a split in the common schema: id, text, text_pair, label, and other columns.
+
+    Args:
+        data: The rows of the split.
+        split_name: Its name, which is a part of ids that are row numbers.
+        roles: The columns of the texts and labels.
+        labels: The labels of all rows; None without labels.
+        options: Options on ids, empty texts, and the number of items.
+        source_name: What the data is called in errors.
+
+    Raises:
+        TypeError: If a text is no text.
+        ValueError: If a text is empty and may not be, ids repeat, or a heading repeats.
+    """
     column_by_name = {"text": str(roles.get_column("text"))}
     pair_column = roles.get_column("text pair")
     if pair_column is not None:
@@ -250,12 +284,12 @@ def _make_text_items(
     columns.check_unique_columns(data, (*text_columns, label_column), source_name)
 
     ids, id_column = _read_ids(data, options.id_column, split_name, source_name)
-    # Items that share a value of such a column are no independent ones.
+    # Rows with row numbers for ids may repeat ids or rows, and are then no independent items.
     repeats = {} if id_column else find_repeats(data, ID_HEADINGS, text_columns)
     texts = {}
     for name, column in column_by_name.items():
         texts[name] = columns.get_texts(data, column, source_name)
-    # Of a pair, one empty text cannot be kept.
+    # A pair with an empty text is always left out or refused.
     keeps_empty = options.keep_empty and pair_column is None
     texts_by_column = dict(zip(text_columns, texts.values(), strict=True))
     accepts_empty = options.drop_empty or keeps_empty
@@ -264,7 +298,7 @@ def _make_text_items(
         rows = np.arange(len(data))
         texts["text"] = pc.fill_null(texts["text"], "")
     cells: dict[str, Any] = {"id": ids, **texts}
-    # Few tables have empty rows; ids that are row numbers stay those of all rows.
+    # Ids that are row numbers are still those of all rows.
     if len(rows) < len(data):
         data = data.select(rows)
         cells = _take_rows(cells, rows)
@@ -364,8 +398,21 @@ def _make_choice_items(
     options: ChoiceOptions,
     source_name: str,
 ) -> datasets.Dataset:
-    """Make the items of a split, with the common columns first."""
+    """Make the items of a split in the common schema: id, prompt, choices, label, and other columns.
+
+    Args:
+        data: The rows of the split.
+        split_name: Its name, which is a part of ids that are row numbers.
+        form: The columns of the prompts, the choices and the right choices.
+        options: Options on ids, labels, and the number of items.
+        source_name: What the data is called in errors.
+
+    Raises:
+        TypeError: If a prompt or a choice is no text.
+        ValueError: If labels are required and missing, or a label names no choice.
+    """
     if form.label is None and options.require_labels:
+        # This raises the error that lists the columns.
         columns.require_column(
             (), data, "right choices", CHOICE_HEADINGS["label"], "label_column", source_name
         )
@@ -383,7 +430,7 @@ def _make_choice_items(
         "label": CommonColumn(labels, datasets.Value("int64")),
     }
     if id_column is None:
-        # Items that share a value of such a column are no independent ones.
+        # Rows with row numbers for ids may repeat ids or rows, and are then no independent items.
         for column, cells in find_repeats(data, ID_HEADINGS, form.prompt).items():
             common[column] = CommonColumn(cells, _TEXT)
     used_columns = [*form.prompt, *form.choices, form.label, id_column]
@@ -439,29 +486,33 @@ def open_task_items(
     label_names: Sequence[str] | None = None,
     require_labels: bool = True,
 ) -> tuple[str, dict[str, datasets.Dataset]]:
-    """Open every split of a data set whose columns tell its task where it is not named.
+    """Open every split of a data set, and find out its task if nothing names it.
 
     Args:
         name_or_path: As in `open_dataset`.
         source: Where the data is and what its columns mean.
-        task: "classification" or "multiple_choice"; None to find out: multiple choice where there are prompts and
-            choices, or else classification.
-        label_names: The names of the classes, of classification alone; None for those that `source` or the data has.
+        task: "classification" or "multiple_choice"; None to find out: multiple choice if there are
+            prompts and choices, or else classification.
+        label_names: The names of the classes, for classification only; None for those that `source` or
+            the data has.
         require_labels: As in `open_dataset`.
 
     Returns:
         The task, and the items of each split by its name.
 
     Raises:
-        ValueError: As `open_splits`.
+        ValueError: As `open_splits`; with both reasons if the data is of neither task.
     """
     if task is None:
         task = read_description(name_or_path).settings.get("task")
     if task is None:
         task = _find_task(source, label_names)
-    errors: list[ValueError] = []
     # Few texts to classify come with choices, so that these are looked for first.
-    for candidate in ("multiple_choice", "classification") if task is None else (task,):
+    candidates = ["multiple_choice", "classification"]
+    if task is not None:
+        candidates = [task]
+    errors: list[ValueError] = []
+    for candidate in candidates:
         try:
             options = source.source(candidate)
             if label_names is not None:
@@ -471,7 +522,7 @@ def open_task_items(
             errors.append(error)
     if len(errors) == 1:
         raise errors[0]
-    # Most data is classification, whose error comes first.
+    # Most data is classification, whose error comes first in the message.
     errors.reverse()
     sentences = dict.fromkeys(map(str, errors))
     error_options: dict[str, None] = {}
@@ -481,7 +532,12 @@ def open_task_items(
 
 
 def _find_task(source: SourceOptions, label_names: Sequence[str] | None) -> str | None:
-    """Return the task that options are about; None if they are about neither or both."""
+    """Return the task that options imply; None if they imply none.
+
+    Args:
+        source: Options that name columns.
+        label_names: The names of classes; None for none.
+    """
     if source.prompt_column or source.choices_column:
         return "multiple_choice"
     if label_names is not None or getattr(source, "text_pair_column", None):
@@ -606,17 +662,33 @@ def open_questions(
 
 
 def find_paragraphs(data: datasets.Dataset) -> str | None:
-    """Return the column of SQuAD's paragraphs, whatever its heading: lists of objects of a context and its questions."""
+    """Return the column of paragraphs of a table in the form of SQuAD; None for other tables.
+
+    Its cells are lists of objects with a context and its questions ("qas"), whatever its heading.
+
+    Args:
+        data: The table.
+    """
     fields = get_nested_features(data.features)
     for name in data.column_names:
-        # Articles without any question have no fields.
+        # Articles without any question have no fields: their column is known by its heading.
         if name == "paragraphs" or {f"{name}.context", f"{name}.qas"} <= fields.keys():
             return str(name)
     return None
 
 
 def _select_question_split(parts: Parts, split: str | None, source_name: str) -> datasets.Dataset:
-    # A file or a Dataset has one split, whatever it is called.
+    """Return the split of a data set of questions: the named one, or the only one.
+
+    Args:
+        parts: The table of each split.
+        split: The name; it does not matter for a file or a Dataset, which has one table.
+        source_name: What the data is called in errors.
+
+    Raises:
+        OptionError: If there are several splits, and none is named.
+        ValueError: If there is no split of this name.
+    """
     if "" in parts:
         return parts[""]
     if split is None and len(parts) > 1:
@@ -628,10 +700,16 @@ def _select_question_split(parts: Parts, split: str | None, source_name: str) ->
 
 
 def _unfold_paragraphs(rows: datasets.Dataset, source_name: str) -> datasets.Dataset:
-    """Return a row per question of a file as SQuAD is released; other rows as they are."""
+    """Return a row per question of a table in the form of SQuAD; other tables as they are.
+
+    Args:
+        rows: The table, with an article per row.
+        source_name: What it is called in errors.
+    """
     paragraphs = find_paragraphs(rows)
     if paragraphs is None:
         return rows
+    # The reader of questions knows only the usual heading.
     if paragraphs != "paragraphs":
         rows = rows.rename_column(paragraphs, "paragraphs")
     questions = list(read_questions(rows, source_name))
@@ -639,7 +717,7 @@ def _unfold_paragraphs(rows: datasets.Dataset, source_name: str) -> datasets.Dat
 
 
 def _are_answers(answers: Any) -> bool:
-    """Return whether a value is the answers of a question: {text: […], answer_start: […]}, or None."""
+    """Return whether a value is the answers to a question, {"text": […], "answer_start": […]}, or None."""
     if answers is None:
         return True
     if not isinstance(answers, dict):
@@ -657,7 +735,17 @@ def _are_answers(answers: Any) -> bool:
 def _open_parts(
     name_or_path: Any, config: str | None, options: OptionsOfTable
 ) -> tuple[str, dict[str, datasets.Dataset], OptionsOfTable]:
-    """Return what a data set is called in errors, its tables, and the options that its description completes."""
+    """Open the tables of all splits of a data set.
+
+    Args:
+        name_or_path: Anything that `as_table` takes.
+        config: A configuration of the data set; None for the default.
+        options: Options on how files are read, and on columns.
+
+    Returns:
+        What the data set is called in errors, the table of each split ("" for a table without splits),
+        and the options with the settings of a data.yaml.
+    """
     description = read_description(name_or_path)
     options = description.complete(options)
     source_name = "the data set"
@@ -674,12 +762,21 @@ def _open_parts(
     )
     parts = {}
     for split_name, data in divide_splits(tables).items():
+        # The ids may be a field of objects.
         parts[split_name] = add_nested_columns(data, [options.id_column])
     return source_name, parts, options
 
 
 def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
-    """Return the splits of a data set: its own, or those that a column `split` names in every row, or "" for none.
+    """Return the table of each split of a data set.
+
+    A single table is divided by its column `split`, if all values of that are names of splits.
+
+    Args:
+        tables: A table, or those of several splits.
+
+    Returns:
+        Split -> its table; "" for a table without splits.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"text": ["Fine.", "Dull.", "Odd."], "split": ["train", "Dev", "train"]})
@@ -698,7 +795,7 @@ def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
     for value in columns.get_values(tables, column):
         split_of_rows.append(split_by_word.get(str(value).lower()))
     splits = [split for split in NAMES_OF_SPLITS if split in split_of_rows]
-    # Such a column may be about something else.
+    # With other values, or only one, the column may mean something else.
     if None in split_of_rows or len(splits) < 2:
         return {"": tables}
     table = tables.with_format("arrow")[:]
@@ -712,11 +809,20 @@ def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
 
 
 def _make_corrected(parts: Parts, options: OptionsOfTable, make: Make, source_name: str) -> Splits:
-    """Make one split, or all of them, with the issues of a user's own table corrected."""
-    # The issues of a data set of the catalog were corrected when it was loaded.
+    """Make the items of one split or of all, and correct the issues in a user's own table of issues.
+
+    Args:
+        parts: The table of each split.
+        options: Options, of which `split` and `known_issues` count.
+        make: The function that makes the items of a split.
+        source_name: What the data is called; data of the catalog was corrected when it was loaded.
+
+    Raises:
+        ValueError: If there is no such split, or the items are invalid.
+    """
     if options.known_issues is None or source_name in CATALOG:
         return _make_splits(parts, options.split, make, source_name)
-    # A rule may compare a split with others, so that all of them are made.
+    # Rules may compare a split with others, so that all of them are made.
     tables = _make_splits(parts, None, make, source_name)
     corrected = correct_dataset(tables, options.known_issues)
     if isinstance(corrected, datasets.Dataset):
@@ -729,7 +835,20 @@ def _make_corrected(parts: Parts, options: OptionsOfTable, make: Make, source_na
 
 
 def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) -> Splits:
-    """Make one split, or all of them if `split` is None."""
+    """Make the items of one split, or of all.
+
+    Args:
+        parts: The table of each split; "" for a table without splits.
+        split: The name of the split; None for all of them.
+        make: The function that makes the items of a split.
+        source_name: What the data is called in errors.
+
+    Returns:
+        A Dataset for one split or a table without splits, or else a DatasetDict.
+
+    Raises:
+        ValueError: If there is no such split.
+    """
     if "" in parts:
         table = parts[""]
         if split not in (None, table.split):
@@ -739,9 +858,8 @@ def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) 
         return make(table, "")
     if split is not None:
         return make(parts[choose_split(parts, split, source_name=source_name)], split)
-    return datasets.DatasetDict(
-        {split_name: make(data, split_name) for split_name, data in parts.items()}
-    )
+    items = {split_name: make(data, split_name) for split_name, data in parts.items()}
+    return datasets.DatasetDict(items)
 
 
 # ------------------------------------------------------------------------------- columns
@@ -750,13 +868,20 @@ def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) 
 def _read_ids(
     data: datasets.Dataset, id_column: str | None, split_name: str, source_name: str
 ) -> tuple[pa.Array | pa.ChunkedArray, str | None]:
-    """Return unique ids, and the column that they come from, None for row numbers.
+    """Return unique ids of the rows of a split.
 
     Args:
         data: The rows.
-        id_column: The column that the user names; None for a usual one if its values are unique.
-        split_name: The split, whose name precedes row numbers.
+        id_column: The column that the user names; None for one of a usual heading if its values are
+            unique, or else row numbers.
+        split_name: The split, whose name precedes row numbers, as in "test-7".
         source_name: What the table is called in errors.
+
+    Returns:
+        (N,) texts, and the column that they come from; None for row numbers.
+
+    Raises:
+        ValueError: If the named column is missing, or its values repeat.
     """
     column = columns.find_column(data, id_column, ID_HEADINGS, "id_column", source_name)
     if column is not None:
@@ -764,7 +889,7 @@ def _read_ids(
         if id_column is not None:
             check_ids(ids, column)
             return ids.arrow, column
-        # A heading alone does not make ids: without unique values, it may number groups.
+        # A column with a usual heading may also number groups of items.
         if _are_unique(ids.arrow):
             return ids.arrow, column
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
@@ -784,7 +909,13 @@ def _combine_columns(
     common: Mapping[str, CommonColumn],
     used_columns: Sequence[str | None],
 ) -> datasets.Dataset:
-    """Put the common columns first, and the columns that were not used after them."""
+    """Make the items of a split: the columns of the common schema, followed by the other columns.
+
+    Args:
+        data: The rows of the split.
+        common: Name in the common schema -> column.
+        used_columns: The columns from which these were read, which are dropped.
+    """
     info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
     features = {name: column.feature for name, column in common.items()}
     info.features = datasets.Features(features)
@@ -793,17 +924,17 @@ def _combine_columns(
     for field, column in zip(schema, common.values(), strict=True):
         arrays.append(_cast(column.values, field.type))
     table = pa.Table.from_arrays(arrays, schema=schema)
-    # Otherwise datasets would pickle and digest the whole table.
+    # Without a fingerprint, datasets would pickle and digest the whole table.
     fingerprint = datasets.fingerprint.generate_random_fingerprint()
     items = datasets.Dataset(table, info=info, split=data.split, fingerprint=fingerprint)
 
-    remaining_columns = []
+    other_columns = []
     for name in data.column_names:
         if name not in used_columns and name not in common:
-            remaining_columns.append(name)
-    if not remaining_columns:
+            other_columns.append(name)
+    if not other_columns:
         return items
-    remaining = data.select_columns(remaining_columns)
+    remaining = data.select_columns(other_columns)
     return datasets.concatenate_datasets([items, remaining], split=data.split, axis=1)
 
 

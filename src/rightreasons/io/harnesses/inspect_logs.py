@@ -71,7 +71,13 @@ def is_inspect(content: object) -> bool:
 
 
 def read_archive(path: Path) -> Mapping[str, Any]:
-    """Read a log in the own format of inspect_ai, by inspect_ai.
+    """Read a log of inspect_ai in its own format, .eval, by means of inspect_ai.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The content in the form of a log in JSON.
 
     Raises:
         ImportError: If inspect_ai is not installed.
@@ -100,7 +106,7 @@ def read_archive(path: Path) -> Mapping[str, Any]:
 
 
 def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> LogColumns:
-    """Turn the samples of a log into columns.
+    """Read the samples of a log of inspect_ai as columns.
 
     Args:
         log: Content of the file.
@@ -111,7 +117,7 @@ def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> Lo
         Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
 
     Raises:
-        ValueError: If there is no sample with an answer, samples are of different kinds, or there are
+        ValueError: If there is no sample with an answer, only some samples have choices, or there are
             several scorers and none is named.
     """
     samples = _select_finished(log, log_name)
@@ -134,41 +140,59 @@ def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> Lo
 
 
 def _make_exported_columns(samples: Sequence[Row], log_name: str) -> LogColumns:
-    """Return the columns of a task of `data export --reasons`, in the order of its requests."""
+    """Return the columns of requests that `data export --reasons` wrote, in their original order.
+
+    Args:
+        samples: The samples, whose metadata are the requests.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a request was answered twice.
+    """
     ids = [sample["metadata"]["id"] for sample in samples]
     check_ids(ids, f"request of {log_name}, in one epoch,")
-    # inspect_ai sorts samples by their ids.
+    # inspect_ai sorts samples by their ids; the requests are numbered.
     ordered = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
     metadata = [sample["metadata"] for sample in ordered]
     return exported_columns(metadata, map(_get_reply, ordered))
 
 
 def _make_constants(log: Row, n_samples: int) -> LogColumns:
-    """Return the columns of the model, the task, and the command that asks the arms."""
+    """Return the columns of the model, of the task, and of the command that evaluates changed versions.
+
+    Args:
+        log: Content of the file.
+        n_samples: The number of rows, which all have the same values.
+    """
     task = str(get_inner(log, "eval", "task") or "")
     values = {
         "model": get_inner(log, "eval", "model"),
-        # A task of a package has the name of the package before it.
+        # The name of the package precedes that of its task.
         "task": task.rpartition("/")[2],
         ARMS_COMMAND: _write_arms_command(log),
     }
     columns: LogColumns = {}
     for name, value in values.items():
-        # A log that was converted may lack one of them.
+        # A converted log may lack one of them.
         if value:
             columns[name] = [value] * n_samples
     return columns
 
 
 def _write_arms_command(log: Row) -> str:
-    """Return the command that asks the samples of a log in their arms, too."""
-    name = str(get_inner(log, "eval", "task") or "")
+    """Return the `inspect eval` command that evaluates the samples of a log and changed versions of them.
+
+    Args:
+        log: Content of the file, with the task and the model.
+    """
+    task = str(get_inner(log, "eval", "task") or "")
     task_file = get_inner(log, "eval", "task_file")
+    # A task in a file is named by both.
     if task_file:
-        name = f"{task_file}@{name.rpartition('/')[2]}"
+        task = f"{task_file}@{task.rpartition('/')[2]}"
+    words = ["inspect", "eval", task]
     model = get_inner(log, "eval", "model")
-    words = ["inspect", "eval", name]
-    # A log that was converted may lack the model.
+    # A converted log may lack the model.
     if model:
         words += ["--model", str(model)]
     return shlex.join([*words, "--solver", "rightreasons/probed"])
@@ -178,7 +202,15 @@ def _write_arms_command(log: Row) -> str:
 
 
 def _select_finished(log: Row, log_name: str) -> list[Row]:
-    """Return the samples that ended without an error."""
+    """Return the samples of a log that ended without an error, and warn of the others.
+
+    Args:
+        log: Content of the file.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If there are no samples, if all ended in an error, or if one is malformed.
+    """
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         raise ValueError(
@@ -201,24 +233,37 @@ def _select_finished(log: Row, log_name: str) -> list[Row]:
 
 
 def _is_sample(sample: object) -> bool:
+    """Return whether an object is a sample of inspect_ai, whose optional parts have the right types."""
     if not isinstance(sample, Mapping) or not sample.keys() >= {"id", "target"}:
         return False
-    # A part that is missing is null, or not there.
     for name, part_type in PARTS.items():
         value = sample.get(name)
+        # A missing part is null, or has no key.
         if value is not None and not isinstance(value, part_type):
             return False
     return True
 
 
 def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> list[Row]:
-    """Return the scores of the samples by the scorer that is meant."""
+    """Return the score of each sample by one scorer, such as {"value": "C", "answer": "B"}.
+
+    Args:
+        samples: The samples.
+        scorer: The scorer that the user names; None for `choice`, or else the only one.
+        log_name: Name of the file, for errors.
+
+    Returns:
+        A score per sample; {} if a sample has none.
+
+    Raises:
+        ValueError: If there are no scores, or several scorers and none is named.
+    """
     names: set[str] = set()
     for sample in samples:
         names.update(sample.get("scores") or {})
     if not names:
         raise ValueError(f"Expected samples with scores in {log_name}, but none has any.")
-    # Our own scorer keeps the arms; of several others, `choice` is that of samples with choices.
+    # The scorer of our own solver only stores answers to changed versions.
     if scorer is None and len(names) > 1:
         names.discard(ARMS_SCORER)
     if scorer is None and CHOICE_SCORER in names:
@@ -247,14 +292,19 @@ def _get_input(sample: Row) -> str:
 
 
 def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColumns:
-    """Return the columns of samples without choices."""
+    """Return the columns of samples without choices: texts, answers, targets and correctness.
+
+    Args:
+        samples: The samples.
+        scores: The score of each sample, perhaps with the answer that the scorer extracted.
+    """
     replies = list(map(_get_reply, samples))
     answers = []
     values = []
     for reply, score in zip(replies, scores, strict=True):
         values.append({"value": score.get("value")})
-        # A scorer that keeps no answer has read the whole text.
         answer = score.get("answer")
+        # A scorer that extracts no answer has evaluated the whole reply.
         answers.append(reply.text if answer is None else str(answer))
     is_unread = [not answer.strip() for answer in answers]
     columns = make_answer_columns(
@@ -273,16 +323,30 @@ def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColu
 def _make_choice_columns(
     samples: Sequence[Row], scores: Sequence[Row], log_name: str
 ) -> LogColumns:
-    """Return the columns of samples with choices: scores of all of them, or answers."""
+    """Return the columns of samples with choices.
+
+    Args:
+        samples: The samples.
+        scores: The score of each sample by the scorer.
+        log_name: Name of the file, for errors.
+
+    Returns:
+        `prompt`, `choices` and `label`; and `logits` if each answer is the likeliest choice, or else
+        the answers, their correctness and, if the log has them, their confidences.
+
+    Raises:
+        ValueError: If the target of a sample is not the letter of one choice.
+    """
+    # Choices may be numbers.
     choices = [list(map(str, sample["choices"])) for sample in samples]
     labels = _find_labels(samples, choices, log_name)
-    # What the scorer says decides, also of an answer that is no letter.
     values = [{"value": score.get("value")} for score in scores]
     outcomes = find_correct(values).get("correct", [None] * len(scores))
     picks: list[int | None] = []
     scores_by_choice: list[dict[int, float]] = []
     for index, sample in enumerate(samples):
         pick = _find_pick(sample, choices[index], scores[index])
+        # The scorer may have accepted an answer that is no letter.
         if pick is None and outcomes[index]:
             pick = labels[index]
         picks.append(pick)
@@ -295,6 +359,7 @@ def _make_choice_columns(
     if _are_all_likeliest(picks, choices, scores_by_choice):
         columns["logits"] = list(map(_sort_by_position, scores_by_choice))
         return columns
+    # Sampled answers have at most a confidence each.
     columns.update(_make_pick_columns(picks, labels, outcomes))
     confidences = _get_confidences(picks, scores_by_choice)
     if any(confidence is not None for confidence in confidences):
@@ -316,10 +381,16 @@ def _sort_by_position(scores: Mapping[int, float]) -> list[float]:
 def _make_pick_columns(
     picks: Sequence[int | None], labels: Sequence[int], outcomes: Sequence[int | None]
 ) -> LogColumns:
-    """Return the columns of answers, and of whether each is correct."""
+    """Return the columns `correct`, `answer` (a letter) and `answer_choice` (its position).
+
+    Args:
+        picks: The position of the choice of each answer; None for an unread answer.
+        labels: The position of the correct choice of each sample.
+        outcomes: 1 or 0, whether the scorer counts each answer as correct; None if it does not say.
+    """
     columns: LogColumns = {"correct": [], "answer": [], PICKED: []}
     for pick, label, outcome in zip(picks, labels, outcomes, strict=True):
-        # A scorer that says nothing leaves it to the target.
+        # Without an outcome, the answer is compared with the target.
         if outcome is None:
             outcome = int(pick == label)
         columns["correct"].append(outcome)
@@ -333,8 +404,16 @@ def _make_pick_columns(
 
 
 def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | None:
-    """Return the choice behind each displayed letter; None if the prompt is not in the log."""
-    # Messages are turned back to the order of the data, and the words of the answer are not.
+    """Return which choice the prompt displayed as A, B, C, …, for a harness that shuffles choices.
+
+    Args:
+        sample: The sample. Its messages are stored in the order of the data, unlike the reply, so that
+            only the events show the order.
+        choices: The choices in the order of the data.
+
+    Returns:
+        The positions in the order of the letters; None if the log does not have the prompt.
+    """
     prompts = _get_displayed_prompts(sample)
     order = list(_find_positions(prompts, choices).values())
     if not order:
@@ -345,13 +424,22 @@ def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | No
 def _find_labels(
     samples: Sequence[Row], choices: Sequence[Sequence[str]], log_name: str
 ) -> list[int]:
-    """Return the index of the correct choice of each sample."""
+    """Return the position of the correct choice of each sample, by the letter that is its target.
+
+    Args:
+        samples: The samples.
+        choices: The choices of each sample.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a target is not the letter of one choice; several correct choices are not
+            supported.
+    """
     targets = []
     names = []
     for sample in samples:
         targets.append(_get_target(sample).strip())
         names.append(sample["id"])
-    # Several correct choices have no accuracy by position.
     pairs = list(zip(targets, choices, strict=True))
     check_all(
         pairs,
@@ -364,10 +452,18 @@ def _find_labels(
 
 
 def _find_pick(sample: Row, choices: Sequence[str], score: Row) -> int | None:
-    """Return the choice that a sample answers, by its scorer or by our solver; None for none."""
-    pick = find_letter(str(score.get("answer") or "").strip(), choices)
+    """Return the position of the choice that a sample answers; None for an unread answer.
+
+    Args:
+        sample: The sample. Our solver stores the position of its answer, which it may have read even
+            if the scorer could not.
+        choices: The choices.
+        score: The score, with the letter of the answer.
+    """
+    letter = str(score.get("answer") or "").strip()
+    pick = find_letter(letter, choices)
+    # The reader of our solver counts only if the scorer found no letter.
     position = _get_own_answer(sample).get("position", -1)
-    # Our solver reads an answer that the scorer of the harness may not read.
     if pick is None and position >= 0:
         return int(position)
     return pick
@@ -383,9 +479,14 @@ def _are_all_likeliest(
     choices: Sequence[Sequence[str]],
     scores_by_choice: Sequence[Mapping[int, float]],
 ) -> bool:
-    """Return whether each answer is the likeliest of all choices.
+    """Return whether the answer to each sample is the choice with the highest score.
 
-    Of answers that were sampled, the scores of all letters would be those of other answers.
+    Only then can the scores represent the answers; answers that were sampled may be other choices.
+
+    Args:
+        picks: The position of the choice of each answer; None for an unread answer.
+        choices: The choices of each sample.
+        scores_by_choice: Position -> score, for those choices of each sample that have one.
     """
     for pick, texts, by_choice in zip(picks, choices, scores_by_choice, strict=True):
         if pick is None or len(by_choice) < len(texts):
@@ -398,7 +499,12 @@ def _are_all_likeliest(
 def _get_confidences(
     picks: Sequence[int | None], scores_by_choice: Sequence[Mapping[int, float]]
 ) -> list[float | None]:
-    """Return the probability of each answer; None if the log does not contain it."""
+    """Return the probability of the answer to each sample; None if the log does not contain it.
+
+    Args:
+        picks: The position of the choice of each answer; None for an unread answer.
+        scores_by_choice: Position -> log-probability, for those choices of each sample that have one.
+    """
     confidences: list[float | None] = []
     for pick, by_choice in zip(picks, scores_by_choice, strict=True):
         confidence = None
@@ -412,33 +518,48 @@ def _get_confidences(
 
 
 def _get_choice_scores(sample: Row, choices: Sequence[str], pick: int | None) -> dict[int, float]:
-    """Return the log-probability of each choice where the letter of the answer was generated.
+    """Return the log-probability of each choice at the token where the answer was generated.
 
-    If the choices were shuffled, the harness turns back answers, prompt and message, but not the
-    tokens, which name the letters as they were displayed. The order is known from the prompt in the
-    events of the log; without them, only the score of the answer itself is certain.
+    If the harness shuffled the choices, it stores answers, prompts and messages in the original order,
+    but tokens name the letters as they were displayed. The prompt in the events of the log shows the
+    order; without it, only the score of the answer itself is certain.
+
+    Args:
+        sample: The sample.
+        choices: The choices in the order of the data.
+        pick: The position of the choice of the answer; None for an unread answer.
+
+    Returns:
+        Position of a choice -> log-probability, for those that the log contains.
     """
     own_scores = _get_own_answer(sample).get("logits")
     if own_scores:
         return dict(enumerate(own_scores))
     output = sample.get("output") or {}
-    letter = _find_last_letter(output, choices)
-    if pick is None or not letter:
+    answer_letter = _find_last_letter(output, choices)
+    if pick is None or not answer_letter:
         return {}
-    by_letter = letter_log_probabilities(output, len(choices), letter)
-    prompts = _get_displayed_prompts(sample)
-    for texts in (prompts, list_user_texts(sample.get("messages"))):
+    score_by_letter = letter_log_probabilities(output, len(choices), answer_letter)
+    displayed_prompts = _get_displayed_prompts(sample)
+    for texts in (displayed_prompts, list_user_texts(sample.get("messages"))):
         position_by_letter = _find_positions(texts, choices)
-        # A prompt that displays the choices in another order does not explain the answer.
-        if position_by_letter.get(letter) == pick:
-            return {position_by_letter[mark]: value for mark, value in by_letter.items()}
-    if letter in by_letter and (LETTERS[pick] != letter or prompts):
-        return {pick: by_letter[letter]}
-    return {LETTERS.index(mark): value for mark, value in by_letter.items()}
+        # Prompts that display another choice under the letter of the answer have another order.
+        if position_by_letter.get(answer_letter) == pick:
+            return {position_by_letter[mark]: score for mark, score in score_by_letter.items()}
+    # The letter was displayed for another position, or no prompt explains it.
+    is_shuffled = LETTERS[pick] != answer_letter or bool(displayed_prompts)
+    if answer_letter in score_by_letter and is_shuffled:
+        return {pick: score_by_letter[answer_letter]}
+    return {LETTERS.index(mark): score for mark, score in score_by_letter.items()}
 
 
 def _find_last_letter(output: Row, choices: Sequence[str]) -> str:
-    """Return the last token that is the letter of a choice; "" without any."""
+    """Return the last token of an output that is the letter of a choice; "" if there is none.
+
+    Args:
+        output: The output of a sample, with its tokens.
+        choices: The choices, of which the first has the letter A.
+    """
     for token in reversed(_list_tokens(output)):
         mark = _strip_token(token.get("token"))
         if find_letter(mark, choices) is not None:
@@ -447,7 +568,15 @@ def _find_last_letter(output: Row, choices: Sequence[str]) -> str:
 
 
 def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, int]:
-    """Return letter -> the choice that some prompts display under it; {} unless all are displayed."""
+    """Return which choice each letter names in prompts with lines such as "A) yes".
+
+    Args:
+        texts: The prompts.
+        choices: The choices in the order of the data.
+
+    Returns:
+        Letter -> position of the choice; {} unless the prompts display all choices.
+    """
     lines: set[str] = set()
     for text in texts:
         lines.update(map(str.strip, text.split("\n")))
@@ -457,15 +586,19 @@ def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, i
             if f"{mark}) {choice.strip()}" in lines:
                 position_by_letter[mark] = position
                 break
-    if sorted(position_by_letter.values()) != list(range(len(choices))):
+    displayed_positions = sorted(position_by_letter.values())
+    if displayed_positions != list(range(len(choices))):
         return {}
     return position_by_letter
 
 
 def _get_displayed_prompts(sample: Row) -> list[str]:
-    """Return what the user wrote when the model was asked, by the events; [] without events."""
+    """Return the prompts of the user as the model saw them, by the events of a sample; [] without events.
+
+    Args:
+        sample: The sample. A solver may query the model several times, and the last time counts.
+    """
     last_event = None
-    # A solver may ask several times, of which the last gives the answer.
     for event in list_objects(sample.get("events")):
         if event.get("event") == "model":
             last_event = event
@@ -474,14 +607,19 @@ def _get_displayed_prompts(sample: Row) -> list[str]:
     messages = last_event.get("input") or _get_pooled_messages(sample, last_event)
     texts = []
     for text in list_user_texts(messages):
-        # Long texts are stored once, as attachments.
+        # A long text is stored once, as an attachment with an address.
         attachment = get_inner(sample, "attachments", text.removeprefix("attachment://"))
         texts.append(str(attachment or text))
     return texts
 
 
 def _get_pooled_messages(sample: Row, event: Row) -> list[Any]:
-    """Return the messages of an event that are stored in the pool of the sample."""
+    """Return the messages of an event, which a sample stores in a pool that several events share.
+
+    Args:
+        sample: The sample, with the pool.
+        event: The event, with pairs of positions in the pool.
+    """
     pool = to_list(get_inner(sample, "events_data", "messages"))
     messages: list[Any] = []
     for start, end in event.get("input_refs") or ():
@@ -497,7 +635,9 @@ def _list_tokens(output: Row) -> list[Row]:
 def letter_log_probabilities(
     output: Mapping[str, Any], n_choices: int, answer: str
 ) -> dict[str, float]:
-    """Return the log-probability of each letter where the letter of the answer was generated last.
+    """Return the log-probability of each letter at the token where the answer was generated.
+
+    This is the last token with the letter: it may also occur in the reasoning before the answer.
 
     Args:
         output: Output of a sample, with the log-probabilities of its tokens.
@@ -505,23 +645,24 @@ def letter_log_probabilities(
         answer: Letter of the answer; "" for none.
 
     Returns:
-        Letter -> log-probability, for the letters that the log contains.
+        Letter -> log-probability, for the letters that the log contains: providers report only the
+        likeliest tokens.
     """
-    last_token = None
-    # The letter also occurs in the reasoning before the answer.
+    # The last one counts.
+    answer_token = None
     for token in _list_tokens(output):
         if _strip_token(token.get("token")) == answer:
-            last_token = token
-    if not answer or last_token is None:
+            answer_token = token
+    if not answer or answer_token is None:
         return {}
-    by_token = _map_tokens(list_objects(last_token.get("top_logprobs")))
-    by_token.update(_map_tokens([{**last_token, "token": answer}]))
-    by_letter = {}
+    score_by_token = _map_tokens(list_objects(answer_token.get("top_logprobs")))
+    # The generated token itself may be missing from the likeliest ones.
+    score_by_token.update(_map_tokens([{**answer_token, "token": answer}]))
+    score_by_letter = {}
     for mark in LETTERS[:n_choices]:
-        # Providers report only the likeliest tokens.
-        if mark in by_token:
-            by_letter[mark] = by_token[mark]
-    return by_letter
+        if mark in score_by_token:
+            score_by_letter[mark] = score_by_token[mark]
+    return score_by_letter
 
 
 def _strip_token(token: Any) -> str:
@@ -530,23 +671,35 @@ def _strip_token(token: Any) -> str:
 
 
 def _map_tokens(tokens: Sequence[Row]) -> dict[str, float]:
-    """Return the log-probability of each token as it is written, the likeliest of equal ones."""
-    values = {}
-    # The likeliest tokens come first, and replace those that are written like them.
+    """Return the log-probability of each token, without the spaces and brackets around it.
+
+    Args:
+        tokens: Objects such as {"token": " A", "logprob": -0.1}, the likeliest first.
+
+    Returns:
+        Token -> log-probability; of " A" and "A", that of the likelier one.
+    """
+    log_probabilities = {}
+    # In reverse, so that a likelier token replaces a less likely one.
     for token in reversed(tokens):
         value = token.get("logprob")
         if isinstance(value, (int, float)):
-            values[_strip_token(token.get("token"))] = float(value)
-    return values
+            log_probabilities[_strip_token(token.get("token"))] = float(value)
+    return log_probabilities
 
 
 # ---------------------------------------------------------------------------------- replies
 
 
 def inspect_words(content: Any) -> dict[str, str]:
-    """Return the text, the reasoning and the refusal of a message.
+    """Return the text, the reasoning and the refusal in a message of inspect_ai.
 
-    Redacted reasoning is its summary, or `HIDDEN`.
+    Args:
+        content: A text, or a list of parts of several types.
+
+    Returns:
+        "text", "thinking" and "refusal", each "" if the message has none. Redacted reasoning is its
+        summary, or `HIDDEN`.
 
     Example:
         >>> inspect_words([{"type": "reasoning", "reasoning": "x9", "redacted": True}, {"type": "text", "text": "B"}])
@@ -560,7 +713,7 @@ def inspect_words(content: Any) -> dict[str, str]:
         if element.get("type") == "reasoning":
             words["thinking"] += _get_reasoning(element)
         elif element.get("type") == "text":
-            # A refusal is a text that says so.
+            # A refusal is a text with a mark.
             name = "refusal" if element.get("refusal") else "text"
             words[name] += str(element.get("text") or "")
     return words
@@ -578,18 +731,22 @@ def _get_reply(sample: Row) -> Reply:
 
 
 def inspect_reply(output: Row) -> Reply:
-    """Return the reply of an output of a sample."""
+    """Return the reply of the model in an output of a sample, with its number of tokens.
+
+    Args:
+        output: The output, with a message, or only its text as "completion".
+    """
     message = get_inner(output, "choices", 0, "message")
     content = output.get("completion")
     if isinstance(message, Mapping):
         content = message.get("content")
-    names = {
+    key_by_name = {
         "prompt_tokens": "input_tokens",
         "answer_tokens": "output_tokens",
         "thinking_tokens": "reasoning_tokens",
     }
     usage = {}
-    for name, key in names.items():
+    for name, key in key_by_name.items():
         count = get_inner(output, "usage", key)
         # A provider may not report a count.
         if isinstance(count, int):

@@ -78,12 +78,15 @@ class _Scored:
 
 
 def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) -> LogColumns:
-    """Return the columns of samples of one task.
+    """Read the samples of one task of lm-evaluation-harness as columns.
 
     Args:
         rows: The samples.
         log_name: Name of the file, for errors.
         log_filter: Filter whose answers are meant; None if there is one.
+
+    Returns:
+        Column by name: scores of choices, or generated answers, and the fields of the documents.
 
     Raises:
         ValueError: If there are several filters and none is named, samples are of several kinds, or
@@ -95,7 +98,7 @@ def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) 
     documents: list[Row] = []
     for sample in samples:
         document = sample["doc"]
-        # A task may have texts as documents, which have no fields.
+        # The documents of a task may be texts, which have no fields.
         if not isinstance(document, Mapping):
             document = {}
         documents.append(document)
@@ -113,16 +116,31 @@ def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) 
 
 
 def _make_exported_columns(samples: Sequence[Row], documents: Sequence[Row]) -> LogColumns:
-    """Return the columns of a task of `data export --reasons`."""
+    """Return the columns of requests that `data export --reasons` wrote, with the replies to them.
+
+    Args:
+        samples: The samples, with the replies.
+        documents: The document of each sample, which is a request.
+    """
     replies = []
     for sample in samples:
+        # Responses are nested in lists of one.
         text = str(_get_innermost(sample["resps"]))
         replies.append(Reply.parse(text))
     return exported_columns(documents, replies)
 
 
 def _select_filter(rows: Sequence[Row], log_name: str, log_filter: str | None) -> list[Row]:
-    """Return the samples of one filter, without the requests of their arms."""
+    """Return the samples of one filter, which is a rule of the harness that extracts answers.
+
+    Args:
+        rows: The samples, one for each document and filter.
+        log_name: Name of the file, for errors.
+        log_filter: The filter; None if there is only one.
+
+    Raises:
+        ValueError: If there are several and none is named, or the named one is missing.
+    """
     rows_by_filter: dict[str, list[Row]] = {}
     for row in rows:
         name = str(row.get("filter", "none"))
@@ -132,12 +150,15 @@ def _select_filter(rows: Sequence[Row], log_name: str, log_filter: str | None) -
 
 
 def _drop_arms(row: Row) -> Row:
-    """Return a sample without the requests of its arms, whose answers are in the document."""
+    """Return a sample without the requests of changed versions, which a task of ours adds to it.
+
+    Their answers are in the document. Other samples are returned as they are.
+    """
     n_requests = get_inner(row, "doc", ARMS_KEY, "n_requests")
     if n_requests is None:
         return row
     arguments = row["arguments"]
-    # Requests are an object with numbered keys, or a list.
+    # Requests are an object with numbered keys, or a list; those of the item itself come first.
     if isinstance(arguments, Mapping):
         arguments = dict(itertools.islice(arguments.items(), n_requests))
     else:
@@ -151,7 +172,15 @@ def _drop_arms(row: Row) -> Row:
 
 
 def _get_requests(sample: Row, log_name: str) -> list[Request]:
-    """Return the arguments of each request, which may be objects with numbered keys."""
+    """Return the arguments of each request of a sample, as [["Sky?", " blue"], ["Sky?", " red"]].
+
+    Args:
+        sample: The sample. Requests and their arguments are lists, or objects with numbered keys.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If there are no requests, or one has no arguments.
+    """
     requests = []
     for request in _list_values(sample["arguments"]):
         requests.append(_list_values(request))
@@ -161,10 +190,9 @@ def _get_requests(sample: Row, log_name: str) -> list[Request]:
 
 
 def _list_values(value: Any) -> list[Any]:
-    """Return the elements of a list, or the values of an object; [] for anything else."""
+    """Return the members of a list, or the values of an object; [] for anything else, such as a text."""
     if isinstance(value, Mapping):
         return list(value.values())
-    # A text would otherwise be a list of letters.
     if isinstance(value, list):
         return value
     return []
@@ -173,13 +201,25 @@ def _list_values(value: Any) -> list[Any]:
 def _find_common_kind(
     samples: Sequence[Row], requests: Sequence[list[Request]], log_name: str
 ) -> str:
-    """Return the kind of all samples."""
+    """Return the kind of the samples of a file, which all have to be of one task.
+
+    Args:
+        samples: The samples.
+        requests: The requests of each sample.
+        log_name: Name of the file, for errors.
+
+    Returns:
+        `GENERATED` or `SCORED`.
+
+    Raises:
+        ValueError: If samples are of different kinds.
+    """
     kinds = []
     names = []
     for sample, sample_requests in zip(samples, requests, strict=True):
         kinds.append(_find_kind(sample, sample_requests, log_name))
         names.append(sample["doc_id"])
-    # A group of tasks has a file for each of them.
+    # A group of tasks has a file for each of them, so that the first sample shows the kind.
     common_kind = kinds[0]
     check_all(
         kinds,
@@ -192,9 +232,19 @@ def _find_common_kind(
 
 
 def _find_kind(sample: Row, requests: Sequence[Request], log_name: str) -> str:
-    """Return what was asked about an item."""
+    """Return whether a sample has log-likelihoods of choices (`SCORED`) or an answer (`GENERATED`).
+
+    Args:
+        sample: The sample.
+        requests: Its requests.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If it has neither.
+    """
     if all(map(_is_generation, requests)):
         return GENERATED
+    # Log-likelihoods have a response for each of two requests or more.
     answers = sample["filtered_resps"]
     has_answers = isinstance(answers, list) and len(answers) == len(requests) > 1
     if has_answers and all(map(_is_pair_of_texts, requests)):
@@ -220,15 +270,26 @@ def _make_error(expected: str, log_name: str, sample: Row, value: Any) -> ValueE
 
 
 def _get_ids(samples: Sequence[Row], documents: Sequence[Row], log_name: str) -> Sequence[str]:
-    """Return the ids of the documents if they are unique, or else their numbers."""
-    names = []
+    """Return the ids of samples: those of the documents if all are distinct, or else their numbers.
+
+    Ids of documents are preferred, because they are the same in other logs of the same data.
+
+    Args:
+        samples: The samples.
+        documents: The document of each sample.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If numbers repeat.
+    """
+    ids = []
     for document in documents:
-        name = document.get("id")
-        # A log may be read together with another one of the same data, whose ids must be the same.
-        if isinstance(name, (str, int)):
-            names.append(name)
-    if len(set(names)) == len(documents):
-        return list(map(str, names))
+        document_id = document.get("id")
+        if isinstance(document_id, (str, int)):
+            ids.append(document_id)
+    # Ids that repeat, or that some documents lack, name no items.
+    if len(set(ids)) == len(documents):
+        return list(map(str, ids))
     numbers = [sample["doc_id"] for sample in samples]
     return check_ids(numbers, f"doc_id of {log_name}")
 
@@ -246,7 +307,12 @@ def _get_innermost(value: Any) -> Any:
 def _make_generated_columns(
     samples: Sequence[Row], requests: Sequence[list[Request]]
 ) -> LogColumns:
-    """Return the columns of generated answers."""
+    """Return the columns of generated answers: texts, answers, targets and correctness.
+
+    Args:
+        samples: The samples. The raw response says how it ended, the filtered one what the answer is.
+        requests: The requests of each sample.
+    """
     replies = []
     texts = []
     answers = []
@@ -254,11 +320,11 @@ def _make_generated_columns(
     metrics = []
     is_unread = []
     for sample, sample_requests in zip(samples, requests, strict=True):
-        # What was generated says how it ended, and a filter what the answer is.
         replies.append(Reply.parse(_get_text(sample["resps"])))
         answer = _get_text(sample["filtered_resps"])
         answers.append(answer)
         is_unread.append(answer.strip() in NO_FILTERED_ANSWER)
+        # The first argument of a request is the prompt.
         texts.append(str(sample_requests[0][0]))
         targets.append(str(sample["target"]))
         metrics.append({name: sample[name] for name in METRICS if name in sample})
@@ -282,7 +348,16 @@ def _get_text(answers: Any) -> str:
 def _make_scored_columns(
     samples: Sequence[Row], requests: Sequence[list[Request]], log_name: str
 ) -> LogColumns:
-    """Return the columns of log-likelihoods: by choice, or by class if all choices are the same."""
+    """Return the columns of log-likelihoods of choices, or of classes if all items have the same choices.
+
+    Args:
+        samples: The samples.
+        requests: The requests of each sample.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a log-likelihood is missing, or a target is not one choice.
+    """
     items = []
     labels = []
     for sample, sample_requests in zip(samples, requests, strict=True):
@@ -292,64 +367,88 @@ def _make_scored_columns(
     first_choices = items[0].choices
     are_shared = len(items) > 1 and all(item.choices == first_choices for item in items)
     are_letters = are_shared and all(map(LETTER_PATTERN.fullmatch, first_choices))
-    # The same words after every prompt are the names of classes.
-    if are_shared and not are_letters and len(set(first_choices)) == len(first_choices):
+    are_distinct = len(set(first_choices)) == len(first_choices)
+    # The same words after every prompt are names of classes, unless they are letters of choices.
+    if are_shared and are_distinct and not are_letters:
         return _make_class_columns(items, labels)
     columns: LogColumns = {"prompt": [], "choices": [], "label": labels, "logits": []}
     for sample, item in zip(samples, items, strict=True):
         choices = item.choices
-        # Letters stand for texts, which the document may have.
+        # The document may have the texts behind the letters.
         if are_letters:
             choices = _get_document_choices(sample["doc"], len(choices)) or choices
         columns["prompt"].append(item.prompt)
         columns["choices"].append(choices)
         columns["logits"].append(item.logits)
     columns.update(normalize_scores(columns["logits"], columns["choices"]))
-    # Only some metrics make the harness ask for the choices alone.
+    # The harness requests choices without the prompt only for some metrics.
     if all(item.unconditional for item in items):
         columns["unconditional"] = list(map(_subtract_unconditional, items))
     return columns
 
 
 def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -> _Scored:
-    """Return the choices of an item with their scores."""
+    """Return the prompt, the choices and the scores of a sample.
+
+    Usually the prompt is followed by one choice in each request. For a sentence with a gap, the
+    choices are in the contexts, and what follows the gap is the same.
+
+    Args:
+        sample: The sample.
+        requests: Its requests, each with a context and a continuation.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a log-likelihood is missing.
+    """
     scores = []
     for answer in sample["filtered_resps"]:
         scores.append(_parse_log_likelihood(answer, sample, log_name))
     n_choices = _count_choices(requests)
     contexts = []
-    choices = []
+    continuations = []
     for context, continuation in requests[:n_choices]:
         contexts.append(context)
-        choices.append(continuation.removeprefix(" "))
-    continuations = {continuation for _, continuation in requests[:n_choices]}
-    is_in_prompt = len(continuations) == 1 and len(set(contexts)) > 1
+        continuations.append(continuation)
+    # The space before a continuation is no part of the choice.
+    texts = [continuation.removeprefix(" ") for continuation in continuations]
+    has_gap = len(set(continuations)) == 1 and len(set(contexts)) > 1
     prompt = contexts[0]
-    # Of a sentence with a gap, the contexts differ, and what follows is the same.
-    if is_in_prompt:
-        prompt = choices[0]
+    choices = texts
+    if has_gap:
+        prompt = texts[0]
         choices = contexts
     return _Scored(
         prompt=prompt,
         choices=choices,
         logits=scores[:n_choices],
         unconditional=scores[n_choices:],
-        is_in_prompt=is_in_prompt,
+        is_in_prompt=has_gap,
     )
 
 
 def _count_choices(requests: Sequence[Request]) -> int:
-    """Return the number of choices of an item, each of which may be requested twice."""
+    """Return the number of choices of a sample, which may be requested with and without the prompt.
+
+    Args:
+        requests: The requests, each with a context and a continuation. Requests without the prompt have
+            an empty context, and form the second half.
+    """
     half = len(requests) // 2
-    bare_contexts = [context for context, _ in requests[half:]]
-    # The second half may ask for the choices without the prompt.
-    if len(requests) % 2 == 0 and not any(bare_contexts) and requests[0][0]:
+    second_contexts = [context for context, _ in requests[half:]]
+    has_prompt = bool(requests[0][0])
+    if len(requests) % 2 == 0 and has_prompt and not any(second_contexts):
         return half
     return len(requests)
 
 
 def _make_class_columns(items: Sequence[_Scored], labels: Sequence[int]) -> LogColumns:
-    """Return one column of scores per class."""
+    """Return the columns `text` and `label`, and one of scores for each class, "logit_CLASS".
+
+    Args:
+        items: The items, which all have the same choices.
+        labels: The position of the correct choice of each item.
+    """
     names = items[0].choices
     columns: LogColumns = {"text": [], "label": []}
     for item, label in zip(items, labels, strict=True):
@@ -368,7 +467,15 @@ def _subtract_unconditional(item: _Scored) -> list[float]:
 
 
 def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
-    """Return the texts that letters stand for, if the document has them."""
+    """Return the texts of the choices in a document, for samples whose choices are letters.
+
+    Args:
+        document: The document, with {"choices": […]} or {"choices": {"text": […]}}.
+        n_choices: The number of choices.
+
+    Returns:
+        The texts; None if the document has none, or as many as there are letters are not there.
+    """
     texts = get_inner(document, "choices", "text") or get_inner(document, "choices")
     if not isinstance(texts, list) or len(texts) != n_choices:
         return None
@@ -379,10 +486,21 @@ def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
 
 
 def _parse_log_likelihood(answer: Any, sample: Row, log_name: str) -> float:
-    """Return the log-likelihood of an answer, which is nested in lists with whether it is greedy."""
+    """Return the log-likelihood in a response such as [["-1.5", "False"]].
+
+    The second value says whether the choice is the likeliest continuation.
+
+    Args:
+        answer: The response to a request.
+        sample: The sample, for errors.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If there is no number.
+    """
     value = answer
     while isinstance(value, list) and value:
-        # A list of several lists has several answers, of which none is meant.
+        # Several lists are several responses, of which none can be selected.
         if len(value) > 1 and isinstance(value[0], list):
             break
         value = value[0]
@@ -396,9 +514,17 @@ def _parse_log_likelihood(answer: Any, sample: Row, log_name: str) -> float:
 
 
 def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
-    """Return the index of the correct choice: the target is its number or its text."""
+    """Return the position of the correct choice of a sample.
+
+    Args:
+        sample: The sample, with its target and the accuracy.
+        item: Its choices and scores.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If the target is not one choice.
+    """
     target = str(sample["target"]).strip()
-    label = None
     if item.is_in_prompt:
         label = _find_label_by_metric(sample, item)
     else:
@@ -410,7 +536,14 @@ def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
 
 
 def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None:
-    """Return the choice that a target names; None for none."""
+    """Return the position of the choice that a target names by its number or its text; None for none.
+
+    Args:
+        target: The target.
+        sample: The sample. If the choices are numbers themselves, the target may be either; the
+            accuracy shows which of the two the harness takes for correct.
+        item: Its choices and scores.
+    """
     candidates = []
     if target.isdecimal() and int(target) < len(item.choices):
         candidates.append(int(target))
@@ -418,7 +551,7 @@ def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None
     if texts.count(target) == 1:
         candidates.append(texts.index(target))
     pick = item.logits.index(max(item.logits))
-    # Of choices that are numbers themselves, the metric tells which of the two is meant.
+    # The candidate that explains the accuracy is meant.
     for candidate in candidates:
         if sample.get("acc") == float(candidate == pick):
             return candidate
@@ -428,12 +561,20 @@ def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None
 
 
 def _find_label_by_metric(sample: Row, item: _Scored) -> int | None:
-    """Return the correct one of two choices in the prompt, whose target is what follows them."""
+    """Return the position of the correct one of two choices by the accuracy of the harness.
+
+    Args:
+        sample: The sample, whose target is the text after the gap, and no choice.
+        item: Its choices and scores.
+
+    Returns:
+        The likelier choice if the accuracy is 1, and the other one if it is 0; None without these.
+    """
     accuracy = sample.get("acc")
     if len(item.choices) != 2 or accuracy not in (0, 1):
         return None
+    # The harness picks the likelier choice.
     pick = int(item.logits[1] > item.logits[0])
-    # An incorrect pick of two leaves the other choice.
     if accuracy == 0:
         return 1 - pick
     return pick

@@ -57,21 +57,25 @@ class LoggedSample:
 
 
 def make_sample_columns(samples: Sequence[LoggedSample], log_name: str) -> LogColumns:
-    """Return the columns of samples, besides their ids.
+    """Return the columns of the samples of a log, apart from their ids.
 
     Args:
         samples: The samples.
         log_name: Name of the file, for errors.
 
+    Returns:
+        Scores of choices if all samples have them; else answers, as positions of choices or as texts;
+        only `correct` for a log without replies.
+
     Raises:
         ValueError: If choices have scores, and an item has no correct choice, or several.
     """
-    # One sample without scores has an answer that was generated.
+    # A sample without scores has a generated answer.
     if all(map(_is_scored, samples)):
         return _make_scored_columns(samples, log_name)
     correct = find_correct([sample.metrics for sample in samples])
     replies = _list_replies(samples)
-    # Metrics alone say how many answers are correct, and nothing else.
+    # A log may have metrics alone.
     if not replies:
         return correct
     picks = _find_picks(samples, replies)
@@ -99,7 +103,13 @@ def _list_replies(samples: Sequence[LoggedSample]) -> list[Reply]:
 def _make_text_columns(
     samples: Sequence[LoggedSample], replies: Sequence[Reply], lacks: LogColumns
 ) -> LogColumns:
-    """Return the columns of answers in words."""
+    """Return the columns `text`, `answer` and `target` of answers in words.
+
+    Args:
+        samples: The samples.
+        replies: The reply to each sample.
+        lacks: Columns with the reasons for missing answers, from `find_lacks`.
+    """
     texts = []
     answers = []
     targets = []
@@ -111,7 +121,15 @@ def _make_text_columns(
 
 
 def _make_scored_columns(samples: Sequence[LoggedSample], log_name: str) -> LogColumns:
-    """Return the columns of a log with a score for each choice."""
+    """Return the columns of samples with a score for each choice: items, logits and normalized scores.
+
+    Args:
+        samples: The samples.
+        log_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a sample has no correct choice, or several.
+    """
     expected = f"the number of one right choice of each item of {log_name}"
     golds = [sample.golds for sample in samples]
     names = [sample.id for sample in samples]
@@ -142,35 +160,51 @@ def _make_item_columns(samples: Sequence[LoggedSample]) -> LogColumns:
 
 
 def _find_picks(samples: Sequence[LoggedSample], replies: Sequence[Reply]) -> list[int] | None:
-    """Return the index of the choice of each answer, -1 for none; None if answers are no choices."""
+    """Return the position of the choice that each reply names, -1 for none.
+
+    Args:
+        samples: The samples.
+        replies: The reply to each sample.
+
+    Returns:
+        The positions; None if a sample has no choices or not one correct choice, or if most replies
+        name no choice: the harness compares such answers in words by its own metric.
+    """
     picks = []
     n_readable = 0
     n_resolved = 0
     for sample, reply in zip(samples, replies, strict=True):
-        # Positions of picks mean something if each sample has one correct choice.
+        # Accuracy by position needs one correct choice.
         if len(sample.choices) < 2 or len(sample.golds) != 1:
             return None
         pick = _find_pick(reply, sample.choices, sample.letters)
         picks.append(pick)
+        # A truncated or refused reply says nothing about the form of answers.
         n_readable += not reply.no_answer_reason
         n_resolved += pick >= 0
-    # Answers in sentences are compared by the metric of the harness, and not by us.
     if n_resolved < max(1, MIN_RESOLVED_SHARE * n_readable):
         return None
     return picks
 
 
 def _find_pick(reply: Reply, choices: Sequence[str], letters: Any) -> int:
-    """Return the choice that an answer is, by its letter or its text; -1 for none."""
+    """Return the position of the choice that a reply names by its letter or its text; -1 for none.
+
+    Args:
+        reply: The reply.
+        choices: The choices.
+        letters: Letter -> text of the choice that was displayed under it, if the harness may have
+            shuffled the choices; anything else for the usual order.
+    """
     if reply.no_answer_reason:
         return -1
     text = reply.text.strip().rstrip(".").strip("()")
-    # The harness may have shown the choices in another order, and says so.
+    # A displayed letter is replaced by the text of its choice.
     if isinstance(letters, Mapping) and text in letters:
         text = str(letters[text])
     folded_text = text.casefold()
     folded_choices = [choice.strip().casefold() for choice in choices]
-    # Of equal choices, the text names neither.
+    # The text of two equal choices names neither.
     if folded_choices.count(folded_text) == 1:
         return folded_choices.index(folded_text)
     position = find_letter(text, choices)
@@ -180,15 +214,21 @@ def _find_pick(reply: Reply, choices: Sequence[str], letters: Any) -> int:
 
 
 def _find_displayed_order(sample: LoggedSample) -> list[int] | None:
-    """Return the choice behind each displayed letter; None if the letters name other texts."""
+    """Return the position of the choice that was displayed under each letter.
+
+    Args:
+        sample: The sample. Without letters of its own, its choices were displayed in their order.
+
+    Returns:
+        The positions in the order of the letters; None if a letter names a text that is no choice.
+    """
     choices = sample.choices
-    letters = sample.letters
-    # The choices are displayed in their order, unless the log has its own letters.
-    if not isinstance(letters, Mapping):
+    text_by_letter = sample.letters
+    if not isinstance(text_by_letter, Mapping):
         return list(range(len(choices)))
     order = []
-    for mark in sorted(letters):
-        text = letters[mark]
+    for letter in sorted(text_by_letter):
+        text = text_by_letter[letter]
         if text not in choices:
             return None
         order.append(choices.index(text))
@@ -201,24 +241,25 @@ def _make_pick_columns(
     picks: Sequence[int],
     outcomes: Sequence[int | None] | None,
 ) -> LogColumns:
-    """Return the columns of a log of drawn answers to items with choices.
+    """Return the columns of answers that are choices: items, answers, their positions and correctness.
 
     Args:
         samples: The samples.
-        replies: Their replies.
-        picks: Index of the choice of each answer, -1 for none.
-        outcomes: Whether the harness counts each answer as correct. None if it does not say.
+        replies: The reply to each sample.
+        picks: The position of the choice of each answer, -1 for none.
+        outcomes: Whether the harness counts each answer as correct; None if it does not say.
     """
     columns = _make_item_columns(samples)
     columns.update({"answer": [], PICKED: [], "correct": []})
     if outcomes is None:
         outcomes = [None] * len(samples)
     for pick, label, outcome in zip(picks, columns["label"], outcomes, strict=True):
-        # What the harness says decides, also of an answer that we cannot read.
+        # An answer that the harness accepts is the correct choice, even if we cannot read it.
         final_pick = label if pick < 0 and outcome else pick
         letter = ""
         if final_pick >= 0:
             letter = LETTERS[final_pick]
+        # Without an outcome, the answer is compared with the correct choice.
         if outcome is None:
             outcome = int(final_pick == label)
         columns["answer"].append(letter)

@@ -128,10 +128,14 @@ class ModelAnswers:
 
 
 def _take_rows(column: Any, rows: Sequence[int]) -> Any:
-    """Return some rows of an array, a column of Arrow or a list; None of a missing column."""
+    """Return some rows of an array, a column of Arrow or a list of texts, in the given order.
+
+    Args:
+        column: The column; None for a missing one, which stays None.
+        rows: Numbers of rows.
+    """
     if column is None:
         return None
-    # Texts are a list, everything else an array.
     if isinstance(column, (np.ndarray, LazyArrowColumn)):
         return column[np.array(rows, dtype=np.int64)]
     return [column[row] for row in rows]
