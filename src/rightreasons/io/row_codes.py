@@ -164,7 +164,8 @@ def to_plain_column(column: pa.ChunkedArray) -> pa.Array:
     if isinstance(array.type, pa.JsonType):
         return array.storage
     if pa.types.is_nested(array.type):
-        return pa.array(list(map(repr, array.to_pylist())), pa.string())
+        texts = list(map(repr, array.to_pylist()))
+        return pa.array(texts, pa.string())
     return array
 
 
@@ -273,7 +274,8 @@ def are_copies(data: datasets.Dataset) -> bool:
     agreement = 1.0
     for name in data.column_names:
         codes = encode_rows(data, (name,))
-        counts = np.bincount(codes[originals])
+        original_codes = codes[originals]
+        counts = np.bincount(original_codes)
         if counts.max() == 1:
             has_key = has_key or _is_precise(data, name)
             continue
@@ -304,7 +306,8 @@ def _is_precise(data: datasets.Dataset, name: str) -> bool:
     n_precise = 0
     for text in texts:
         number = float(text)
-        rounded = float(format(number, few_digits))
+        rounded_text = format(number, few_digits)
+        rounded = float(rounded_text)
         n_precise += number != rounded
     return 2 * n_precise >= len(texts)
 
