@@ -440,12 +440,9 @@ def write_label_expressions(
         {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
     """
     table = parts[0]
-    # If two columns have one folded name, the later one counts.
-    column_by_key = {fold_name(column): column for column in table.column_names}
-    key_by_name = {name: fold_name(name) for name in names}
-    if label_column is None and column_by_key.keys() >= set(key_by_name.values()):
-        return {name: column_by_key[key] for name, key in key_by_name.items()}
-
+    column_by_name = _match_label_columns(table, names)
+    if label_column is None and column_by_name is not None:
+        return column_by_name
     usual_headings = (*LABEL_HEADINGS, *USUAL_HEADINGS["predictions"]["label"])
     found_column = find_column(
         table, label_column, usual_headings, "label_column", source_name, "labels"
@@ -455,19 +452,21 @@ def write_label_expressions(
     for part in parts:
         cells += map(parse_cell, get_values(part, column))
     is_one_hot = _are_one_hot(cells, len(names))
-    # The spellings of the labels in the cells: positions in lists of 0 and 1, or numbers and names.
+    # How the cells spell labels: as positions in lists of 0 and 1, or as numbers and names.
     if is_one_hot:
         spellings = list(map(str, range(len(names))))
     else:
-        # In the order of the rows.
+        # A dictionary keeps the order of the rows.
         labels_of_cells = map(list_labels, cells)
         spellings = list(dict.fromkeys(itertools.chain.from_iterable(labels_of_cells)))
 
-    known_names = _name_numbers(table, column, spellings)
-    location = f"the column {column!r} of {source_name}"
     with attach_options("label_names", "first_label", "label_column"):
         resolved = resolve_labels(
-            known_names, names, first=first, source=location, headings=headings
+            _name_numbers(table, column, spellings),
+            names,
+            first=first,
+            source=f"the column {column!r} of {source_name}",
+            headings=headings,
         )
     spelling_by_name = {}
     for label, spelling in zip(resolved.ids, spellings, strict=True):
@@ -478,12 +477,33 @@ def write_label_expressions(
     expression_by_name = {}
     for name in names:
         if is_one_hot:
-            expression = f"{{{{ {term}[{spelling_by_name[name]}] }}}}"
+            expression_by_name[name] = f"{{{{ {term}[{spelling_by_name[name]}] }}}}"
         else:
             # A label that no row has is looked for by its name.
-            expression = _write_membership(term, name, spelling_by_name.get(name, name))
-        expression_by_name[name] = expression
+            spelling = spelling_by_name.get(name, name)
+            expression_by_name[name] = _write_membership(term, name, spelling)
     return expression_by_name
+
+
+def _match_label_columns(table: datasets.Dataset, names: Sequence[str]) -> dict[str, str] | None:
+    """Return the column with the name of each label, whatever its letter case.
+
+    Args:
+        table: The table.
+        names: The labels.
+
+    Returns:
+        Label -> column; None unless every label has a column.
+    """
+    # If two columns have one folded name, the later one counts.
+    column_by_key = {fold_name(column): column for column in table.column_names}
+    column_by_name = {}
+    for name in names:
+        key = fold_name(name)
+        if key not in column_by_key:
+            return None
+        column_by_name[name] = column_by_key[key]
+    return column_by_name
 
 
 def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:

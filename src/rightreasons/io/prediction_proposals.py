@@ -351,14 +351,21 @@ def _find_predicted_columns(
 
 
 def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, Any] | None:
-    """Return (N, K) the sampled scores of columns of one class each; None for other columns."""
+    """Return (n, K) the sampled scores of K columns with one class each; None for other columns.
+
+    Args:
+        scores: The columns, of which a single one may hold lists.
+        contents: Summaries of the cells of each column.
+    """
     columns = []
     for name in scores.columns:
         numbers = contents[name].numbers
         if numbers is None:
             return None
         columns.append(numbers)
-    return np.column_stack(columns) if len(columns) > 1 else None
+    if len(columns) < 2:
+        return None
+    return np.column_stack(columns)
 
 
 def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:

@@ -74,7 +74,7 @@ class PredictionRoles:
 
     @property
     def doubts(self) -> list[str]:
-        """Sentences about the proposals."""
+        """A sentence about each role that only the cells of columns suggest, with the option that names it."""
         sentences = []
         for role in self.proposals:
             options = OPTIONS_BY_ROLE[role.name]

@@ -456,18 +456,20 @@ def _has_predictions(
 
 
 def _has_answered_texts(roles: PredictionRoles) -> bool:
-    """Return whether a table is items, since only cells suggest predictions and there are texts.
+    """Return whether a table with texts has predictions only by its cells, so that it is one of items.
+
+    Columns that look like answers may then be something else about the texts.
 
     Args:
-        roles: The roles of the columns as predictions.
+        roles: The columns that may be labels, answers, scores or a confidence.
     """
-    # Items keep their labels: if labels and answers were proposed together, there are none for items.
+    # If labels and answers were proposed together, no labels are left for items.
     has_answers = roles.is_proposed("answers") and not roles.is_proposed("labels")
     # Numbers under the names of classes may be measurements of the texts.
     has_measures = roles.is_proposed("scores") and roles.scores[0].kind is None
     if not has_answers and not has_measures and not roles.answer_candidates:
         return False
-    # Scores, or a confidence by its heading, are those of predictions.
+    # Scores, or a confidence by its heading, show that these are predictions.
     if roles.is_scored and not has_measures:
         return False
     if roles.confident and not roles.is_proposed("confidence"):

@@ -18,10 +18,10 @@ MAX_CELL_CHARACTERS = 40
 
 @attach_options("where")
 def filter_rows(tables: Splits, condition: str) -> Splits:
-    """Return the rows for which a condition holds.
+    """Return the rows of a table for which a condition holds.
 
     Args:
-        tables: A table, or those of several splits.
+        tables: A table, or those of several splits, each of which has to keep some rows.
         condition: Expression of jinja over columns, with or without braces.
 
     Raises:
@@ -34,7 +34,7 @@ def filter_rows(tables: Splits, condition: str) -> Splits:
     """
     if isinstance(tables, datasets.Dataset):
         return _filter_split(tables, condition)
-    # Each split has rows, or the condition is refused.
+    # A split without rows that fit is refused.
     parts = {}
     for name, data in tables.items():
         parts[name] = _filter_split(data, condition)

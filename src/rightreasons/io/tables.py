@@ -640,10 +640,11 @@ def open_questions(
     check_kind(data_dir, "data_dir", str | os.PathLike | None)
     folder = None if data_dir is None else os.fspath(data_dir)
     name, parts, _ = _open_parts(name_or_path, None, TableOptions(data_dir=folder))
-    rows = _unfold_paragraphs(_select_question_split(parts, split, name), name)
+    table = _select_question_split(parts, split, name)
+    rows = _unfold_paragraphs(table, name)
     check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     ids = check_ids(columns.get_values(rows, "id"), f"id of {name}")
-    # Unlike ids are in a column of JSON.
+    # Ids of several types are stored as JSON, and become texts.
     if not isinstance(rows.features["id"], datasets.Value):
         rows = rows.remove_columns("id").add_column("id", ids)
     answers_of_rows = columns.get_values(rows, "answers")

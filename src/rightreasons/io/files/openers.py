@@ -62,6 +62,9 @@ def read_labeled_lines(
         encoding: Encoding of the file.
         source_name: What the file is called in errors.
 
+    Returns:
+        Column -> its cells; blank lines are skipped.
+
     Raises:
         OptionError: If a line has fewer words than the format has columns.
 
@@ -82,18 +85,19 @@ def read_labeled_lines(
         )
     columns: dict[str, list[str]] = {name: [] for name in names}
     with path.open(encoding=encoding, newline=None) as stream:
+        # `iter` calls the function until it returns "", at the end of the file.
         lines = iter(lambda: stream.readline(MAX_CELL_CHARACTERS), "")
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            # The text may hold spaces, so that it takes what remains.
-            parts = line.split(None, len(names) - 1)
-            if len(parts) < len(names):
+            # The last cell takes the remainder, because texts contain spaces.
+            cells = line.split(None, len(names) - 1)
+            if len(cells) < len(names):
                 raise OptionError(
                     f"Expected {len(names)} parts ({line_format}) in each line of {source_name}, but line "
-                    f"{number} has {len(parts)}.",
+                    f"{number} has {len(cells)}.",
                     option="line_format",
                 )
-            for name, cell in zip(names, parts, strict=True):
+            for name, cell in zip(names, cells, strict=True):
                 columns[name].append(cell.strip().removeprefix(FASTTEXT_PREFIX))
     return columns

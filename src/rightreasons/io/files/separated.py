@@ -67,7 +67,8 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
 
     Args:
         path: The file.
-        form: How it is to be read.
+        form: How it is to be read: its separator, quotation mark and encoding, each of which may be
+            found out.
         source_name: What it is called in errors.
         suffix: Its type, ".csv" or ".tsv".
 
@@ -89,13 +90,14 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
     names = _name_columns(first_row, form.column_names, source_name)
     has_heading = form.column_names is None
     n_skipped = separator.n_lines
-    # If headings are given, rows of empty cells above the first one are data.
+    # Rows of empty cells above the headings are skipped; without headings, they are data.
     if has_heading:
         n_skipped += n_blank_lines
 
     table = _parse_with_arrow(path, form, names, n_skipped, source_name)
     _check_cells(table, source_name)
     _check_last_cell(path, form, table, source_name)
+    # The row of the headings was read as data.
     rows = _drop_empty_rows(table.slice(int(has_heading)))
     if has_heading:
         _check_repeated_heading(rows, first_row, source_name)
@@ -504,11 +506,19 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
 
 
 def _is_last_cell_open(path: Path, form: FileForm, source_name: str) -> bool:
-    """Return whether a row that is added to the file becomes a part of its last cell."""
+    """Return whether the last cell of a file is quoted and never closed.
+
+    A line that is added to the file then becomes a part of this cell, and no row of its own.
+
+    Args:
+        path: The file.
+        form: How it was read.
+        source_name: What it is called in errors.
+    """
     rows = _iterate_rows(path, form, source_name, added_lines=("\n", "end\n"))
     try:
         last_row = deque(rows, maxlen=1).pop()
-    # A cell without an end is too long.
+    # An open cell may be too long.
     except csv.Error:
         return True
     return last_row != ["end"]

@@ -136,7 +136,12 @@ _RULES: Sequence[tuple[Callable[[str], Iterable[str]], bool]] = (
 def _group_by_split(
     files: Sequence[str], find_splits: Callable[[str], Iterable[str]]
 ) -> FilesBySplit:
-    """Return the files of each split that their names tell."""
+    """Group files by the splits that a rule finds in their names.
+
+    Args:
+        files: The files; one without a split is in no group.
+        find_splits: The rule: a function that returns the splits of a file, "" for none.
+    """
     files_by_split: FilesBySplit = {}
     for file in files:
         for split in find_splits(file):

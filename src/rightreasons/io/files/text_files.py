@@ -106,13 +106,19 @@ def contains_bytes(path: Path, pattern: bytes) -> bool:
 
 
 def iterate_lines(stream: IO[str], source_name: str) -> Iterator[str]:
-    """Yield the lines of a text file, with their ends.
+    """Yield the lines of a text file, with their line ends.
+
+    Args:
+        stream: The open file.
+        source_name: What it is called in errors.
 
     Raises:
-        ValueError: If a line is too long.
+        ValueError: If a line is longer than `MAX_LINE_CHARACTERS`.
     """
-    lines = iter(functools.partial(stream.readline, MAX_LINE_CHARACTERS + 1), "")
-    for number, line in enumerate(lines, start=1):
+    # `iter` calls the function until it returns "", at the end of the file. One character more than
+    # allowed shows that a line is too long, without reading all of it.
+    read_line = functools.partial(stream.readline, MAX_LINE_CHARACTERS + 1)
+    for number, line in enumerate(iter(read_line, ""), start=1):
         if len(line) > MAX_LINE_CHARACTERS:
             raise ValueError(
                 f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {source_name}, "

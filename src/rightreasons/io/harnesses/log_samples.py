@@ -147,7 +147,7 @@ def _is_single(golds: Sequence[int]) -> bool:
 
 
 def _make_item_columns(samples: Sequence[LoggedSample]) -> LogColumns:
-    """Return the columns of items with one correct choice each."""
+    """Return the columns `prompt`, `choices` and `label` of items with one correct choice each."""
     columns: LogColumns = {"prompt": [], "choices": [], "label": []}
     for sample in samples:
         columns["prompt"].append(sample.prompt)

@@ -47,7 +47,7 @@ def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
 def measure_agreement(
     cells: Sequence[Any], other_cells: Sequence[Any], min_kappa: float = MIN_KAPPA
 ) -> float | None:
-    """Return the share of rows in which two columns of one set of classes agree.
+    """Return the share of rows in which two columns of classes agree, if this is more than chance.
 
     Args:
         cells: The cells of one column.
@@ -55,8 +55,8 @@ def measure_agreement(
         min_kappa: Cohen's kappa below which two columns may mean different things.
 
     Returns:
-        The share; None if the sets differ, if the columns are equal throughout, or if they agree no more often than by
-        chance: the margins of both give the expected share, and Cohen's kappa.
+        The share; None if the columns have different classes, if they are equal throughout, or if they
+        agree no more often than by chance, according to Cohen's kappa and to a z-test.
 
     Example:
         >>> measure_agreement(["a", "b", "c", "a"] * 6, ["a", "b", "c", "b"] * 6)
@@ -67,16 +67,18 @@ def measure_agreement(
     values = list(map(make_key, cells))
     other_values = list(map(make_key, other_cells))
     n_rows = len(values)
-    share = sum(map(operator.eq, values, other_values)) / n_rows
+    n_equal = sum(map(operator.eq, values, other_values))
+    share = n_equal / n_rows
     chance = _measure_chance(values, other_values)
-    # Equal columns are one, and a single value agrees with itself.
+    # Equal columns are copies, and a single class agrees with itself.
     if share == 1 or chance == 1:
         return None
     excess = share - chance
-    variance = chance * (1 - chance) / n_rows
+    # Cohen's kappa is excess / (1 - chance).
     if excess < min_kappa * (1 - chance):
         return None
-    # Many rows may agree by accident, few of them often.
+    # A few rows may agree often by accident: the excess is compared with its standard error.
+    variance = chance * (1 - chance) / n_rows
     if excess < MIN_AGREEMENT_Z * np.sqrt(variance):
         return None
     return float(share)

@@ -421,7 +421,12 @@ def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
 
 
 def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
-    """Return whether each key is the letter of a choice."""
+    """Return whether each key is the letter of a choice of its row.
+
+    Args:
+        keys: (N,) values in lower case.
+        sizes: (N,) the number of choices in each row.
+    """
     positions = np.array(list(map(_find_letter, keys)))
     is_letter = positions >= 0
     is_within = positions < sizes

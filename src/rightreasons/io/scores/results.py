@@ -119,9 +119,8 @@ class ModelAnswers:
         return 0
 
     def take(self, rows: Sequence[int]) -> ModelAnswers:
-        """Return some rows, in that order."""
+        """Return the answers in some rows, in the given order; names and kind stay as they are."""
         changes = {}
-        # The names and the kind are those of all rows.
         for name in ("scores", "answers", "ids", "unread"):
             changes[name] = _take_rows(getattr(self, name), rows)
         return dataclasses.replace(self, **changes)
