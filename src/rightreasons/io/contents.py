@@ -290,7 +290,8 @@ class Contents(Mapping[str, Content]):
             n_members = 0
             for cell, members in zip(self.get_cells(column), lists, strict=True):
                 n_members += make_key(cell) in members
-            if n_members >= MIN_SHARE_OF_SUMS * len(lists):
+            share = n_members / len(lists)
+            if share >= MIN_SHARE_OF_SUMS:
                 return False
         return True
 

@@ -542,7 +542,7 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
         table_name: What the table is called, for errors.
 
     Raises:
-        TypeError: If a text is no text.
+        TypeError: If a cell is not a text.
         ValueError: If the table cannot be read as texts to classify.
     """
     options = description.complete(TextOptions(require_labels=False))

@@ -272,7 +272,7 @@ def _make_text_items(
         source_name: What the data is called in errors.
 
     Raises:
-        TypeError: If a text is no text.
+        TypeError: If a cell is not a text.
         ValueError: If a text is empty and may not be, ids repeat, or a heading repeats.
     """
     column_by_name = {"text": str(roles.get_column("text"))}
