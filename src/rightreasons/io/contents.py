@@ -1,7 +1,7 @@
 """What the cells of a column hold, whatever its heading says: texts, classes, numbers or codes.
 
 `describe_contents` looks at a sample of the rows of a table. Contents propose what a column means where no heading
-says it, and contradict a heading that cannot be true; they never decide in silence, because gold labels and answers,
+says it, and contradict a heading that cannot be true; they never decide without a message, because gold labels and answers,
 or two sets of texts, have the same contents. `roles.py` combines them with the headings.
 """
 

@@ -86,7 +86,7 @@ class Description:
 
 
 def read_description(source: Any) -> Description:
-    """Read a data.yaml, or the one in a folder; another source is described by itself, without settings.
+    """Read a data.yaml, or the one in a folder; another source has no settings.
 
     Args:
         source: The path of a data.yaml, or anything else that `as_table` takes.

@@ -1,4 +1,4 @@
-"""Headings: the usual English names of columns, which settle what a column means where its cells agree.
+"""Headings: the usual English names of columns, which settle what a column means if its cells agree.
 
 `usual_headings.json` lists them, the likeliest first. Columns of other names, or in other languages, are proposed by
 their contents; see `roles.py`.

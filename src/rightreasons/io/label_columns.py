@@ -147,7 +147,7 @@ def _group_splits(values: Mapping[str, Column]) -> list[dict[str, Column]]:
     """Group the label columns of splits by whether they are resolved together.
 
     Plain labels form one group, since only all splits together show whether numbers begin at 0 or 1.
-    A column with class names is a group of its own, since it may spell the names differently.
+    A column with class names forms a separate group, since it may spell the names differently.
 
     Args:
         values: Location of a column -> its labels.
@@ -326,7 +326,7 @@ def _describe_lists(lists: Sequence[list[Any]]) -> ListForm:
 
 
 def _has_repeats(cell: Sequence[Any]) -> bool:
-    """Return whether a value of a list comes twice."""
+    """Return whether a list contains a value twice."""
     names = set(map(str, cell))
     return len(names) < len(cell)
 

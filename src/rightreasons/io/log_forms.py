@@ -35,7 +35,7 @@ from rightreasons.io.logs import (
 Form: TypeAlias = Mapping[str, Any]
 
 ALL = "*"
-"""Step of a path that stands for all elements of a list."""
+"""Step of a path that selects all members of a list."""
 
 FILE = "file"
 """First step of a path outside of the samples."""
@@ -419,7 +419,7 @@ def _select_source(
 
 
 def _find_first(sample: Any, paths: Iterable[str]) -> Any:
-    """Return the value at the first of several paths where there is one; None if there is none.
+    """Return the value at the first of several paths that leads to one; None if none does.
 
     Args:
         sample: The sample.

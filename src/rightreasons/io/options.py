@@ -152,7 +152,7 @@ class RowOptions(Options):
 
 
 class FileForm(RowOptions):
-    """How a file is to be read; None where it says so itself.
+    """How a file is to be read; None if the file shows it itself.
 
     A csv or tsv file that is not in UTF-8, and has no mark of another encoding, is read as cp1252, with a warning.
     """
@@ -204,7 +204,7 @@ class ChoiceOptions(TableOptions):
 
 
 class ScoreOptions(Options):
-    """The columns of scores and answers in a file of predictions; None where their names say it."""
+    """The columns of scores and answers in a file of predictions; None to go by their names."""
 
     score_columns: str | None = option(
         None, "Columns of the scores, one per class, comma-separated, or one of lists."
@@ -228,7 +228,7 @@ class ScoreOptions(Options):
 
 
 class PredictionOptions(ScoreOptions, LabelOptions):
-    """The columns of a file of predictions, and the names of the classes; None where the file says it."""
+    """The columns of a file of predictions, and the names of the classes; None to go by the file."""
 
     label_names: tuple[str, ...] | None = option(
         None, "Names of the classes, or new names as old=new."

@@ -1,4 +1,4 @@
-"""Roles of the columns of predictions that no heading says: their cells propose them, and a line tells so.
+"""Roles of the columns of predictions that no heading names: their cells propose them, and a warning reports it.
 
 `find_prediction_roles` returns the roles by options and headings, and fills in those for which the cells of a single
 column, or of a single pair, fit: numbers that add up to 1 are scores, two columns of one set of classes that agree are

@@ -6,7 +6,7 @@ The names of the columns say what they are, or options do; where neither does, t
   `p_negative, p_positive` or `logit0, logit1, logit2`;
 - labels: names or numbers of the classes, resolved by `resolve_labels`;
 - confidence in the given answer, with a column that says whether it was correct, or with the answer and the label.
-  Scores, where there are any, come first.
+  Scores, if there are any, come first.
 
 usual_headings.json has the usual names of each. `read_predictions` is the entry point.
 """
@@ -85,11 +85,11 @@ def read_predictions(
         path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
         answers_alone: Whether answers that have neither scores nor a confidence will do; see `read_graded_answers`.
         options: The fields of `PredictionOptions`, each of which may be given as a keyword:
-            - label_column: The column of the labels; None where its name is a usual one. As the other columns that are
+            - label_column: The column of the labels; None to go by its heading. As the other columns that are
               named, it may be a field (`output.label`) or an expression over columns.
             - label_names: The names of the classes in the order of their numbers, matched with those that the columns
               of scores have; or a new name for each label, as "old=new".
-            - first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+            - first_label: The number of the first class if labels are numbers, 0 or 1; None to find out.
             - score_columns, confidence_column, correct_column, scores, log_filter (of a log of a harness).
 
     Returns:
@@ -120,7 +120,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         options: score_columns, scores and log_filter.
 
     Returns:
-        The scores, or the answers where there are no scores.
+        The scores, or the answers if there are no scores.
 
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
@@ -299,7 +299,7 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
         with_labels: Whether to read labels; otherwise `references` is None.
 
     Raises:
-        OptionError: If the scores or the labels are missing; one error tells about both.
+        OptionError: If the scores or the labels are missing; one error reports both.
     """
 
     def find_label_column() -> str | None:

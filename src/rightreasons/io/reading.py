@@ -71,11 +71,11 @@ def as_table(
         data_dir: The folder of local copies of the catalog's sources.
         known_issues: As in `load_dataset`, for data sets of the catalog; None corrects them.
         revision: A revision on the hub.
-        form: How a file is to be read where it does not say so.
+        form: How a file is to be read if it does not show it itself.
         source_name: What the source is called in errors; "" for its path.
 
     Returns:
-        A Dataset, or a DatasetDict where there are splits. A column of unlike values is one of JSON: it refuses nothing
+        A Dataset, or a DatasetDict if there are splits. A column of unlike values is one of JSON: it refuses nothing
         until it is used.
 
     Raises:

@@ -90,9 +90,9 @@ class Resolution(Result):
         splits: Name of a split -> number of rows.
         columns: What is read -> the columns that it is read from.
         roles: The roles of these columns, with the reason and the column that comes second.
-        mapping: The mapping table: every value of the labels with its count, its class, and the rule by which they met.
-        label_names: The names of the classes; () where there are none.
-        items: The first items, as they are read; the first rows, as they are, where it cannot be read.
+        mapping: The mapping table: every value of the labels with its count, its class, and the rule by which it was matched.
+        label_names: The names of the classes; () if there are none.
+        items: The first items, as they are read; the first rows, as they are, if it cannot be read.
         doubts: What a person should look at, in sentences; the first one says why the table cannot be read, if it
             cannot.
         readable: Whether it can be read.
@@ -159,7 +159,7 @@ def _resolve(description: Description) -> Resolution:
     """Describe how a table would be read; see `resolve`.
 
     Args:
-        description: The source of the table, and what is said about its columns.
+        description: The source of the table, with the settings of its data.yaml.
     """
     table_name = name_source(description)
     opened = as_table(description, source_name=table_name)
@@ -171,7 +171,7 @@ def _resolve(description: Description) -> Resolution:
     kind = _find_kind(description, columns, parts, table_name)
     if kind != "predictions":
         parts = tables.divide_splits(opened)
-    # A table without splits is a split by itself.
+    # A table without splits counts as one split.
     if "" in parts:
         default_split = getattr(opened, "split", None) or tables.ONLY_SPLIT
         parts = {str(default_split): parts[""]}
@@ -209,7 +209,7 @@ def _read_kind(
 
     Args:
         kind: One of `KINDS`.
-        description: The source, and what is said about its columns.
+        description: The source, with the settings of its data.yaml.
         columns: The columns of the first split.
         parts: The table of each split.
         table_name: What the table is called, for errors.
@@ -313,7 +313,7 @@ def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
 
 
 def _is_comparison_proposed(roles: Sequence[Role]) -> bool:
-    """Return whether only the cells suggest which columns tell that an answer is correct."""
+    """Return whether only the cells suggest which columns show that an answer is correct."""
     return any(role.name == "right" and role.source == "content" for role in roles)
 
 
@@ -368,7 +368,7 @@ def _find_kind(
     What the description says comes first, then known columns, then what the cells suggest.
 
     Args:
-        description: The source, and what is said about its columns.
+        description: The source, with the settings of its data.yaml.
         columns: The columns of the first split.
         parts: The table of each split.
         table_name: What the table is called, for errors.
@@ -485,7 +485,7 @@ def _read_predictions(
     """Read a table of predictions, and return the fields of its `Resolution`.
 
     Args:
-        description: The source, and what is said about its columns.
+        description: The source, with the settings of its data.yaml.
         columns: Column by name.
         table_name: What the table is called, for errors.
 
@@ -537,7 +537,7 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
     """Read a table of texts to classify, and return the fields of its `Resolution`.
 
     Args:
-        description: The source, and what is said about its columns.
+        description: The source, with the settings of its data.yaml.
         parts: The table of each split.
         table_name: What the table is called, for errors.
 
@@ -713,7 +713,7 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
     """Read a table of multiple-choice items, and return the fields of its `Resolution`.
 
     Args:
-        description: The source, and what is said about its columns.
+        description: The source, with the settings of its data.yaml.
         parts: The table of each split.
         table_name: What the table is called, for errors.
 

@@ -2,7 +2,7 @@
 
 Options decide. Where there are none, headings do (`headings.py`), and the cells confirm or contradict them
 (`contents.py`): a heading that the cells contradict becomes a doubt. Where no heading says it, the cells propose a
-column, and the proposal is told. `find_text_roles` resolves tables of texts to classify.
+column, and a warning reports it. `find_text_roles` resolves tables of texts to classify.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def find_text_roles(
             the column.
 
     Returns:
-        The roles in each split: "text", and where they exist "text pair" and "label".
+        The roles in each split: "text", and if they exist "text pair" and "label".
 
     Raises:
         OptionError: If no column, or several, may hold the texts or labels that are required.
@@ -198,7 +198,7 @@ def warn_of_doubts(doubts: Iterable[str]) -> None:
 
 
 def describe_proposal(subject: str, role: Role, *options: str) -> str:
-    """Return the sentence that tells the user about columns chosen by their cells alone.
+    """Return the sentence that reports columns chosen only by their cells.
 
     Args:
         subject: What the columns hold, in the plural, such as "labels".
@@ -375,7 +375,7 @@ class _TextRoleFinder:
             candidates: The columns that may be the texts.
 
         Returns:
-            The role "text", and "text pair" for pairs; a doubt tells about them.
+            The role "text", and "text pair" for pairs; a doubt reports them.
 
         Raises:
             OptionError: If no column holds texts, or several do.
@@ -408,7 +408,7 @@ class _TextRoleFinder:
     def _propose_single_text(
         self, column: str, reason: str, runner_up: str = ""
     ) -> tuple[Role, ...]:
-        """Return the role "text" of a column chosen by its cells, and add the doubt that tells about it.
+        """Return the role "text" of a column chosen by its cells, and add the doubt that reports it.
 
         Args:
             column: The column.
@@ -426,7 +426,7 @@ class _TextRoleFinder:
             texts: The two columns in any order.
 
         Returns:
-            The roles "text" and "text pair", in the order of the table; a doubt tells about them.
+            The roles "text" and "text pair", in the order of the table; a doubt reports them.
         """
         table_order = [*self.names, *self.field_names]
         first, second = sorted(texts, key=table_order.index)

@@ -497,7 +497,7 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
         The doubt, which is open from `MIN_AFFECTED` of the rows on; None for few such rows.
     """
     label = table.roles.label
-    # A constant text is a doubt of its own.
+    # Another check reports a constant text.
     if not label or table.text_codes is None or check_constant_text(table) is not None:
         return None
     # Only a text that repeats can have two labels.

@@ -1,7 +1,7 @@
 """Codes of rows: which rows of a table are equal, in some columns or in all, and how often values occur.
 
 Arrow compares the values, so that a million rows need no Python objects. The entry points are
-`encode_rows`, a number per row, and `find_repeated_ids`, which says what is no item of its own.
+`encode_rows`, a number per row, and `find_repeats`, which finds rows that are not independent items.
 """
 
 from __future__ import annotations

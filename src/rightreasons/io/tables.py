@@ -107,28 +107,28 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             - label_names: The names of the classes in the order of their ids; None for those of a ClassLabel, or else
               the sorted words, or else the numbers. Labels are looked up among them by name before a number is taken
               for a position (docs/data.md has the rules). Entries "old=new" rename the labels.
-            - first_label: The number of the first class where labels are numbers, 0 or 1; None to find out from the
+            - first_label: The number of the first class if labels are numbers, 0 or 1; None to find out from the
               labels.
             - column_names: The column names of a csv or tsv file without a header, or of rows that are lists.
             - separator: What separates the cells of a csv file; None for what its first lines show.
             - quote: The quotation mark around cells, "none" for none; None for what the file shows.
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - line_format: The names of the columns of lines without separators, as in "label text".
-            - log_filter: The filter or scorer of a log whose answers are meant, where there are several.
+            - log_filter: The filter or scorer of a log whose answers are meant, if there are several.
             - data_dir: The folder of local copies of the catalog's sources.
             - known_issues: off to read data of the catalog as released, or a file of further known issues
               (docs/data.md); None corrects those of this package.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
             - drop_empty: Whether to leave out rows with an empty text instead of refusing them.
-            - keep_empty: Whether to keep them, as "", where there are no second texts, for a caller that names them.
+            - keep_empty: Whether to keep them, as "", if there are no second texts, for a caller that names them.
             - limit: The maximum number of items per split, chosen by (seed, id) alone (see `choose_rows`), whatever
               their order and their labels.
             - seed: The seed of that choice.
 
     Returns:
         A Dataset if `split` is given or there are no splits (one file), otherwise a DatasetDict. Columns: `id`
-        (string, unique), `text`, `text_pair` where there is one, `label` (ClassLabel, -1 where it is unknown), and all
+        (string, unique), `text`, `text_pair` if there is one, `label` (ClassLabel, -1 if it is unknown), and all
         other columns unchanged.
 
     Raises:
@@ -360,7 +360,7 @@ def open_multiple_choice(
 
     Returns:
         As `open_dataset`, with the columns `id`, `prompt`, `choices` (list of strings), `label` (the index of the right
-        choice, -1 where there is none), and all other columns unchanged.
+        choice, -1 for none), and all other columns unchanged.
 
     Raises:
         TypeError: If a prompt or a choice is not a string.
@@ -472,7 +472,7 @@ def open_splits(
     check_one_of(task, TASKS, "task")
     open_table = open_multiple_choice if task == "multiple_choice" else open_dataset
     tables = open_table(name_or_path, config, **options)
-    # The only split may have a name of its own.
+    # The only split may have a name.
     if isinstance(tables, datasets.Dataset):
         return {str(tables.split or ONLY_SPLIT): tables}
     return {str(name): table for name, table in tables.items()}
@@ -635,7 +635,7 @@ def open_questions(
         The questions; those without an answer (SQuAD 2.0 has them) are left out.
 
     Raises:
-        ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
+        ValueError: If a column or a split is not there, an id repeats, or no question has an answer.
     """
     check_kind(data_dir, "data_dir", str | os.PathLike | None)
     folder = None if data_dir is None else os.fspath(data_dir)

@@ -108,7 +108,7 @@ def parse_whole_number(value: Any) -> int | None:
 def _parse_numbers(values: Sequence[Any]) -> set[int]:
     # Lists are no numbers, and cannot be in a set.
     numbers = set(map(parse_whole_number, values))
-    # None stands for values that are no numbers.
+    # None represents values that are no numbers.
     return {number for number in numbers if number is not None}
 
 

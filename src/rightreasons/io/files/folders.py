@@ -1,4 +1,4 @@
-"""Folders of data: files that `save_to_disk` or the hub wrote, or files whose names tell their splits.
+"""Folders of data: files that `save_to_disk` or the hub wrote, or files whose names contain their splits.
 
 `read_folder` reads one.
 """
@@ -71,7 +71,7 @@ def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
 
 
 def make_config_error(path: Path, config: str) -> ValueError:
-    """Return the error for a configuration of data without any, which nothing would heed."""
+    """Return the error for a configuration of data that has none."""
     return ValueError(f"Expected no configuration for {path}, which has none, but got {config!r}.")
 
 
@@ -194,7 +194,7 @@ def _read_split(files: Sequence[Path], form: FileForm) -> pa.Table:
         form: How csv and tsv files are to be read.
 
     Raises:
-        ValueError: If a file has splits of its own, or other columns.
+        ValueError: If a file has several splits, or other columns.
     """
     tables: list[pa.Table] = []
     for file in files:

@@ -508,7 +508,7 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
 def _is_last_cell_open(path: Path, form: FileForm, source_name: str) -> bool:
     """Return whether the last cell of a file is quoted and never closed.
 
-    A line that is added to the file then becomes a part of this cell, and no row of its own.
+    A line that is added to the file then becomes a part of this cell, and not a separate row.
 
     Args:
         path: The file.

@@ -33,9 +33,9 @@ PREFERRED_TYPES = (
     ".xlsx",
     ".eval",
 )
-"""If no name tells a split, the most common type is the data; of equally common ones, the first here."""
+"""If no name contains a split, the most common type is the data; of equally common ones, the first here."""
 
-# The word of a split stands by itself in a name.
+# The word of a split is a separate word of a name.
 _BORDER = "[-._ 0-9]"
 _SPLIT_PATTERNS = {
     split: re.compile(f"(?:.*{_BORDER})?(?:{'|'.join(words)})(?:{_BORDER}.*)?", re.IGNORECASE)
@@ -130,7 +130,7 @@ _RULES: Sequence[tuple[Callable[[str], Iterable[str]], bool]] = (
     (_find_splits_of_folders, False),
     (_find_split_of_file, True),
 )
-"""Functions that find the splits of a file, and whether names tell variants of a split as well."""
+"""Functions that find the splits of a file, and whether names distinguish variants of a split as well."""
 
 
 def _group_by_split(

@@ -53,7 +53,7 @@ NO_FILTERED_ANSWER = ("", "[invalid]")
 """What a filter returns if it finds no answer."""
 
 LETTER_PATTERN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
-"""A choice that is only a letter or a number, which stands for a text in the prompt."""
+"""A choice that is only a letter or a number, which represents a text in the prompt."""
 
 Request = list[Any]
 

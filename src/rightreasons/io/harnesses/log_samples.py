@@ -217,7 +217,7 @@ def _find_displayed_order(sample: LoggedSample) -> list[int] | None:
     """Return the position of the choice that was displayed under each letter.
 
     Args:
-        sample: The sample. Without letters of its own, its choices were displayed in their order.
+        sample: The sample. Without recorded letters, its choices were displayed in their order.
 
     Returns:
         The positions in the order of the letters; None if a letter names a text that is no choice.

@@ -338,7 +338,7 @@ def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]
 def _list_separators(cells: Iterable[str]) -> Iterator[str]:
     """Yield the punctuation marks that may separate choices, each of them once per text.
 
-    A repeated mark ("//") is a separator of its own, and empty lines count as line breaks.
+    A repeated mark ("//") is a separate separator, and empty lines count as line breaks.
     """
     for cell in cells:
         # A dictionary keeps the order of the text, unlike a set.

@@ -1,7 +1,7 @@
 """The question, the choices, and the right choice of items, if no heading says which columns hold them.
 
 Choices are a column of lists of texts, or as many columns of texts as a column of marks such as 0, 1, 2 or A, B, C has
-values. Which of them is right is said by the only column whose values number, name or repeat a choice of their row.
+values. The right one is named by the only column whose values number, name or repeat a choice of their row.
 `propose_choices` is the entry point. What it proposes is reported, because texts to compare look like choices.
 """
 
@@ -47,7 +47,7 @@ _CODE = re.compile(r"\S*(\d\S*[a-z]|[a-z]\S*\d|[/_])\S*", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceProposal:
-    """The columns of items with choices, as only their cells say it.
+    """The columns of items with choices, as their cells suggest them.
 
     Attributes:
         prompt: Columns of the question.
@@ -530,7 +530,7 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
     text_columns = []
     mark_columns = []
     for name in contents:
-        # A field of objects, such as "meta.source", is no column of its own.
+        # A field of objects, such as "meta.source", is no separate column.
         if "." in name:
             continue
         if contents[name].is_mark:

@@ -67,7 +67,7 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
     """Read the confidence in each answer, and whether the answer is correct.
 
     Args:
-        roles: The columns that may hold the confidence, and those that tell which answers are correct.
+        roles: The columns that may hold the confidence, and those that show which answers are correct.
 
     Raises:
         OptionError: If several columns may be the confidence, or nothing says which answers are correct.
@@ -175,7 +175,7 @@ def _make_predictions(
     """Return the confidence in each answer, and whether the answer is correct.
 
     Args:
-        roles: The columns that tell which answers are correct.
+        roles: The columns that show which answers are correct.
         confidence: (N,) confidence in each answer.
         columns_by_role: What was read -> its columns, apart from those of correctness.
         scores: The kind of the confidence; None if it is not known.

@@ -29,20 +29,20 @@ class Predictions:
     Attributes:
         predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
             confidence in the given answer.
-        references: (N,) labels, -1 where there is none. For kind="confidence": (N,) booleans, whether the answer was
-            right, which no kernel takes for labels. None where they are not read.
+        references: (N,) labels, -1 for none. For kind="confidence": (N,) booleans, whether the answer was
+            right, which no kernel takes for labels. None if they are not read.
         label_names: K class names where the columns have them, or else None.
         scores: The kind of score that an option or the column names state ("probabilities", "logits",
             "log_probabilities"), or None.
         kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
-        ids: N ids of the items where there is a column of them, or else None; `ids.arrow` is the column of Arrow.
+        ids: N ids of the items; None without a column of ids; `ids.arrow` is the column of Arrow.
         columns: All columns of the file.
         taken: What was read -> the columns that it was read from.
         remark: What was done to the first of these, in brackets; "" for nothing.
-        label_match: In words, how labels and classes were matched; "" where there are no names.
+        label_match: In words, how labels and classes were matched; "" if there are no names.
         answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
-        mapping: The mapping table: every value of the labels with its count, its class and the rule by which they met.
-        doubt: A sentence where another order of the classes would fit far better; "" where none would.
+        mapping: The mapping table: every value of the labels with its count, its class and the rule by which it was matched.
+        doubt: A sentence if another order of the classes would fit far better; "" otherwise.
         roles: The roles of the columns that were read, with the reasons.
     """
 
@@ -83,7 +83,7 @@ class Predictions:
 
     @property
     def match_in_words(self) -> str:
-        """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
+        """How labels and classes were matched, with ten pairs at most; "" if there are no names."""
         # Numbers of classes match without words.
         if not self.label_match:
             return ""
@@ -96,12 +96,12 @@ class ModelAnswers:
     """A model's answers to items whose labels are stored elsewhere, such as the examples of a behavioral suite.
 
     Attributes:
-        scores: (N, K) scores or (N,) P(class 1); None where the file has only answers.
-        answers: (N,) labels, or N texts; None where the file has only scores.
+        scores: (N, K) scores or (N,) P(class 1); None if the file has only answers.
+        answers: (N,) labels, or N texts; None if the file has only scores.
         label_names: K class names where the columns have them, or else None.
         kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
-        ids: N ids of the items where there is a column `id`, or else None.
-        unread: (N,) whether what a model wrote holds no answer that can be read, as a log tells; None where all do.
+        ids: N ids of the items; None without a column `id`.
+        unread: (N,) whether what a model wrote holds no answer that can be read, by a log; None if all have one.
     """
 
     scores: NDArray[Any] | None
@@ -141,7 +141,7 @@ def _take_rows(column: Any, rows: Sequence[int]) -> Any:
 
 
 def find_ids(columns: Columns) -> LazyArrowColumn | None:
-    """Return the ids of the items; None where no column is called like them."""
+    """Return the ids of the items; None if no column has a usual heading of ids."""
     name = find_usual_column(columns, PREDICTION_HEADINGS["id"])
     if name is None:
         return None
