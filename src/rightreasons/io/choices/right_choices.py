@@ -145,19 +145,17 @@ def _read_values(
     """
     rows = []
     labeled_values = []
+    labeled_items = []
     for row, value in enumerate(values):
         if not _is_missing(value, items[row]):
             rows.append(row)
             labeled_values.append(value)
-    # Those of other splits count as well.
+            labeled_items.append(items[row])
+    # The numbers of other splits count as well.
     numbers = _parse_numbers(labeled_values) | (form.numbers or set())
     n_choices = max(len(choices.texts) for choices in items)
     first_number = _find_first_number(form, numbers, n_choices)
-    positions_by_way: dict[str, Positions] = {way: [] for way in _WAYS}
-    for row, value in zip(rows, labeled_values, strict=True):
-        for way, find_position in _WAYS.items():
-            position = find_position(value, items[row], first_number or 0)
-            positions_by_way[way].append(position)
+    positions_by_way = _read_in_all_ways(labeled_values, labeled_items, first_number or 0)
 
     column_name = f"the column {form.label!r} of {source_name}"
     complete = {}
@@ -183,6 +181,27 @@ def _read_values(
     position_by_row = dict(zip(rows, complete[way], strict=True))
     positions_of_rows = map(position_by_row.get, range(len(values)))
     return _fill_missing(positions_of_rows)
+
+
+def _read_in_all_ways(
+    values: Sequence[Any], items: Sequence[Choices], first_number: int
+) -> dict[str, Positions]:
+    """Return the position of the choice that each value names, for each way to read values.
+
+    Args:
+        values: The values of the labeled rows.
+        items: The choices of these rows.
+        first_number: The number of the first choice.
+
+    Returns:
+        Way, such as "letter" -> the position for each value; None if the way cannot read it.
+    """
+    positions_by_way: dict[str, Positions] = {way: [] for way in _WAYS}
+    for value, choices in zip(values, items, strict=True):
+        for way, find_position in _WAYS.items():
+            position = find_position(value, choices, first_number)
+            positions_by_way[way].append(position)
+    return positions_by_way
 
 
 def _is_missing(value: Any, choices: Choices) -> bool:

@@ -280,7 +280,7 @@ def _find_wrapped_records(content: Object) -> list[Any] | None:
 
 
 def _are_columns(content: Object, wrapped_records: list[Any] | None) -> bool:
-    """Return whether the values of an object are the columns of a table, and not records among settings.
+    """Return whether the values of an object are the columns of a table, as in {"a": [1, 2], "b": [3, 4]}.
 
     Args:
         content: The object.
@@ -289,11 +289,12 @@ def _are_columns(content: Object, wrapped_records: list[Any] | None) -> bool:
     lists = _list_lists(content)
     if not lists or len(lists) < len(content):
         return False
-    has_one_length = len(set(map(len, lists))) == 1
-    # Lists of different lengths are refused as columns, unless one of them holds records: a schema
-    # next to these has another length.
-    if not has_one_length:
+    lengths = set(map(len, lists))
+    if len(lengths) > 1:
+        # Records next to a schema are two lists of different lengths. Other such lists are taken for
+        # columns, whose lengths are then reported.
         return not any(map(_has_records, lists))
+    # A single list of records is no column.
     return wrapped_records is None or len(lists) > 1
 
 

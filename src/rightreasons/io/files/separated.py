@@ -330,17 +330,18 @@ def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
         rows: The rows of a table; [] for an empty line.
 
     Returns:
-        If no row has text, the first one that is not [], and 0.
+        The row and the number of lines to skip before it. If no row has text, the first one that is
+        not [], and 0.
     """
-    first_row: list[str] = []
+    first_empty_row: list[str] = []
     for n_lines, row in enumerate(rows):
         if any(cell.strip() for cell in row):
             # Arrow skips empty lines itself, but not lines of separators.
-            has_separators = len(first_row) > 1
+            has_separators = len(first_empty_row) > 1
             return row, n_lines if has_separators else 0
-        if not first_row:
-            first_row = row
-    return first_row, 0
+        if not first_empty_row:
+            first_empty_row = row
+    return first_empty_row, 0
 
 
 def _name_columns(

@@ -289,15 +289,8 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
     comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
     remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
     answers, gold = _resolve_both(column_by_location, remedy)
-    is_labeled = gold.ids >= 0
-    # The answer to an item without a label is neither correct nor incorrect.
-    if not is_labeled.all():
-        raise OptionError(
-            f"Expected a label in each row of {label_location}, but row {is_labeled.argmin()} has none "
-            f"({(~is_labeled).sum():,} of {len(is_labeled):,} rows): `where` keeps those that have one.",
-            option="where",
-        )
     is_answered = answers.ids >= 0
+    _check_labeled(gold, label_location)
     # A refusal to answer is incorrect, but the file may also lack answers.
     if not is_answered.all():
         warnings.warn(
@@ -323,6 +316,25 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         scores = np.eye(len(gold.names))[answers.ids[is_answered]]
         doubt = suggest_class_order(scores, gold.ids[is_answered], gold.names)
     return Correctness(is_correct, (answer, label), doubt)
+
+
+def _check_labeled(gold: LabelColumn, location: str) -> None:
+    """Check that each row has a label: without one, its answer is neither correct nor incorrect.
+
+    Args:
+        gold: The labels.
+        location: Where they are, for errors.
+
+    Raises:
+        OptionError: If a row has none.
+    """
+    is_labeled = gold.ids >= 0
+    if not is_labeled.all():
+        raise OptionError(
+            f"Expected a label in each row of {location}, but row {is_labeled.argmin()} has none "
+            f"({(~is_labeled).sum():,} of {len(is_labeled):,} rows): `where` keeps those that have one.",
+            option="where",
+        )
 
 
 def _list_distinct_texts(column: Column) -> str:
