@@ -337,8 +337,8 @@ def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
     for n_lines, row in enumerate(rows):
         if any(cell.strip() for cell in row):
             # Arrow skips empty lines itself, but not lines of separators.
-            has_separators = len(first_empty_row) > 1
-            return row, n_lines if has_separators else 0
+            n_skipped = n_lines if len(first_empty_row) > 1 else 0
+            return row, n_skipped
         if not first_empty_row:
             first_empty_row = row
     return first_empty_row, 0
