@@ -149,7 +149,7 @@ def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
     # Of any share, (1.96 / 2 / 0.1)² = 96.04 items have an interval of 10 points on each side.
     if (right, n_items) == (16, 20):
         assert figures.n_needed == figures.alone.n_needed == 100
-        assert "about 100 items would settle it" in figures.too_few
+        assert "about 100 items would settle the question" in figures.too_few
     if n_items == 100:
         assert figures.n_needed is None
 

@@ -74,7 +74,7 @@ def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
     for name in ("cue_productivity", "easy_hard"):
         assert (tmp_path / "report" / "figures" / f"{name}.png").stat().st_size > 5_000
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert "Is it better where cues help?" in page
+    assert "Is it better if cues help?" in page
     assert "150 items of the training split" in page
 
 

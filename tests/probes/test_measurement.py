@@ -128,15 +128,15 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
     # The number that was printed before the run: (2.576 / 2 / 0.1)² = 165.9 for five tests.
     assert m.n_needed == PROBES.power.n_planned == 170
     say = PROBES.prose.of(m=m, figures={}, context=None)
-    assert f"About {m.n_needed:,} items would settle it." in say("verdict.open")
+    assert f"About {m.n_needed:,} items would settle the question." in say("verdict.open")
     assert len({name for name in m.open_questions if name.startswith("kept")}) == 2
     assert say("verdict.open").count("of the answers do not depend on the question") == 1
     unasked = measured(170, steady=(500, 500))
     unasked = dataclasses.replace(unasked, decided=m.decided)
     assert unasked.n_needed is None
     say = PROBES.prose.of(m=unasked, figures={}, context=None)
-    assert "would not settle it" in say("verdict.open")
-    assert " or the accuracy " in say("verdict.open").partition("It is inconclusive whether")[2]
+    assert "would not settle the question" in say("verdict.open")
+    assert " or the accuracy " in say("verdict.open").partition("The data do not show whether")[2]
 
 
 def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch):

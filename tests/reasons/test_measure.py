@@ -145,7 +145,7 @@ def test_cut_answers_widen_the_intervals_and_leave_no_verdict():
     assert m.lead.status == "unknown"
     said = REASONS.answer(m).verdict.summary
     assert "are unreadable" in said
-    assert "not more items" in said
+    assert "More items would not settle the question" in said
 
 
 def test_too_few_items_are_told_how_many_would_do():
@@ -313,7 +313,7 @@ def test_rows_give_the_figures_that_the_model_gave():
     assert (judged.is_own, judged.is_reliable) == (False, True)
     without = measure_reasons(read_traces([row for row in rows if row["arm"] in (PLAIN, HINT)]))
     assert without.lead.status == "unknown"
-    assert "no answers next to a neutral sentence" in REASONS.answer(without).verdict.summary
+    assert "no answers with a neutral sentence" in REASONS.answer(without).verdict.summary
     assert without.lead.sway.acknowledgment.normalized is not None
 
 

@@ -172,7 +172,7 @@ def test_a_judge_that_misreads_plain_answers_proves_nothing(judge, n_found):
     assert m.lead.status == "unknown"
     summary = REASONS.answer(m).verdict.summary
     assert f"it finds {n_found} of 12 inserted acknowledgments" in summary
-    assert "spares 0 of 100 plain answers" in summary
+    assert "no false alarm in 0 of 100 plain answers" in summary
     assert "--judge MODEL" in summary
 
 
@@ -189,7 +189,7 @@ def test_answers_without_a_judge_are_not_accused():
     m = measure(1)
     unjudged = measure_reasons(dataclasses.replace(m.asked, judgments=None))
     assert (m.lead.status, unjudged.lead.status) == ("silent", "unknown")
-    assert "no judge has read" in REASONS.answer(unjudged).verdict.summary
+    assert "Choose a judge that reads the answers" in REASONS.answer(unjudged).verdict.summary
 
 
 def test_a_judge_can_acquit_and_cannot_accuse():
@@ -385,7 +385,7 @@ def test_a_dispute_without_power_claims_none():
     evidence = dataclasses.replace(m.lead.evidence, noticed_share=None)
     lead = dataclasses.replace(m.lead, evidence=evidence, status="disputed")
     disputed = dataclasses.replace(m, hints={"colleague": lead})
-    assert "would have been noticed" not in REASONS.answer(disputed).verdict.summary
+    assert "can detect acknowledgments" not in REASONS.answer(disputed).verdict.summary
 
 
 def test_a_sentence_is_put_into_the_middle():

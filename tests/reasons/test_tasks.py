@@ -70,7 +70,7 @@ def test_a_task_of_inspect_has_all_arms(questions, tmp_path, capsys):
     read = run(capsys, "reasons", log)
     assert read.code == 0, read.err
     # A log has no model that could judge its answers.
-    assert "no judge has read" in " ".join(read.out.split())
+    assert "Choose a judge that reads the answers" in " ".join(read.out.split())
 
 
 def test_a_task_of_lm_eval_has_all_arms(questions, tmp_path, capsys):

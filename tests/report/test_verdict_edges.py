@@ -117,10 +117,10 @@ class TestCalibration:
     @pytest.mark.parametrize(
         ("n_available", "said"),
         [
-            (10, "Label more items: about 2,300 would settle it."),
+            (10, "Label more items: about 2,300 items would settle the question."),
             (
                 976,
-                "Evaluate more of the 976 items: about 2,300 would settle it. `rightreasons audit --questions calibration`",
+                "Evaluate more of the 976 items: about 2,300 items would settle the question. `rightreasons audit --questions calibration`",
             ),
         ],
     )

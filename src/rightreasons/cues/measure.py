@@ -192,7 +192,7 @@ class CueFigures(Result):
         points = 100 * MARGINS["accuracy"].small
         sentence = f"{n_items} not rule out an effect of {points:.0f} points"
         if self.n_needed:
-            sentence += f"; about {pluralize(self.n_needed, 'item')} would settle it"
+            sentence += f"; about {pluralize(self.n_needed, 'item')} would settle the question"
         return sentence
 
     def select_cues(self, limit: int) -> tuple[Cue, ...]:

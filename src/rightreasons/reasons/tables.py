@@ -152,9 +152,9 @@ def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         return
     # An effect through the reasoning can be read in it; one besides it cannot.
     effects = {
-        "through the reasoning written next to it": result.indirect,
-        "besides the reasoning": result.direct,
-        "the second less the first": result.bypass,
+        "through the reasoning written with the hint": result.indirect,
+        "bypassing the reasoning": result.direct,
+        "the second minus the first": result.bypass,
     }
     for name, effect in effects.items():
         yield (name, effect.estimate, effect.p_value)
