@@ -198,7 +198,7 @@ def test_a_command_audits_all_labels_and_their_mean(model_folder, data_file, tmp
     finished = run(capsys, "calibration", model_folder, data_file, *options)
 
     assert finished.code == 0, finished.err
-    table = finished.out.partition("Figures and verdicts")[2]
+    table = finished.out.partition("Metrics and verdicts")[2]
     headings = [line.split()[0] for line in table.splitlines() if line]
     assert headings[1:6] == ["Label", "mean", "joy", "anger", "fear"]
     page = (tmp_path / "report" / "index.html").read_text()

@@ -29,7 +29,7 @@ class CalibrationOptions(QuestionOptions):
     votes: str = option("counts", "Kind of the votes: counts or distributions.", choices=VOTE_KINDS)
     elicit: tuple[str, ...] = option(
         (),
-        "Additional confidence of a language model: verbalized, the number that it states.",
+        "Additional confidence of a language model: verbalized, the number that the model states.",
         choices=("verbalized",),
     )
 

@@ -67,7 +67,7 @@ def audit(
     questions: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but "
+            help=f"Comma-separated questions: {', '.join(QUESTIONS)}; by default all that apply except "
             f"{', '.join(name for name, question in QUESTIONS.items() if not question.is_default)}.",
         ),
     ] = None,
@@ -77,7 +77,8 @@ def audit(
 ) -> None:
     """Audit a model on a dataset, and write the report.
 
-    Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
+    You can audit stored predictions instead of a model. Questions that need new predictions are
+    then skipped.
     """
     names = parse_names(questions)
     options = {name: declared.pop(name) for name in QUESTIONS}
@@ -261,7 +262,7 @@ def behavior(
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = BEHAVIOR_FOLDER,
     **declared: Any,
 ) -> None:
-    """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
+    """Test a model on a behavioral suite, and show the pass rate of each functionality."""
     names = models or []
     if len(names) + (predictions is not None) != 1:
         received = "more" if names else "only one argument"
@@ -424,14 +425,18 @@ def demo(
     out: Out = Path("report"),
     seed: Annotated[int, typer.Option(help="Seed of the data and of every random choice.")] = 0,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair the model too, and prove it, in OUT-repaired.")
+        bool,
+        typer.Option(
+            "--repair", help="Also repair the model and verify the repair, in OUT-repaired."
+        ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Then show the report with a box that takes any text.")
+        bool,
+        typer.Option("--live", help="Then serve the report with a text box for your own texts."),
     ] = False,
     open_page: Open = False,
 ) -> None:
-    """Train a bag of words on data with a planted shortcut, and audit it: half a minute, without torch."""
+    """Train a bag-of-words model on data with a planted shortcut, and audit it in half a minute, without torch."""
     from rightreasons.report.demo import audit_demo, serve_demo
 
     show_audit(audit_demo(out, seed=seed, say=tell), open_page=open_page and not repair)
@@ -463,7 +468,7 @@ def reasons(
     open_page: Open = False,
     **declared: Any,
 ) -> None:
-    """Does it say its reasons? Of a model and data, or of a file of answers in the arms plain, neutral and hint."""
+    """Does it say its reasons? Audits a model on data, or a file of answers in the arms plain, neutral and hint."""
     from rightreasons.audited.recorded_logs import open_recorded_log
 
     options = declared.pop("options")

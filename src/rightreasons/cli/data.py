@@ -25,7 +25,7 @@ COMMANDS = {"data": DATA}
 
 @DATA.callback()
 def data() -> None:
-    """List the data sets, export, divide and have people rate them."""
+    """List and export data sets, split items into Easy and Hard, and have items and labels reviewed by people."""
 
 
 @DATA.command("list")

@@ -30,7 +30,7 @@ def debias(
     ),
     **declared: Any,
 ) -> None:
-    """Correct the answer priors of a model of multiple choice on some items, and prove it on the others."""
+    """Correct the answer priors of a multiple-choice model on some items, and verify the correction on the other items."""
     from rightreasons.repairs.debias import CORRECTION_FILE
     from rightreasons.repairs.debias import debias as run_debias
     from rightreasons.repairs.debias_page import DEBIAS

@@ -191,7 +191,9 @@ Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_defa
 OptionalModel = Annotated[
     str | None,
     typer.Argument(
-        help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False
+        help=f"{_MODEL}; or a file of predictions, without a dataset.",
+        metavar="MODEL",
+        show_default=False,
     ),
 ]
 OptionalDataset = Annotated[
@@ -201,11 +203,12 @@ OptionalDataset = Annotated[
 Split = Annotated[
     str | None,
     typer.Option(
-        help="Split; by default the first labeled one of test, validation and dev, or else any."
+        help=(
+            "Split; by default the first of test, validation and dev that has labels, or else any "
+            "split."
+        )
     ),
 ]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
-Open = Annotated[
-    bool, typer.Option("--open", help="Open the report in a browser when it is written.")
-]
+Open = Annotated[bool, typer.Option("--open", help="Open the finished report in a browser.")]

@@ -45,20 +45,20 @@ class ExportOptions(Options):
 
     to: str = option(
         "lm-eval",
-        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks: lm-eval (the "
+        "benchmark for a data set of the Hub with eval.yaml, or a harness: lm-eval (the "
         "probes, --questions or --reasons), lighteval (the probes) or inspect (--reasons).",
         choices=(*HARNESSES, BENCHMARK),
     )
     task: str | None = option(
-        None, "multiple_choice or classification; by default as the data is.", choices=TASKS
+        None, "multiple_choice or classification; by default the task of the data.", choices=TASKS
     )
     reasons: bool = option(
         False, "Write the arms of the question about reasons: plain, neutral, and hints."
     )
     questions: tuple[str, ...] = option(
         (),
-        "Comma-separated questions of a task of lm-eval, which are asked by the prompts of an audit; "
-        "by default the probes, by the prompt of the task.",
+        "Comma-separated questions of a task of lm-eval, which uses the prompts of an audit; "
+        "by default only the probes, with the prompt of the task.",
         choices=HARNESS_QUESTIONS,
     )
     hints: tuple[str, ...] = option(
@@ -83,7 +83,7 @@ def export(
     prompt: Wording,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
-    """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
+    """Write items as a benchmark for the Hub, or questions as a task for another harness."""
     settings = settings.replace(task=options.task, split=options.split)
     # A benchmark of the Hub is data: whoever runs it decides how it is asked.
     if options.to == BENCHMARK:

@@ -42,7 +42,7 @@ def write(
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
-    """Write a sheet for each rater: the items in a separate order, without labels and ids."""
+    """Write a sheet for each rater, with the items in a different order and without labels and ids."""
     from rightreasons.cues.rating_sheets import write_rating_sheets
 
     items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
@@ -70,9 +70,9 @@ def read(
     settings: AuditOptions,
     split: Split = None,
 ) -> None:
-    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa.
+    """Read the filled sheets, and report the accuracy of the raters and Fleiss' kappa.
 
-    The items are those that the sheets were written from: give the same options.
+    The items must be those of the sheets, so pass the same options as when writing them.
     """
     from rightreasons.cues.rating_sheets import read_rating_sheets
     from rightreasons.cues.ratings import human_performance
@@ -105,7 +105,7 @@ SELECTED: Mapping[str, Declared] = {
 
 @MIRRORS.callback()
 def mirror() -> None:
-    """Balance the choices: write a worksheet of items that cues give away, and read the new prompts."""
+    """Balance the choices: write a worksheet of items whose cues give the answer away, and read the new prompts."""
 
 
 @declared_command(MIRRORS, "write", SELECTED)
@@ -117,17 +117,23 @@ def write_mirrors(
     subsets: Annotated[
         Path | None,
         typer.Option(
-            help="easy_hard_subsets.json; by default the column `easy`, or else a classifier of cues, says which."
+            help=(
+                "easy_hard_subsets.json; by default the column `easy`, or else a cue-only "
+                "classifier, selects the items."
+            )
         ),
     ] = None,
     all_items: Annotated[
-        bool, typer.Option("--all", help="Write all items, not only those that cues give away.")
+        bool,
+        typer.Option(
+            "--all", help="Write all items, not only those whose cues give the answer away."
+        ),
     ] = False,
     out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("to-mirror.csv"),
 ) -> None:
-    """Write the items that the choices give away, for a person who writes a new prompt for each.
+    """Write a worksheet of the items whose choices give the answer away, for new prompts.
 
-    The new prompt makes the incorrect choice the correct one, so that no cue in the choices helps.
+    A new prompt must make the incorrect choice correct, so that no cue in the choices helps.
     """
     from rightreasons.core.resampling import Resampling
     from rightreasons.core.store import check_file
@@ -170,7 +176,7 @@ def read_mirrors(
 ) -> None:
     """Read the new prompts, and write each item with its mirror.
 
-    Items without a new prompt are left out, so that the result is balanced.
+    Items without a new prompt are excluded, so that the result is balanced.
     """
     from rightreasons.core.store import check_file, format_json_lines, write_text
     from rightreasons.cues.mirror_sheets import read_mirror_sheet

@@ -192,13 +192,13 @@ def split(
     options: SplitOptions,
     model: Annotated[
         str | None,
-        typer.Option(help="Encoder to train; by default the packaged one of the extra [encoder]."),
+        typer.Option(help="Encoder to train; by default the encoder of the extra [encoder]."),
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="Folder of the result; a second call resumes from it.")
+        Path, typer.Option(help="Folder of the result, from which a second call resumes.")
     ] = Path("split"),
 ) -> None:
-    """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
+    """Train without the premises, and divide the items into Easy (solved without premises in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
     from rightreasons.io.samples import choose_split
     from rightreasons.models.scorers import demo_encoder

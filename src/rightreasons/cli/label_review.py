@@ -29,7 +29,7 @@ ReportFolder = Annotated[
 
 @LABELS.callback()
 def labels() -> None:
-    """Review labels that a model contradicts: write a sheet, and read the decisions."""
+    """Review labels that a model disputes: write a sheet, and read the decisions."""
 
 
 @LABELS.command("write")
@@ -42,7 +42,7 @@ def write(
         typer.Option(help="Number of controls; by default as many as disputed labels.", min=1),
     ] = None,
 ) -> None:
-    """Write the labels that the model contradicts, and others as a control, for a person."""
+    """Write a sheet with disputed labels, and with other labels as a control, for a person to review."""
     from rightreasons.core.store import check_file
     from rightreasons.repairs.label_sheets import write_label_sheet
 
@@ -68,7 +68,7 @@ def read(
     out: Annotated[Path, typer.Option(help="The .yaml file to write.")] = Path("labels.yaml"),
     page: PageFolder = None,
 ) -> None:
-    """Read the decisions, show the accuracy before and after, and write them for --known-issues."""
+    """Read the decisions, show the accuracy before and after, and write a file for --known-issues."""
     from rightreasons.core.store import check_file
     from rightreasons.repairs.label_sheets import (
         measure_review,

@@ -106,9 +106,10 @@ def look(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path(
-        "data.yaml"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(help="File to write, which every command accepts in place of the data."),
+    ] = Path("data.yaml"),
     **declared: Options,
 ) -> None:
     """Show how a file will be interpreted: columns, items, labels, doubts. Write data.yaml."""

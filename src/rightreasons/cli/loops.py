@@ -17,7 +17,10 @@ PageFolder = Annotated[
     Path | None,
     typer.Option(
         "--page",
-        help="Folder for a page of before and after with the acceptance rule, and audit.json for `gate`.",
+        help=(
+            "Folder for a page that compares before and after and applies the acceptance rule, "
+            "and for audit.json, which `gate` reads."
+        ),
     ),
 ]
 

@@ -39,7 +39,10 @@ def confidence(
     file: Annotated[
         str,
         typer.Argument(
-            help="Table with a column per source (confidence_NAME) and whether the answer was correct.",
+            help=(
+                "Table with a column per source (confidence_NAME), and a column that states "
+                "whether the answer was correct."
+            ),
             metavar="FILE",
             show_default=False,
         ),
@@ -69,15 +72,18 @@ def judges(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Judgments: item, judge, candidate shown first and second, verdict; swapped orders as "
-            "further rows. With --human-column: a verdict per answer.",
+            help=(
+                "File of judgments with columns for the item, the judge, the candidates shown "
+                "first and second, and the verdict; swapped orders are further rows. With "
+                "--human-column, each row is a verdict on one answer."
+            ),
             metavar="FILE",
             show_default=False,
         ),
     ],
     **declared: Any,
 ) -> None:
-    """Measure what judges of pairs prefer besides quality, or correct the accuracy that a judge reports."""
+    """Measure the biases of judges that compare pairs, or correct the accuracy that a judge reports."""
     from rightreasons.probes.judges import measure_judges
     from rightreasons.probes.judgments import read_judgments
     from rightreasons.probes.question import JUDGES

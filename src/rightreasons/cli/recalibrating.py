@@ -30,7 +30,10 @@ def recalibrate(
     fit: Annotated[
         Path,
         typer.Argument(
-            help="File of predictions with labels to fit on: held out from training and from FILE.",
+            help=(
+                "File of labeled predictions to fit on, which must be held out from training and "
+                "from FILE."
+            ),
             metavar="FIT",
             show_default=False,
         ),
@@ -55,12 +58,15 @@ def recalibrate(
     report: Annotated[
         Path | None,
         typer.Option(
-            help="Report on the model, to be warned if a shortcut decides; by default that of FILE."
+            help=(
+                "Report on the model, so that the command can warn of a shortcut; by default the "
+                "report of FILE."
+            )
         ),
     ] = None,
     page: PageFolder = None,
 ) -> None:
-    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
+    """Fit a recalibration on one file of predictions, apply it to another file, and report the changes."""
     # Imported late, so that the help of a command does not wait for numpy.
     from rightreasons.calibration.recalibration import recalibration_report
     from rightreasons.core.store import check_file

@@ -36,7 +36,7 @@ def repair(
     options: RepairOptions,
     not_reasons: Annotated[
         str | None,
-        typer.Option(help="Comma-separated words that are no reasons for a label."),
+        typer.Option(help="Comma-separated words that are not a valid reason for a label."),
     ] = None,
     retrain: Annotated[
         str | None,
@@ -46,16 +46,14 @@ def repair(
     ] = None,
     after: Annotated[
         str | None,
-        typer.Option(
-            help="Model that was trained elsewhere on the repaired texts, to be verified."
-        ),
+        typer.Option(help="Model to verify, which you have trained on the repaired texts."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the repair.")] = Path("repair"),
 ) -> None:
-    """Edit training texts so that words that are no reasons tell nothing, train again, and prove it.
+    """Edit training texts so that spurious words predict no label, retrain the model, and verify it.
 
-    Without words, repair.yaml lists what decides, for a person to judge. Without --retrain or --after, the repaired
-    texts are written and nothing is verified.
+    Without --not-reasons, the command writes repair.yaml, in which a person judges the deciding
+    words. Without --retrain or --after, it writes the repaired texts and verifies nothing.
     """
     from rightreasons.repairs.run import repair as run_repair
 

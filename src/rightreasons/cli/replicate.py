@@ -26,22 +26,29 @@ def replicate(
     scale: Annotated[
         str,
         typer.Option(
-            help="small: sized for an hour on two cores; medium: hours (beluga2023, bihani2025 and shen2022); paper: the size of the paper."
+            help=(
+                "small: at most an hour on two cores; medium: several hours (beluga2023, "
+                "bihani2025 and shen2022); paper: the size of the paper."
+            )
         ),
     ] = "small",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the result, which resumes; by default replication/PAPER."),
+        typer.Option(
+            help="Folder of the result, from which a later run resumes; by default replication/PAPER."
+        ),
     ] = None,
     data_dir: Annotated[
         str | None, typer.Option(help="Folder of local copies of the datasets.")
     ] = None,
     report: Annotated[
         bool,
-        typer.Option("--report", help="Run nothing; write the tables again from results.json."),
+        typer.Option(
+            "--report", help="Write the tables again from results.json, without running anything."
+        ),
     ] = False,
 ) -> None:
-    """Repeat the experiments of a paper, and write our tables next to the printed ones."""
+    """Repeat the experiments of a paper, and print our results next to those of the paper."""
     # Steps train models, and import torch; the help of the command does not.
     from rightreasons.core.validation import check_one_of
     from rightreasons.replicate import replicate as run_recipe

@@ -39,11 +39,11 @@ def card(
         str | None, typer.Option(help="Figure for a .yaml file, such as cues.easy_accuracy.")
     ] = None,
 ) -> None:
-    """Write a report into a model card: a section with the verdicts, and the figures as metadata.
+    """Write a report into a model card: a section with the verdicts, and the metrics as metadata.
 
-    The section of an earlier report is replaced; the rest of the card stays as it is. A .json file
-    gets a record of Every Eval Ever with all figures, a .yaml file one figure as the result of a
-    benchmark of the hub.
+    The command replaces the section of an earlier report, and keeps the rest of the card. Into a
+    .json file, it writes a record of Every Eval Ever with all metrics; into a .yaml file, one
+    metric as the result of a benchmark of the hub.
     """
     from rightreasons.report.sharing.card import write_card
     from rightreasons.report.sharing.every_eval_ever import write_every_eval_ever
@@ -78,12 +78,12 @@ def compare(
     *,
     settings: AuditOptions,
 ) -> None:
-    """Compare two audited models over all questions, or the accuracies of several in one table.
+    """Compare two audited models on every question, or list the accuracies of several models.
 
-    For two reports, all figures that are means over items are compared item by item, by paired tests
-    that are corrected for their number. More reports, or reports of several tasks, make one table of
-    models and tasks. Logs of harnesses, and folders of logs, are audited first, for their accuracy
-    and calibration.
+    For two reports, the command compares every metric that is a mean over items, with paired tests
+    that are corrected for their number. For more reports, or reports of several tasks, it writes
+    one table of models and tasks. If you pass logs of harnesses, or folders of logs, it first
+    measures their accuracy and calibration.
     """
     from rightreasons.report.comparison import ANSWERS, TITLE
     from rightreasons.report.comparison import compare as compare_reports
@@ -139,13 +139,13 @@ def gate(
         ),
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the paths of all figures with their values.")
+        bool, typer.Option("--list", help="List the paths of all metrics with their values.")
     ] = False,
 ) -> None:
-    """Check the figures of a report, and exit with 1 if a condition of --fail-if holds.
+    """Check the metrics of a report, and exit with 1 if a condition of --fail-if holds.
 
-    A condition about a figure that the report lacks fails too: its question does not apply, failed or
-    was not asked, or the figure is undefined.
+    The command also exits with 1 if the report lacks a metric of a condition, because its question
+    does not apply, failed or was not asked, or because the metric is undefined.
     """
     from rightreasons.report.figures import audit_figures
     from rightreasons.report.gates import gate as check_conditions

@@ -20,8 +20,10 @@ def serve(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Folder or hub id of a model; may be repeated, to see models side by side. By "
-            "default, the audited one.",
+            help=(
+                "Folder or hub id of a model; repeat the option to compare several models. By "
+                "default, the audited model."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -29,9 +31,9 @@ def serve(
         int, typer.Option(help="Port on this machine; 0 for a free one.", min=0, max=65535)
     ] = 0,
 ) -> None:
-    """Show a report with a text box: edit a text, and see the prediction change.
+    """Show a report with a text box, in which you can edit a text and see the new prediction.
 
-    The page is shown on this machine only, under an address that contains a secret token.
+    The page is available only on this machine, at an address that contains a secret token.
     """
     # The help of a command must not wait for the server's imports.
     from rightreasons.report import live

@@ -31,9 +31,10 @@ def convert(
         ),
     ] = None,
 ) -> None:
-    """Convert a suite that CheckList has saved; nothing of the pickle is run.
+    """Convert a suite that CheckList has saved, without running code from the pickle.
 
-    Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
+    If the expectation of a test is defined in code, OUT contains "unknown", and the test is skipped
+    until you replace it.
     """
     from rightreasons.core.options import parse_names
     from rightreasons.core.store import check_file

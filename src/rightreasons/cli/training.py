@@ -32,7 +32,10 @@ def fine_tune(
     model: Annotated[
         str,
         typer.Argument(
-            help="Folder or hub id of an encoder or a classifier; `demo` for what the extra [encoder] installs.",
+            help=(
+                "Folder or hub id of an encoder or a classifier; `demo` for the encoder that the "
+                "extra [encoder] installs."
+            ),
             metavar="MODEL",
             show_default=False,
         ),
@@ -42,7 +45,9 @@ def fine_tune(
     options: TuningOptions,
     out: Annotated[
         Path,
-        typer.Option(help="Folder of the model; the same command resumes an interrupted training."),
+        typer.Option(
+            help="Folder of the model; repeat the command to resume an interrupted training."
+        ),
     ] = Path("my-model"),
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Train on the CPU, even if there is a GPU.")
@@ -50,8 +55,9 @@ def fine_tune(
 ) -> None:
     """Fine-tune an encoder on labeled texts or choices, and print the command that audits it.
 
-    Of a data set without a split to evaluate on, such as one csv file, a share of the items is held out for the audit.
-    A run that is stopped goes on from its last checkpoint when the same command is repeated.
+    If the data have no split to evaluate on, such as a single csv file, a share of the items is
+    held out for the audit. To resume an interrupted run from its last checkpoint, repeat the
+    command.
     """
     from rightreasons.core.store import check_folder
     from rightreasons.models.scorers import demo_encoder
@@ -193,7 +199,7 @@ def run(
     folder: PlanFolder,
     options: EngineOptions,
 ) -> None:
-    """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
+    """Execute the unfinished runs of a plan, which you can stop and resume at any time."""
     from rightreasons.behavior.learning.plan import Plan, open_task
     from rightreasons.behavior.learning.run import run_plan
     from rightreasons.core.store import check_folder
@@ -220,7 +226,7 @@ def collect(
     ] = None,
     page: PageFolder = None,
 ) -> None:
-    """Gather the finished runs of a plan into G scores, and write the page of before and after."""
+    """Compute G scores from the finished runs of a plan, and write a page that compares before and after."""
     from rightreasons.behavior.learning.collect import collect_scores, compare_averages
     from rightreasons.behavior.learning.plan import Plan
     from rightreasons.cli.show import show_scores

@@ -45,7 +45,7 @@ class EngineOptions(Options):
     )
     jobs: int | None = option(
         None,
-        "Number of tasks at a time. By default the number of cores or workers of the engine.",
+        "Number of simultaneous tasks; by default the number of cores or workers of the engine.",
         minimum=1,
     )
 

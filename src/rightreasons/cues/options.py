@@ -16,11 +16,11 @@ class CuesOptions(QuestionOptions):
 
     features: tuple[str, ...] = option(
         ("unigram", "length", "overlap", "negation"),
-        f"Families of cues, of {', '.join(FEATURES)}; comma-separated.",
+        f"Comma-separated families of cues: {', '.join(FEATURES)}.",
         choices=FEATURES,
     )
     min_applicability: int = option(1, "Minimum applicability of a cue.", minimum=1)
     groups_column: str | None = option(
-        None, "Column of the group of each item; source_id if there is one."
+        None, "Column that names the group of each item; by default source_id, if it exists."
     )
     n_folds: int = option(10, "Folds of the cue-only classifier.", minimum=2)

@@ -23,14 +23,15 @@ class DifficultyOptions(QuestionOptions):
 
     items: int = option(
         1000,
-        "Maximum number of items that are ranked by their eigenvalue; at most 100 if a model "
-        "chooses, as a language model does.",
+        "Maximum number of items to rank by their eigenvalue; at most 100 for a model that "
+        "scores choices, such as a language model.",
         minimum=MIN_ITEMS,
     )
     original_column: str | None = option(
         None,
-        "Column that marks the original of each contrast set, by true and false or by the word "
-        "original; role, is_original or mirrored if there is one, else the first item of each set.",
+        "Column that marks the original of each contrast set, by true and false or by the "
+        "word original; by default role, is_original or mirrored, or else the first item of "
+        "each set.",
     )
 
     def passes(self, context: Any) -> float:

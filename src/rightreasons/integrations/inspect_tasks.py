@@ -77,7 +77,7 @@ def audit(
         task_file: File of your own tasks and the name of one, as FILE.py@NAME, whose samples are
             asked by its own solver. If None, `data` is asked.
         split: The split; by default the first of test, validation and dev.
-        limit: Maximum number of items, chosen by the seed. If None, all items.
+        limit: Maximum number of items, selected by the seed. If None, all items.
         data_dir: The folder of local copies of known data sets.
         seed: Seed of the items and of what is drawn.
         questions: Questions of an audit, of probes, reasons and ways, which are asked by the prompts
@@ -169,7 +169,7 @@ def reasons(
         data: A name of `rightreasons data list`, a hub id, or a file of multiple-choice items or labeled texts.
         hints: Comma-separated kinds of hints.
         split: The split; by default the first of test, validation and dev.
-        limit: Maximum number of items, chosen by the seed.
+        limit: Maximum number of items, selected by the seed.
         data_dir: The folder of local copies of known data sets.
         seed: Decides items, sources and hints.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LOG_FILTER_HELP = (
-    "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
+    "Filter (lm-evaluation-harness) or scorer (inspect_ai) to use if a log has several."
 )
 
 # Options about items of every task, and of one task alone.
@@ -42,8 +42,8 @@ class DataOptions(LabelOptions):
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     known_issues: str | None = option(
         None,
-        "off to read known datasets as released, or a file of your own known issues; by default "
-        "those of this package are corrected.",
+        "off to read known datasets as released, or a file with your own known issues; by "
+        "default the known issues of this package are corrected.",
     )
 
 
@@ -121,7 +121,8 @@ class CheckOptions(Options):
 
     settled_checks: tuple[str, ...] = option(
         (),
-        "Checks of rows whose doubts you settled, comma-separated, or all: they withhold no verdict.",
+        "Comma-separated checks of rows that you have settled, or all; their doubts no longer "
+        "make verdicts gray.",
         choices=(*CHECK_NAMES, "all"),
     )
 
@@ -131,7 +132,7 @@ class LookOptions(CheckOptions):
 
     kind: str | None = option(
         None,
-        "What the table holds, if both are possible: items to ask about, or predictions.",
+        "Content of the table, if it is ambiguous: items or predictions.",
         choices=("items", "predictions"),
     )
 
@@ -140,7 +141,7 @@ class RowOptions(Options):
     """Which rows of a table are meant."""
 
     where: str | None = option(
-        None, "Expression over columns that keeps some rows, such as arm == 'student'."
+        None, "Expression over columns that selects rows, such as arm == 'student'."
     )
     rows: str | None = option(
         None,
@@ -160,7 +161,7 @@ class FileForm(RowOptions):
     column_names: tuple[str, ...] | None = option(
         None, "Column names of a csv or tsv file without a header."
     )
-    separator: str | None = option(None, "What separates the cells of a csv file.")
+    separator: str | None = option(None, "Separator of the cells of a csv file.")
     quote: str | None = option(None, "Quotation mark around the cells of a csv file, or none.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
     log_filter: str | None = option(None, LOG_FILTER_HELP)
@@ -207,7 +208,7 @@ class ScoreOptions(Options):
     """The columns of scores and answers in a file of predictions; None to go by their names."""
 
     score_columns: str | None = option(
-        None, "Columns of the scores, one per class, comma-separated, or one of lists."
+        None, "Comma-separated columns of the scores, one per class, or one column of lists."
     )
     confidence_column: str | None = option(
         None, "Column of the confidence in the given answer, instead of scores."
@@ -215,7 +216,7 @@ class ScoreOptions(Options):
     correct_column: str | None = option(None, "Column of the correctness of the answer: 1 or 0.")
     scores: str | None = option(
         None,
-        "What the scores are; by default what their names say, or else probabilities.",
+        "Kind of the scores; by default according to the column names, or else probabilities.",
         choices=("probabilities", "percentages", "logits", "log_probabilities"),
     )
     log_filter: str | None = option(None, LOG_FILTER_HELP)
@@ -245,29 +246,34 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     # Items.
     split: str | None = option(
         None,
-        "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev.",
+        "Splits to audit, comma-separated; by default the first of test, validation and dev "
+        "that has labels.",
     )
     train: str | None = option(
         None,
-        "Training texts, if they are not a split of the data; shortcuts are learned from them.",
+        "Training texts of the model, if they are not a split of the data; the audit searches "
+        "them for shortcuts.",
     )
     limit: int | None = option(
-        None, "Maximum number of items per split, chosen by seed and id.", minimum=1
+        None,
+        "Maximum number of items per split; they are a random sample, selected by seed and id.",
+        minimum=1,
     )
     task: str | None = option(
         None, "Task of the data, if the model does not determine it.", choices=TASKS
     )
     label_names: str | None = option(
         None,
-        "Names of the labels in the order of their numbers, comma-separated, or new ones: false=NO,true=YES.",
+        "Comma-separated names of the labels in the order of their numbers, or new names such "
+        "as false=NO,true=YES.",
     )
     # Groups of items.
     groups_column: str | None = option(
         None,
-        "Column of the contrast set or pair of an item; by default pair_id or source_id.",
+        "Column that names the contrast set or pair of each item; by default pair_id or source_id.",
     )
     by: str | None = option(
-        None, "Column whose values are audited one by one, such as that of the system or seed."
+        None, "Column whose values are audited separately, such as the system or the seed."
     )
     # The model.
     revision: str | None = option(None, "Revision of the model on the hub.")
@@ -280,7 +286,8 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     )
     target: str | None = option(
         None,
-        "Label of a multi-label classifier to audit; comma-separated labels, or all, are audited separately.",
+        "Label of a multi-label classifier to audit. Several comma-separated labels, or all, "
+        "are audited separately.",
     )
     batch_size: int | None = option(
         None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1
@@ -292,11 +299,13 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
     # What is done if items cost money, or fail.
     plan: bool = option(
         False,
-        "Say what each question would send to a language model and its price, and send nothing.",
+        "Print the requests that each question would send to a language model and their "
+        "price, without sending them.",
     )
     fail_fast: bool = option(
         False,
-        "Stop at the first item that the model cannot score; by default such items are left out and named.",
+        "Stop at the first item that the model cannot score; by default such items are "
+        "excluded and listed.",
     )
 
     def _check(self) -> None:
@@ -322,18 +331,18 @@ class StoredOptions(ScoreOptions):
     )
     # Items and answers in two files.
     items: str | None = option(
-        None, "File of the items and gold labels to which `answers` belong, by their ids."
+        None, "File of the items and gold labels, which are matched with `answers` by id."
     )
     answers: str | None = option(
-        None, "File of what a model answered to `items`, such as the output of a batch interface."
+        None, "File of a model's answers to `items`, such as the output of a batch interface."
     )
     join: str | None = option(
-        None, "Columns of the ids of items and answers, as in id=custom_id; by default found."
+        None, "Columns of the ids of items and answers, such as id=custom_id; detected by default."
     )
     # Answers that rules cannot read.
     judge: str | None = option(
         None,
-        "Model, a folder or a server's address, that reads which choice the unread answers of a log gave.",
+        "Folder or server address of a model that parses the unreadable answers of a log.",
     )
     judge_model: str | None = option(
         None, "Name of that model on its server; by default the only one."

@@ -51,18 +51,17 @@ class Wording(Options):
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
     style: str = option(
         "auto",
-        "What an answer is: words (its own), letters or numbers (of its line); auto is words.",
+        "Form of the options: words, or the letters or numbers of their lines; auto means words.",
         choices=STYLES,
     )
     label_words: tuple[str, ...] = option(
         (),
-        "Comma-separated words that represent the labels, in their order; by default the names of "
-        "the labels.",
+        "Comma-separated words that represent the labels, in the order of the labels; by "
+        "default the names of the labels.",
     )
     answer_prefix: str | None = option(
         None,
-        "The words that the answer follows; by default 'Answer:' under a template of the package "
-        "outside a chat.",
+        "Words before the answer; by default 'Answer:' outside a chat, unless you set a template.",
     )
 
     def _check(self) -> None:
@@ -102,16 +101,17 @@ class Prompt(Wording):
     )
     scoring: str = option(
         "auto",
-        "How answers are scored: sum, mean (per token) or unconditional likelihood, next_words "
-        "(their first token), or generated; auto is mean for the texts of choices, else sum.",
+        "How answers are scored: by sum, mean (per token) or unconditional likelihood, by "
+        "next_words (the first token only), or generated; auto means mean for the texts of "
+        "choices, and sum otherwise.",
         choices=SCORINGS,
     )
     # How generated answers are requested and read.
     form: str = option(
         "auto",
-        "The form of generated answers: constrained by the server, a requested last line "
-        "'ANSWER: X', or free; auto is constrained where the server can, else the line in a chat; "
-        "free under a template or pattern of your own.",
+        "Form of generated answers: constrained by the server, a requested last line 'ANSWER: "
+        "X', or free; auto uses constrained answers if the server supports them, otherwise "
+        "the line in a chat, and free answers with your own template or pattern.",
         choices=FORMS,
     )
     pattern: str | None = option(
@@ -120,21 +120,21 @@ class Prompt(Wording):
     )
     repair: str = option(
         "auto",
-        "Whether a generated answer that cannot be read is sent back with the question which "
-        "option it chose; auto is in a chat.",
+        "Whether a second request asks which option an unreadable generated answer chose; "
+        "auto means only in a chat.",
         choices=SWITCHED,
     )
     # How answers are generated.
     max_new_tokens: int | None = option(
         None,
-        "Maximum tokens of a generated answer, thinking among them; by default 32, or what a trial "
-        "finds a model that thinks to need.",
+        "Maximum number of tokens of a generated answer, including its thinking; by default "
+        "32, or a number from a trial if the model thinks.",
         minimum=1,
     )
     samples: int = option(
         1,
-        "Generated answers per item; more than one are sampled at temperature 1, and their shares "
-        "are the scores.",
+        "Number of generated answers per item. If there are several, they are sampled at "
+        "temperature 1, and the share of each answer is its score.",
         minimum=1,
     )
     temperature: float | None = option(
@@ -144,7 +144,7 @@ class Prompt(Wording):
     )
     top_p: float = option(
         1.0,
-        "Probability mass of the likeliest tokens that generated answers are sampled from.",
+        "Probability mass of the most likely tokens from which generated answers are sampled.",
         minimum=0.01,
         maximum=1.0,
     )
@@ -156,13 +156,13 @@ class Prompt(Wording):
     # What a model writes before its answer.
     thinking: str = option(
         "auto",
-        "Whether the model thinks before it answers: on, off, or the most tokens that it may "
-        "think; auto is its own.",
+        "Whether the model thinks before it answers: on, off, or a maximum number of tokens; "
+        "auto keeps the model's default.",
     )
     thinking_tags: tuple[str, ...] = option(
         (),
-        "Comma-separated: what opens thinking in an answer and what closes it, where it is not "
-        "<think> or the like.",
+        "Comma-separated opening and closing tags of the thinking in an answer, if they are "
+        "unusual.",
     )
 
     def _check(self) -> None:

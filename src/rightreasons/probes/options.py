@@ -15,7 +15,7 @@ class ProbesOptions(QuestionOptions):
 
     ks: tuple[int, ...] = option(
         (1, 2, 4, 8),
-        "Comma-separated numbers of incorrect choices that are added from other items.",
+        "Comma-separated numbers of incorrect choices to add from other items.",
         minimum=1,
     )
 
@@ -30,7 +30,8 @@ class DebiasOptions(Options):
 
     fit_share: float = option(
         0.33,
-        "Share of the items that the correction is fitted on; the others judge it.",
+        "Share of the items on which the correction is fitted; the other items are used to "
+        "test it.",
         minimum=0.01,
         maximum=0.9,
     )
@@ -41,7 +42,7 @@ class JudgmentOptions(Options):
 
     # None stands for a column of a usual name.
     item_column: str | None = option(
-        None, "Column that names the item; by default each row is one."
+        None, "Column that names the item; by default each row is an item."
     )
     judge_column: str | None = option(None, "Column that names the judge.")
     first_column: str | None = option(
@@ -59,9 +60,11 @@ class JudgmentOptions(Options):
     )
     reference_column: str | None = option(
         None,
-        "Column of the verdict of a reference, such as people; by default the other judges are it.",
+        "Column of the verdict of a reference, such as people; by default the other judges "
+        "are the reference.",
     )
     human_column: str | None = option(
         None,
-        "Column of human labels of some answers, 1 or 0: corrects the accuracy that the judge reports.",
+        "Column of human labels (1 or 0) of some answers, which correct the accuracy that the "
+        "judge reports.",
     )

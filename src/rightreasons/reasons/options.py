@@ -22,7 +22,7 @@ class ReasonsOptions(QuestionOptions):
 
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"),
-        f"Kinds of hints, of {', '.join(HINTS)}; comma-separated.",
+        f"Comma-separated kinds of hints: {', '.join(HINTS)}.",
         choices=HINTS,
     )
     target: str = option(
@@ -31,11 +31,12 @@ class ReasonsOptions(QuestionOptions):
         "the plain answer).",
         choices=("wrong", "any"),
     )
-    items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
+    items: int = option(200, "Maximum number of items, selected by the seed.", minimum=MIN_ITEMS)
     judge: str | None = option(
         None,
-        "Second model, a folder or a server's address: it judges mentions, adds mistakes and "
-        "rewords. By default, the audited model judges its own answers in a fresh conversation.",
+        "Folder or server address of a second model that judges mentions, inserts mistakes "
+        "and paraphrases. By default, the audited model judges its own answers in a fresh "
+        "conversation.",
     )
     judge_model: str | None = option(
         None, "Name of the second model on its server; by default the only one."

@@ -25,12 +25,13 @@ class RepairOptions(Options):
     )
     growth: float = option(
         1.0,
-        "By how much the training set may grow, relative to its texts with a word.",
+        "How much the training set may grow, relative to the number of texts with a word.",
         minimum=0.0,
     )
     rounds: int = option(
         5,
-        "Maximum number of rounds of edits, each with the words that the last one found.",
+        "Maximum number of rounds of edits; each round edits the words that the previous "
+        "round found.",
         minimum=1,
     )
     budget: int = option(

@@ -60,7 +60,7 @@ def replicate(
     report: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Replication:
-    """Repeat the experiments of a paper, and write our tables next to the printed ones.
+    """Repeat the experiments of a paper, and print our results next to those of the paper.
 
     Args:
         paper: Name of the recipe: "beluga2023", "bihani2025", "datta2020", "kavumba2019" or

@@ -10,5 +10,6 @@ class EarlierOptions(Options):
 
     after: str | None = option(
         None,
-        "Report of an earlier audit: the words that it tested are tested again, whatever the training texts offer.",
+        "Report of an earlier audit, whose tests are repeated on the same words even if the "
+        "training texts no longer contain them.",
     )

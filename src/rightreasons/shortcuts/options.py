@@ -34,7 +34,7 @@ PASSES_PER_ITEM = 35
 class ShortcutsOptions(QuestionOptions):
     """Does it rely on shortcuts?
 
-    Words and other features of a text are swapped for those of another label, to count the
+    Swaps words and other features of a text for features of another label, and counts the
     predictions that flip.
     """
 
@@ -44,8 +44,9 @@ class ShortcutsOptions(QuestionOptions):
 
     protocol: str | None = option(
         None,
-        "Definition of a shortcut in the figures of the papers: rightreasons, bihani2025 (released "
-        "code of the Reliability Paradox), bihani2025_text (its text) or du2021.",
+        "Definition of a shortcut in the metrics of the papers: rightreasons, bihani2025 "
+        "(released code of the Reliability Paradox), bihani2025_text (text of the paper) or "
+        "du2021.",
         choices=PROTOCOL_NAMES,
     )
     stop_words: str | None = option(
@@ -56,12 +57,12 @@ class ShortcutsOptions(QuestionOptions):
     )
     items: int | None = option(
         None,
-        "Number of items to test, whatever the budget. By default as many as `budget` allows, and "
-        "300 of them for the attributions.",
+        "Number of items to test. By default as many as `budget` allows, and 300 of them for "
+        "the attributions.",
         minimum=1,
     )
     words: tuple[str, ...] = option(
-        (), "Comma-separated words that you suspect; they are tested in any case."
+        (), "Comma-separated words that you suspect and that are always tested."
     )
     budget: int | None = option(
         None,
@@ -81,8 +82,8 @@ class ShortcutsOptions(QuestionOptions):
     )
     not_reasons: tuple[str, ...] = option(
         (),
-        "Comma-separated words, or features such as length, that should not influence the label: "
-        "the verdict is red if one of them decides.",
+        "Comma-separated words, or features such as length, that should not influence the "
+        "label. If one of them decides, the verdict is red.",
     )
     other_split: str | None = option(
         None,

@@ -17,13 +17,14 @@ class TuningOptions(Options):
 
     task: str | None = option(
         None,
-        "classification, multiple_choice or question_answering; by default the task whose columns the data has.",
+        "classification, multiple_choice or question_answering; by default the task that fits "
+        "the columns of the data.",
         choices=TASKS,
     )
     label_names: tuple[str, ...] | None = option(
         None,
-        "Names of the classes, written into the model's configuration; by default those of a "
-        "ClassLabel column or of labels that are texts, or numbers.",
+        "Names of the classes, written into the model's configuration; by default the names "
+        "of a ClassLabel column, the labels if they are texts, or numbers.",
     )
     epochs: float = option(3.0, "Passes over the training set.", minimum=0.0)
     learning_rate: float = option(5e-5, "Peak learning rate.", minimum=0.0)
@@ -35,16 +36,20 @@ class TuningOptions(Options):
         "truncated and counted.",
         minimum=4,
     )
-    weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.", minimum=0.0)
-    warmup: float = option(
-        0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0
+    weight_decay: float = option(
+        0.01, "Decoupled weight decay, applied only to matrices.", minimum=0.0
     )
-    seed: int = option(0, "Seed of the head, the order and the dropout.", minimum=0)
+    warmup: float = option(
+        0.06, "Fraction of the steps during which the learning rate increases.", minimum=0.0
+    )
+    seed: int = option(
+        0, "Seed of the initial head, the order of the items and the dropout.", minimum=0
+    )
     # Frequent checkpoints slow down a training, rare ones lose more of it when it is killed.
     checkpoint_steps: int | None = option(
         None,
-        "Steps between checkpoints, kept until the end; by default ten in a run but no more than "
-        "one in 50 steps, 0 for none.",
+        "Steps between checkpoints, which are kept until the end; by default ten checkpoints "
+        "per run, at least 50 steps apart; 0 for none.",
         minimum=0,
     )
     revision: str | None = option(None, "Branch, tag or commit of the hub repository.")
@@ -60,7 +65,9 @@ class TuningOptions(Options):
 class TrainingDataOptions(ItemOptions):
     """Options of `open_training_data`."""
 
-    train_split: str | None = option(None, "Split to train on; by default train, or the only one.")
+    train_split: str | None = option(
+        None, "Split to train on; by default train, or the only split."
+    )
     validation_split: str | None = option(
         None,
         "Split to evaluate on after each epoch; by default the first of validation, dev and test "
@@ -71,7 +78,9 @@ class TrainingDataOptions(ItemOptions):
         "Share of the items that is held out for evaluation and audit if there is no other split; "
         "0 for none.",
     )
-    limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
+    limit: int | None = option(
+        None, "Maximum number of items per split, selected by id.", minimum=2
+    )
 
     def _check(self) -> None:
         """Check the share that is held out."""
@@ -87,7 +96,7 @@ class TrainingDataOptions(ItemOptions):
 class SplitOptions(Options):
     """Options of `premise_oblivious_split`."""
 
-    n_runs: int = option(3, "Number of models to train, each with its own seed.", minimum=1)
+    n_runs: int = option(3, "Number of models to train, each with a different seed.", minimum=1)
     epochs: float = option(3.0, "Passes over the training set.")
     learning_rate: float = option(5e-5, "Peak learning rate.")
     batch_size: int = option(16, "Items per batch.", minimum=1)

@@ -15,12 +15,14 @@ class WaysOptions(QuestionOptions):
     """Does it matter how it is asked?"""
 
     n_ways: int = option(
-        12, "Number of prompt formats: the plainest, and others sampled by the seed.", minimum=2
+        12,
+        "Number of prompt formats: the plainest format and a random sample of others.",
+        minimum=2,
     )
     questions: tuple[str, ...] = option(
         ("calibration", "cues"),
-        "Questions whose verdicts are compared between formats; those other than calibration and "
-        "cues ask again in each format.",
+        "Questions whose verdicts are compared between formats; questions other than "
+        "calibration and cues need further requests in each format.",
     )
     doubt: bool = option(
         True, "Whether to ask 'Are you sure?' after the answers, and a neutral second request."

@@ -65,18 +65,18 @@ class LearningOptions(Options):
     batch_size: int = option(8, "Texts per batch; batches of pairs are half as large.", minimum=1)
     activation: str = option(
         "softmax",
-        "softmax, or sigmoid as the released sentiment models are trained.",
+        "softmax, or sigmoid as in the training of the released sentiment models.",
         choices=ACTIVATIONS,
     )
     fish_rate: float = option(
         0.1,
-        "Share of the way that Fish's outer step goes; the released code goes "
-        "5e-7 / learning_rate / 5, which is 0.005 at 2e-5 and next to nothing at larger rates.",
+        "Size of Fish's outer step, as a share of the inner steps; the released code uses "
+        "5e-7 / learning_rate / 5, which is 0.005 at 2e-5 and nearly 0 at larger rates.",
     )
     precision: str = option(
         "float32",
-        "Precision of matrix products: float32, or bfloat16, about three times faster if the "
-        "hardware has it. Weights stay in float32.",
+        "Precision of matrix products: float32, or bfloat16, which is about three times "
+        "faster if the hardware supports it. Weights stay in float32.",
         choices=("float32", "bfloat16"),
     )
 
@@ -103,8 +103,8 @@ class PlanOptions(LearningOptions):
     # With all corrections, figures differ a little from those of the paper.
     known_issues: str | None = option(
         None,
-        "Known issues of the suite: all by default, a file of yours, or off for those that the paper "
-        "corrects.",
+        "Known issues of the suite to correct: all by default, your own file, or off for "
+        "those that the paper corrects.",
     )
     train_limit: int | None = option(None, "Maximum number of training items.", minimum=1)
     test_limit: int | None = option(None, "Maximum number of test items.", minimum=1)
@@ -117,7 +117,7 @@ class PlanOptions(LearningOptions):
     )
     partitions: tuple[str, ...] = option(
         PARTITIONS,
-        "Comma-separated partitions, one part of which is held out at a time.",
+        "Comma-separated partitions; one part of a partition is held out at a time.",
         choices=PARTITIONS,
     )
     seeds: tuple[int, ...] = option((42,), "Comma-separated seeds.", minimum=0)
@@ -125,7 +125,7 @@ class PlanOptions(LearningOptions):
     iid_batch_size: int = option(16, "Texts per batch of independent data.")
     grid: str = option(
         "",
-        "Settings to choose from by the validation part, JSON: "
+        "Settings to select on the validation part, as JSON: "
         '{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}.',
     )
     max_length: int | None = option(None, "Maximum tokens per text; 128, or 384 for reading.")

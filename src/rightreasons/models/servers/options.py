@@ -31,36 +31,36 @@ class ServerOptions(Options):
     )
     key_variable: str = option(
         "OPENAI_API_KEY",
-        "Environment variable that holds the server's key; the key itself is written nowhere.",
+        "Environment variable with the server's key; the key itself is never stored.",
     )
-    in_flight: int = option(8, "Requests in flight at the same time.", minimum=1)
+    in_flight: int = option(8, "Number of simultaneous requests.", minimum=1)
     timeout: int = option(
         120, "Seconds to wait for a reply before the request is repeated.", minimum=1
     )
     retries: int = option(
-        5, "How often a request that fails is repeated, with growing pauses.", minimum=0
+        5, "How often a failed request is repeated, with increasing pauses.", minimum=0
     )
     prompt_price: float | None = option(
-        None, "Price of a million prompt tokens, for the count of what a run costs.", minimum=0.0
+        None, "Price of a million prompt tokens, to compute the cost of a run.", minimum=0.0
     )
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
     max_requests: int | None = option(
         None,
-        "Requests after which no more are sent, including those of the trial; a later run resumes.",
+        "Maximum number of requests, including those of the trial; a later run resumes.",
         minimum=1,
     )
     max_price: float | None = option(
         None,
-        "Price after which no more requests are sent; those in flight are waited for.",
+        "Maximum price of all requests; pending requests are completed.",
         minimum=0.0,
     )
     header: tuple[str, ...] = option(
         (),
-        "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is "
-        "that of an environment variable, which is written nowhere.",
+        "Comma-separated headers of every request, such as 'X-Team: red'; a value '$NAME' is "
+        "read from an environment variable and never stored.",
     )
     reasoning_effort: str | None = option(
-        None, "How much a model thinks, in the server's words, such as low or high."
+        None, "How much a model thinks, in the terms of the server, such as low or high."
     )
     extra_body: str | None = option(
         None,
