@@ -25,7 +25,7 @@ PAGES = {
 
 
 def fill(folder: str) -> gr.Blocks:
-    """Build the page of a folder: an app of its own, or, within another one, a page of that."""
+    """Build the page of a folder, as a separate app or as a page of the current app."""
     # For good: a worker imports what it runs by the name of its module.
     sys.path.append(str(HERE / folder))
     spec = importlib.util.spec_from_file_location(f"{folder}_app", HERE / folder / "app.py")

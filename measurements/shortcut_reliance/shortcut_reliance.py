@@ -18,8 +18,8 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     tokens: N lists of tokens, without special tokens; the same kind of tokens as in `heads`.
-    attributions: N lists of attributions, one per token. A larger one means that the prediction
-        relies more on the token.
+    attributions: N lists of attributions, one per token. A larger attribution means that the
+        prediction relies more on the token.
     predictions: (N,) predicted labels.
     references: (N,) labels. Optional.
     confidences: (N,) probabilities of the predicted labels, in [0, 1]. Optional.

@@ -1,11 +1,11 @@
 """Makes the finished audits of the page.
 
-They are of a bag of words that relies on a planted word, and of a language model that follows a hint.
+They audit a bag-of-words model that relies on a planted word, and a language model that follows a hint.
 
     python spaces/audit/make_example.py WORK_FOLDER [word|hint]
 
-The first takes a minute. The second trains the model of benchmarks/hinted_models that follows a hint
-in silence, which takes about ten minutes on two cores; an interrupted call resumes.
+The first audit takes a minute. The second trains the model of benchmarks/hinted_models that follows a
+hint without mentioning it, which takes about ten minutes on two cores; an interrupted call resumes.
 """
 
 import os

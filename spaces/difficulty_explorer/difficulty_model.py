@@ -41,7 +41,7 @@ def _load_named(name: str) -> Classifier:
 
 def open_model(name: str) -> Classifier:
     """Open a model of the hub by its id, or the Space's own if the name is empty."""
-    # An empty field stands for the page's own model.
+    # An empty field selects the page's own model.
     if not typed_text(name, "Model").strip():
         return own_model()[0]
     return _load_named(typed_hub_id(name, "Model"))

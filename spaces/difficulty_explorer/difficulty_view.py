@@ -168,7 +168,7 @@ def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
     parts = []
     position = 0
     for (start, end), norm in zip(spans, np.asarray(norms).tolist(), strict=True):
-        # Pieces of one word may overlap; the first of them stands for all.
+        # Pieces of one word may overlap; the first piece represents the word.
         if start < position or end <= start:
             continue
         parts.append(html.escape(text[position:start]))

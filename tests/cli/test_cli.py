@@ -310,7 +310,7 @@ def test_compare(capsys, tiny, reviews, tmp_path):
         capsys, "compare", *folders, "--out", tmp_path / "both", "--n-resamples", "50"
     )
     assert code == 0
-    assert "no significant difference of tiny and other" in " ".join(out.split())
+    assert "no significant difference between tiny and other" in " ".join(out.split())
     assert "Accuracy" in out
     assert (tmp_path / "both" / "index.html").is_file()
 

@@ -21,7 +21,7 @@ def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     assert (shown.code, shown.err) == (0, "")
     assert "Item 1: p_positive: 0.9" in shown.out
     assert "--label-names gives" in " ".join(shown.out.split())
-    assert shown.out.splitlines()[-1] == "So it cannot be read: nothing is written."
+    assert shown.out.splitlines()[-1] == "The file cannot be interpreted, so nothing is written."
     assert (
         run(capsys, "look", "x.csv", "--label-names", "negative").code == 2
     )  # which does not help
@@ -230,7 +230,7 @@ def test_answers_without_a_confidence_are_promised_what_their_audit_reports(
     audited = run(capsys, "audit", "--predictions", "data.yaml", "--out", "report")
 
     lines = looked.out.splitlines()
-    assert "It gives the accuracy of these answers." in lines
+    assert "An audit of this file reports the accuracy of the answers." in lines
     assert lines[-1] == "Next: rightreasons audit --predictions data.yaml"
     assert audited.code == 0, audited.err
     # 15 of 20 answers, on standard error as all messages.

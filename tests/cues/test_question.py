@@ -84,7 +84,7 @@ def test_without_a_training_split_and_with_a_column_easy(leaning, tmp_path):
         leaning, str(write_splits(tmp_path / "data", test=rows)), tmp_path / "report"
     )
     found = outcome.result
-    assert found.data["easy_means"] == "the column “easy” of the data"
+    assert found.data["easy_means"] == "the items that the column “easy” of the data marks"
     assert "no training split" in found.data["counted_on"]
     assert len(found.data["easy_ids"]) == 30
     assert any("Without a training split" in limit for limit in found.limits)

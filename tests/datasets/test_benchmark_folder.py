@@ -130,9 +130,9 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
     [
         (
             ("--style", "letters"),
-            "nothing itself",
+            "contains only items",
         ),
-        (("--reasons",), "nothing itself"),
+        (("--reasons",), "contains only items"),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):

@@ -180,7 +180,7 @@ def test_a_row_that_does_not_fit_is_named(report, reviewed, changes, match):
 def test_an_open_sheet_is_refused(report, tmp_path):
     file = write_label_sheet(report, tmp_path / "labels.csv")
 
-    with pytest.raises(ValueError, match="every one is open"):
+    with pytest.raises(ValueError, match="every decision is open"):
         read_label_sheet(report, file)
 
 

@@ -47,7 +47,7 @@ def test_texts_that_say_nothing_without_the_words_are_refused():
     labels = [0, 1] * 40
     items = [(f"{('copper', 'marble')[k]} film",) for k in labels]
 
-    with pytest.raises(OptionError, match="nothing is left") as error:
+    with pytest.raises(OptionError, match="no other signal remains") as error:
         check_other_signal(make_training(items, labels), WORDS)
 
     assert error.value.option == ("not_reasons",)
@@ -59,7 +59,7 @@ def test_a_good_classifier_of_few_texts_may_be_chance():
     labels = [0, 1] * 8
     items = [(f"{('copper', 'marble')[k]} {('dull', 'fine')[k]} film",) for k in labels]
 
-    with pytest.raises(OptionError, match="nothing is left"):
+    with pytest.raises(OptionError, match="no other signal remains"):
         check_other_signal(make_training(items, labels), WORDS)
 
 

@@ -233,7 +233,7 @@ def test_nothing_is_edited_if_nothing_else_predicts_the_label(audited, tmp_path)
     labels = rng.integers(2, size=800)
     texts = [f"a {WORDS[label]} thing {rng.integers(9)}" for label in labels.tolist()]
     train = {"text": texts, "label": [NAMES[label] for label in labels.tolist()]}
-    with pytest.raises(OptionError, match="nothing is left"):
+    with pytest.raises(OptionError, match="no other signal remains"):
         rightreasons.repair(audited[2], train, audited[0], not_reasons=WORDS, out=tmp_path / "out")
     assert not (tmp_path / "out" / TRAIN_FILE).exists()
 
@@ -264,7 +264,7 @@ def write_table(file, texts, labels):
         ({}, ["--not-reasons", "copper", "--method", "shuffle"], "one of"),
         ({}, ["--not-reasons", "copper", "--retrain", "make model"], "fine-tune"),
         ({"label": ["sad", "glad"] * 750}, ["--not-reasons", "copper"], "negative"),
-        ({"text": ["copper", "marble"] * 750}, ["--not-reasons", "copper,marble"], "nothing is left"),
+        ({"text": ["copper", "marble"] * 750}, ["--not-reasons", "copper,marble"], "no other signal remains"),
     ],
 )  # fmt: skip
 def test_the_command_refuses_in_one_sentence_and_writes_nothing(
@@ -321,7 +321,7 @@ def test_other_training_texts_than_those_of_the_report_are_told(audited, tmp_pat
     )
 
     assert (repaired.has_other_training, second.has_other_training) == (False, True)
-    assert "not the training texts of the earlier report" in second.page.read_text("utf-8")
+    assert "differ from those of the earlier report" in second.page.read_text("utf-8")
 
 
 def test_features_are_read_once_and_only_if_they_decide():

@@ -215,7 +215,7 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     with pytest.raises(ValueError, match="task, classification"):
         compare(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
     (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
-    with pytest.raises(ValueError, match="one, damaged"):
+    with pytest.raises(ValueError, match="different, damaged"):
         compare(tmp_path / "moods-report", tmp_path / "moods-report")
 
 

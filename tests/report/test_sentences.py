@@ -10,11 +10,11 @@ from rightreasons.report import comparison as page
 @pytest.mark.parametrize(
     ("first", "second", "open_", "tone", "label"),
     [
-        (0, 0, 3, "neutral", "Inconclusive: no significant difference of one and two"),
-        (0, 0, 0, "neutral", "Inconclusive: no significant difference of one and two"),
-        (1, 0, 0, "good", "one is better at 1 of 1 figure"),
-        (0, 1, 9, "good", "two is better at 1 of 10 figures"),
-        (2, 1, 9, "good", "one is better at 2 figures, and two at 1"),
+        (0, 0, 3, "neutral", "Inconclusive: no significant difference between one and two"),
+        (0, 0, 0, "neutral", "Inconclusive: no significant difference between one and two"),
+        (1, 0, 0, "good", "one is better at 1 of 1 metric"),
+        (0, 1, 9, "good", "two is better at 1 of 10 metrics"),
+        (2, 1, 9, "good", "one is better at 2 metrics, and two at 1"),
     ],
 )
 def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, label):
@@ -30,4 +30,4 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
     )
     rule, say = page.ANSWERS.find_rule(comparison), page.ANSWERS.prose.of(m=comparison)
     assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
-    assert ("1 figure is undecided" in say(f"verdict.{rule.key}")) == (open_ == 1)
+    assert ("1 metric shows no significant difference" in say(f"verdict.{rule.key}")) == (open_ == 1)

@@ -24,8 +24,8 @@ COLUMNS = {
 _HEAD = """# Models
 
 We test the model families of transformers {version} with tiny models that have random weights (torch {torch}, float32, on a
-CPU). For each model, the test compares our batched results with a loop over single items. It compares logits, integrated
-gradients at {steps} nodes, the largest eigenvalue of the Fisher information, and the log-likelihoods of choices.
+CPU). For each model, the test compares our batched results with a loop over single items: logits, integrated gradients
+at {steps} nodes, the largest eigenvalue of the Fisher information, and the log-likelihoods of choices.
 
     make -C benchmarks zoo
 

@@ -89,12 +89,12 @@ def export(
     if options.to == BENCHMARK:
         if options.reasons:
             raise OptionError(
-                "Expected no `reasons` with a benchmark, which asks nothing itself.",
+                "Expected no `reasons` with a benchmark, which contains only items.",
                 option="reasons",
             )
         for name in prompt.get_changes():
             raise OptionError(
-                f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
+                f"Expected no `{name}` with a benchmark, which contains only items.", option=name
             )
         export_benchmark(dataset, settings, out)
     elif options.to == LIGHTEVAL:
@@ -160,7 +160,7 @@ def export_probed(
         if isinstance(rows, list):
             content = pluralize(len(rows), "item")
         typer.echo(f"Task: {file} ({content})")
-    typer.echo("Its first lines say how it is asked, and how its log is read.")
+    typer.echo("The first lines of the task show the commands that run it and audit its log.")
 
 
 def find_task(name: str, settings: AuditOptions) -> RegisteredTask | None:
@@ -220,10 +220,10 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
         typer.echo(f"{task}: {pluralize(len(rows), 'item')}")
     typer.echo(f"Benchmark: {folder}")
     typer.echo(
-        f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
+        f"To upload it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
     )
     typer.echo(
-        f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL"
+        f"To run it: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL"
     )
 
 
@@ -288,7 +288,7 @@ def export_reasons(
     typer.echo(
         f"Task: {declared} ({pluralize(len(rows), 'request')} about {pluralize(len(items), 'item')})"
     )
-    typer.echo("Its first lines say how it is asked, and how its log is read.")
+    typer.echo("The first lines of the task show the commands that run it and audit its log.")
 
 
 def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str) -> Path:

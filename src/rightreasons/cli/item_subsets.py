@@ -212,7 +212,7 @@ def split(
     # A classifier that has seen the items solves them anyway.
     if train_name == test_name:
         raise ValueError(
-            f"Expected another split to train on than the one to part, but both are {test_name!r}."
+            f"Expected different splits to train on and to divide, but both are {test_name!r}."
         )
     train = labeled[choose_split(labeled, train_name, source_name=source_name)]
     result = premise_oblivious_split(
@@ -267,5 +267,5 @@ def _show_subsets(result: EasyHardSplit, title: str, train_name: str) -> None:
     share = result.n_easy / n_items
     typer.echo(
         f"Easy: {pluralize(result.n_easy, 'item')} ({share:.1%}), correct in every run ({result.n_runs}); "
-        f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
+        f"by chance, {result.easy_by_chance:.1%} would be. Hard: {result.n_hard:,}."
     )

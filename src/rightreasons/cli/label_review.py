@@ -53,7 +53,7 @@ def write(
     typer.echo(f"Sheet: {file}")
     _print_expected_share(report)
     # A person fills in the sheet before the next command.
-    typer.echo("Replace each “?” by the correct label, keep or drop.")
+    typer.echo("Replace each “?” by the correct label, or by keep or drop.")
     typer.echo(
         f"Next: rightreasons data labels read {shlex.quote(str(report))} {file} --page reviewed"
     )

@@ -133,7 +133,7 @@ def look(
     if is_description and settings:
         name = next(iter(settings))
         raise OptionError(
-            f"Expected no `{name}` next to {dataset}, which says it: change it there.", option=name
+            f"Expected no `{name}` next to {dataset}, which sets it: change the value there.", option=name
         )
     path = Path(dataset).expanduser()
     source: Any = dataset
@@ -150,7 +150,7 @@ def look(
         raise ValueError(doubts[0])
     _print_doubts(doubts)
     if not resolution.readable:
-        typer.echo("So it cannot be read: nothing is written.")
+        typer.echo("The file cannot be interpreted, so nothing is written.")
         return
     show_row_doubts(resolution.row_doubts)
     if resolution.unused:
@@ -270,7 +270,7 @@ def show_row_doubts(doubts: Sequence[RowDoubt]) -> None:
         typer.secho(text, fg=color)
     if any(doubt.is_open for doubt in doubts):
         typer.echo(
-            "While such a doubt is open, no verdict is good or bad; --settled-checks closes it."
+            "While such a doubt is open, every verdict is gray. To settle a doubt, pass --settled-checks."
         )
 
 
@@ -344,9 +344,9 @@ def _print_questions(
     data = dataset if out is None else str(out)
     names = list_questions_for_table(resolution.kind)
     if not resolution.has_confidence:
-        typer.echo("It gives the accuracy of these answers.")
+        typer.echo("An audit of this file reports the accuracy of the answers.")
         typer.echo(
-            f"Without a confidence it cannot answer: {', '.join(names)}; --confidence-column names it."
+            f"Questions that need a confidence (--confidence-column): {', '.join(names)}."
         )
         typer.echo(f"Next: rightreasons audit --predictions {data}")
         return
@@ -369,7 +369,7 @@ def _print_questions(
     needs_model = not all(QUESTIONS[name].options.tables[resolution.kind] for name in names)
     if needs_model:
         typer.echo(
-            "A pass is one item through the model; --plan counts what a server is sent, and its price."
+            "A pass is one item through the model. For a server, --plan prints the requests and their price."
         )
     # Stored predictions answer one question, whose command takes them.
     command = f"audit {model or 'MODEL'}"

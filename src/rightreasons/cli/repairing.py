@@ -84,7 +84,7 @@ def show_repair(result: RepairResult) -> None:
         if result.findings.model_path is None:
             reason = f"The audited model was {result.findings.missing_model}, which no command can train again"
         typer.echo(
-            f"{reason}: train it on these texts, and repeat the command with --after NEW_MODEL, which verifies it."
+            f"{reason}: train a model on these texts, and repeat the command with --after NEW_MODEL to verify it."
         )
         return
     from rightreasons.repairs.page import REPAIR

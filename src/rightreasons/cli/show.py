@@ -69,7 +69,7 @@ def show_path(page: Path, *, open_page: bool) -> None:
     """Print the path of a report, and open it in a browser on request."""
     typer.echo(f"\nReport: {page}")
     if open_page and not webbrowser.open(page.resolve().as_uri()):
-        typer.echo("No browser could be started: open it by hand.", err=True)
+        typer.echo("No browser could be started: open the page yourself.", err=True)
 
 
 def show_labels(audits: LabelAudits, *, open_page: bool = False) -> None:

@@ -66,5 +66,5 @@ def convert(
     if unknown:
         n_tests = pluralize(n_functionalities, "test")
         typer.echo(
-            f"Nothing is asked in {len(unknown)} of {n_tests}: name their expectations in {out}."
+            f"{len(unknown)} of {n_tests} are skipped until you set their expectations in {out}."
         )

@@ -119,7 +119,7 @@ def _show_tuned(
     typer.echo(f"Model: {out}")
     # Figures on training items would flatter the model.
     if data.validation is None:
-        typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
+        typer.echo("No items were held out. Audit the model on items that it was not trained on.")
     else:
         typer.echo(f"Next: {shlex.join(_audit_words(out, test, data, source))}")
 

@@ -242,7 +242,7 @@ def _check_number(n_items: int, options: DebiasOptions) -> int:
     n_fit = round(options.fit_share * n_items)
     if n_fit < MIN_FIT or n_items - n_fit < MIN_ITEMS:
         raise OptionError(
-            f"Expected at least {MIN_FIT} labeled items to fit on and {MIN_ITEMS} others to judge by, but "
+            f"Expected at least {MIN_FIT} labeled items to fit on and {MIN_ITEMS} others to test on, but "
             f"`fit_share` divides {n_items} into {n_fit} and {n_items - n_fit}.",
             option="fit_share",
         )

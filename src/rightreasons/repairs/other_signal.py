@@ -64,7 +64,7 @@ def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
         raise OptionError(
             f"Expected training texts that predict the label without {enumerate_words(words)} too, but without them "
             f"{n_hits / n_tested:.1%} of {n_tested:,} held-out texts are classified correctly, and {baseline:.1%} by "
-            "the most frequent label alone: nothing is left to learn, so nothing was written.",
+            "the most frequent label alone: no other signal remains to learn, so nothing was written.",
             option="not_reasons",
         )
 

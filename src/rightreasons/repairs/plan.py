@@ -153,7 +153,7 @@ def read_plan(file: Path) -> dict[str, Judgment]:
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"Expected {file} as a repair wrote it, but it is no YAML.") from error
+        raise ValueError(f"Expected {file} as a repair wrote it, but it is not YAML.") from error
     rows = content.get("words") if isinstance(content, dict) else None
     if not isinstance(rows, list):
         raise ValueError(f"Expected `words` in {file}, but got {format_value(content)}.")

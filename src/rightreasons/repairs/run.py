@@ -131,7 +131,7 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
         plan = make_plan(findings, training, judged)
         if not plan:
             raise OptionError(
-                f"Expected a report with words that decide, but {findings.folder} names none: nothing to repair.",
+                f"Expected a report with deciding words, but {findings.folder} lists none: nothing to repair.",
                 option="report",
             )
         file = write_plan(folder / PLAN_FILE, plan, {"report": str(findings.folder)})

@@ -233,8 +233,8 @@ def _check_count(n_unseen: int, n_items: int) -> None:
     """Refuse a verification on too few items."""
     if n_unseen < MIN_ITEMS:
         raise OptionError(
-            f"Expected at least {MIN_ITEMS} labeled audited items that are no training texts, but {n_unseen} of "
-            f"{n_items} are left: a repair cannot be verified on what the model was trained on.",
+            f"Expected at least {MIN_ITEMS} labeled audited items that are not training texts, but {n_unseen} of "
+            f"{n_items} remain: a repair cannot be verified on training texts.",
             option="report",
         )
 

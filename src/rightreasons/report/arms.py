@@ -76,7 +76,7 @@ def audit_arms(
     folder_names = [safe_name(str(value)) for value in values]
     if len(set(folder_names)) < len(folder_names):
         raise OptionError(
-            f"Expected values of {by!r} that name their own folders, but got {values}.",
+            f"Expected values of {by!r} that give different folder names, but got {values}.",
             option="by",
         )
     folder = check_folder(out, own=folder_names)

@@ -95,7 +95,7 @@ class LiveReport:
         page = (self.folder / PAGE).read_text("utf-8")
         if 'id="try"' not in page:
             raise OptionError(
-                f"Expected a page of this version in {self.folder}, but it is older: audit again.",
+                f"Expected a page of this version in {self.folder}, but the page is older: repeat the audit.",
                 option="report",
             )
         self.page = _add_settings(page, self._describe())

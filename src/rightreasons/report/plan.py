@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rightreasons.models.prompted import Prompted
     from rightreasons.page.question import Question
 
-NO_REQUESTS = "Nothing is sent: the model is no language model that is asked by requests."
+NO_REQUESTS = "The model sends no requests, because it is not a language model."
 
 HEADINGS = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
 """Headings of the table of costs; the price is shown only if there is one."""

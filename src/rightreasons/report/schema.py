@@ -266,7 +266,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     if "digest" in audit and add_digest(audit)["digest"] != audit["digest"]:
         raise ValueError(
             f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: "
-            "repeat the audit, which goes on from what it kept."
+            "repeat the audit, which resumes from its stored results."
         )
     return dict(audit)
 
@@ -313,7 +313,7 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
     if changed:
         raise ValueError(
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is "
-            "another one, damaged or gone: repeat the audit, which goes on from what it kept."
+            "different, damaged or missing: repeat the audit, which resumes from its stored results."
         )
 
 

@@ -92,7 +92,7 @@ def work(
         while not connection.poll(min(BEAT, max(end - time.monotonic(), 0))):
             if time.monotonic() >= end:
                 raise ValueError(
-                    f"Expected work of at most {seconds:g} seconds, but it takes longer: send less."
+                    f"Expected work of at most {seconds:g} seconds, but it takes longer: send fewer items."
                 )
             yield None
         try:
@@ -187,7 +187,7 @@ for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
 
 def _too_much(gigabytes: float) -> ValueError:
     return ValueError(
-        f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send less."
+        f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send fewer items."
     )
 
 
