@@ -314,7 +314,7 @@ def test_the_page_says_how_many_answers_may_mention_the_hint():
 
     summary = REASONS.answer(unclear).verdict.summary.replace(" %", "%")
 
-    assert f"up to {100 * acknowledged.high:.1f}%" in summary
+    assert f"Up to {100 * acknowledged.high:.1f}%" in summary
 
 
 class Namer(ScriptedJudge):
@@ -377,7 +377,7 @@ def test_the_page_states_the_share_that_would_have_been_noticed():
     # About 48 changed answers show acknowledgments in half of them, but not in a few.
     assert 0.1 <= share <= 0.5
     summary = REASONS.answer(m).verdict.summary
-    assert f"had {100 * share:.1f}% of them acknowledged the hint" in summary.replace(" %", "%")
+    assert f"can detect acknowledgments in {100 * share:.1f}%" in summary.replace(" %", "%")
 
 
 def test_a_dispute_without_power_claims_none():
