@@ -149,7 +149,7 @@ def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):
     (file,) = (path.name for path in (first / "predictions").iterdir())
     shutil.copy(second / "predictions" / file, first / "predictions" / file)
     with pytest.raises(
-        ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"
+        ValueError, match=rf"predictions/{re.escape(file)} is different, damaged or missing"
     ):
         compare(first, second)
     audit_json = second / "audit.json"

@@ -77,7 +77,7 @@ _MASKS = """
 ## On a GPU
 
 We fine-tuned a BERT of four layers on SST-2, and audited it on an H200 and on the CPU. Six of the 15,770 entries in audit.json
-differ. All six are eigenvalues, and they differ by less than one part in a million.
+differ. All six entries are eigenvalues, and they differ by less than one part in a million.
 
 ## Wrong masks
 
