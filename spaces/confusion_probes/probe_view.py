@@ -196,7 +196,7 @@ def _describe_pick(name: str, is_position_of_correct: bool) -> str:
     """Return which choice of a form without a correct one is picked."""
     if name == "no_right_answer":
         # A borrowed choice stands in the place of the correct one.
-        return "picks the borrowed choice" if is_position_of_correct else "picks one of the item's own choices"
+        return "picks the borrowed choice" if is_position_of_correct else "picks an own choice"
     if is_position_of_correct:
         return "picks the choice that was correct"
     return "picks another choice"

@@ -310,7 +310,9 @@ class TestContrastSets:
                             "--out", tmp_path / "out")  # fmt: skip
         assert code == 0
         assert "sets, the model is correct on 100.0%" in " ".join(said.split())
-        assert re.search(r"In 50\.0% \S+ \S+ of the sets, all predictions are correct", " ".join(said.split()))
+        assert re.search(
+            r"In 50\.0% \S+ \S+ of the sets, all predictions are correct", " ".join(said.split())
+        )
 
     def test_pairs_of_multiple_choice(self, tmp_path):
         model = save_tiny_multiple_choice(tmp_path / "model")

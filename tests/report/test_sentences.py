@@ -30,4 +30,6 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
     )
     rule, say = page.ANSWERS.find_rule(comparison), page.ANSWERS.prose.of(m=comparison)
     assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
-    assert ("1 metric shows no significant difference" in say(f"verdict.{rule.key}")) == (open_ == 1)
+    assert ("1 metric shows no significant difference" in say(f"verdict.{rule.key}")) == (
+        open_ == 1
+    )

@@ -222,9 +222,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     typer.echo(
         f"To upload it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
     )
-    typer.echo(
-        f"To run it: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL"
-    )
+    typer.echo(f"To run it: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
 
 
 def _list_benchmark_splits(

@@ -133,7 +133,8 @@ def look(
     if is_description and settings:
         name = next(iter(settings))
         raise OptionError(
-            f"Expected no `{name}` next to {dataset}, which sets it: change the value there.", option=name
+            f"Expected no `{name}` next to {dataset}, which sets it: change the value there.",
+            option=name,
         )
     path = Path(dataset).expanduser()
     source: Any = dataset
@@ -345,9 +346,7 @@ def _print_questions(
     names = list_questions_for_table(resolution.kind)
     if not resolution.has_confidence:
         typer.echo("An audit of this file reports the accuracy of the answers.")
-        typer.echo(
-            f"Questions that need a confidence (--confidence-column): {', '.join(names)}."
-        )
+        typer.echo(f"Questions that need a confidence (--confidence-column): {', '.join(names)}.")
         typer.echo(f"Next: rightreasons audit --predictions {data}")
         return
     is_labeled = any(row.label for row in resolution.mapping) or "right" in resolution.columns

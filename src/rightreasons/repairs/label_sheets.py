@@ -280,7 +280,9 @@ def read_label_sheet(
         if text not in NOT_REVIEWED:
             decisions[item_id] = _parse_decision(text, label, labeled.label_names, line)
     if not decisions:
-        raise ValueError(f"Expected decisions in {path.name}, but every decision is open: replace “?”.")
+        raise ValueError(
+            f"Expected decisions in {path.name}, but every decision is open: replace “?”."
+        )
     return decisions
 
 
@@ -425,7 +427,7 @@ def write_label_issues(
             ids_by_label.setdefault(label, []).append(item_id)
     if not ids_by_label:
         raise ValueError(
-            f"Expected a decision that changes a label, but all {len(decisions):,} decisions keep the label: nothing to correct."
+            f"Expected a decision that changes a label, but all {len(decisions):,} keep the label: nothing to correct."
         )
     # An entry of the table has one label for all of its items.
     dataset = labeled.audit["dataset"]
