@@ -162,6 +162,17 @@ def test_tokenized_rows_are_accepted():
         assert (batch[name] == table).all()
 
 
+@pytest.mark.parametrize("unlabeled_row", [0, 1])
+def test_a_batch_with_only_some_labels_is_an_error(unlabeled_row):
+    items = [dict(ITEMS[0]), dict(ITEMS[1])]
+    del items[unlabeled_row]["label"]
+
+    with pytest.raises(ValueError, match="or in none") as error:
+        MultipleChoiceCollator(tiny_tokenizer())(items)
+
+    assert repr(items[unlabeled_row]["id"]) in str(error.value)
+
+
 def test_removed_columns_are_an_error_that_names_the_remedy():
     with pytest.raises(OptionError, match="pass remove_unused_columns=False") as error:
         MultipleChoiceCollator(tiny_tokenizer())([{"label": 0}])

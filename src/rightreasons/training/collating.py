@@ -74,8 +74,8 @@ class MultipleChoiceCollator:
         batch = {}
         for name, table in padded.items():
             batch[name] = table.view(len(items), n_choices, -1)
-        labels = [_read_label(item) for item in items]
-        if labels[0] is not None:
+        labels = _read_labels(items)
+        if labels is not None:
             batch["labels"] = torch.tensor(labels, dtype=torch.int64)
         return batch
 
@@ -110,6 +110,30 @@ def _split_rows(columns: Mapping[str, Any], names: Sequence[str]) -> list[dict[s
     for values in zip(*map(columns.__getitem__, names), strict=True):
         rows.append(dict(zip(names, values, strict=True)))
     return rows
+
+
+def _read_labels(items: Sequence[Item]) -> list[int] | None:
+    """Return the label of each item of a batch; None if no item has a column of labels.
+
+    Raises:
+        ValueError: If only some items have one.
+    """
+    labels = []
+    unlabeled = []
+    for row, item in enumerate(items):
+        label = _read_label(item)
+        if label is None:
+            unlabeled.append(row)
+        else:
+            labels.append(label)
+    if not labels:
+        return None
+    if unlabeled:
+        raise ValueError(
+            "Expected a `label` in all items of a batch, or in none, but item "
+            f"{items[unlabeled[0]].get('id', unlabeled[0])!r} has none: give it the label -1."
+        )
+    return labels
 
 
 def _read_label(item: Item) -> int | None:
