@@ -115,6 +115,33 @@ def test_a_pair_is_swapped_both_ways_and_the_control_is_neutral():
     assert "Copper" in edit.control[0]
 
 
+def test_a_swap_of_words_of_two_labels_has_no_goal():
+    training = make_training()
+    pair = edits.Pair(0, ("copper", "marble"), (1, 0))
+
+    goals = []
+    for text in ("copper and marble", "marble and copper", "copper and copper"):
+        edit = edits.swap_pairs(training, [pair], (text,), np.random.default_rng(0))
+        goals.append(edit.goal)
+
+    assert goals == [-1, -1, 0]
+
+
+def test_a_neutral_partner_does_not_hide_the_goal_of_another_pair():
+    training = make_training()
+    pairs = [
+        edits.Pair(0, ("copper", "marble"), (1, 0)),
+        edits.Pair(0, ("river", "lamp"), (1, -1)),
+    ]
+
+    goals = []
+    for text in ("copper in the river", "the river of copper", "the river"):
+        edit = edits.swap_pairs(training, pairs, (text,), np.random.default_rng(0))
+        goals.append(edit.goal)
+
+    assert goals == [0, 0, -1]
+
+
 def test_a_word_that_a_text_lacks_is_no_edit():
     training = make_training()
     pair = edits.Pair(0, ("copper", "marble"), (1, 0))

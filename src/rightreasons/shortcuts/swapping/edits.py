@@ -98,13 +98,17 @@ def swap_pairs(
         if partner_label >= 0:
             replacement_by_key.setdefault((pair.column, partner), (word, label))
 
-    # If several words are replaced, the goal is that of the last one.
     replacements: list[Replacement] = []
-    goal = -1
+    predicted_labels: set[int] = set()
     for token in training.segmenter.split(item):
         if token.key in replacement_by_key:
-            replacement, goal = replacement_by_key[token.key]
+            replacement, predicted_label = replacement_by_key[token.key]
             replacements.append((token, replacement))
+            # A neutral word predicts no label.
+            if predicted_label >= 0:
+                predicted_labels.add(predicted_label)
+    # An item with words of two labels has features of both exchanged, and so no single goal.
+    goal = predicted_labels.pop() if len(predicted_labels) == 1 else -1
     return _edit_words(training, item, replacements, goal, rng, excluded=())
 
 
