@@ -83,6 +83,7 @@ def _to_numpy(value: Any) -> Any:
 def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
     """Return the columns of a data frame in the order of the classes."""
     by_name = {}
+    # A frame may have its columns in any order.
     for name in frame.columns:
         by_name[str(name)] = np.asarray(frame[name], dtype=np.float64)
     _check_names(by_name, label_names)

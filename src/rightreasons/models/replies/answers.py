@@ -120,7 +120,8 @@ def find_answer(
         if answer != NO_ANSWER:
             return Reading(answer, "line")
     if is_truncated and len(lines) > 1:
-        # Only the first line is surely complete, and only the requested form is surely no list.
+        # The end is missing, and with it the last line. The first line is complete, but counts in
+        # the requested form alone, since it may begin a list.
         answer = _find_stated(_ANSWER_LINE, lines[0], options)
         if answer != NO_ANSWER and not _has_other_answer(lines[1:], answer, options):
             return Reading(answer, "line")
@@ -139,7 +140,10 @@ def find_answer(
 
 
 def _list_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not empty, with a heading "Answer" before its line."""
+    """Return the lines of a text without markup, and without empty ones.
+
+    If the line before the last is a heading "Answer", both become one line "answer: X".
+    """
     lines = []
     for raw_line in remove_markup(text).split("\n"):
         line = raw_line.strip()
@@ -159,13 +163,23 @@ def _make_reading(answer: int, form: Form) -> Reading:
 
 
 def _confirm(lines: Sequence[str], answer: int, form: Form, options: AnswerOptions) -> Reading:
-    """Return the reading of a last line, or an empty one if an earlier line gives another answer.
+    """Return the reading of a last line, unless an earlier line gives another answer.
 
-    A base model that goes on writing asks and answers further questions.
+    A base model goes on writing, and asks and answers further questions.
+
+    Args:
+        lines: The lines of the text.
+        answer: The answer that the last line gives.
+        form: The form in which it gives it.
+        options: The answers of the item.
+
+    Returns:
+        The reading; an empty one if the lines contradict each other.
     """
-    # A text that begins with a list of its options gives no answer by its first line.
+    # The first line may be an answer, too. It is none if it begins a list of the options.
+    first_answer = options.find(lines[0])
     begins_with_list = len(lines) > 1 and options.find(lines[1]) != NO_ANSWER
-    if not begins_with_list and options.find(lines[0]) not in (NO_ANSWER, answer):
+    if first_answer not in (NO_ANSWER, answer) and not begins_with_list:
         return Reading()
     if _has_other_answer(lines[:-1], answer, options):
         return Reading()
@@ -189,7 +203,13 @@ def _read_answer_line(lines: Sequence[str], options: AnswerOptions) -> Reading |
 
 
 def _read_pattern(pattern: str, text: str, options: AnswerOptions) -> Reading | None:
-    """Read what the user's pattern finds last, or return None if it finds nothing."""
+    """Read the last match of the user's pattern; None if there is no match.
+
+    Args:
+        pattern: Regular expression, whose first group is the answer if it has one.
+        text: The text.
+        options: The answers of the item.
+    """
     matches = list(re.finditer(pattern, text))
     if not matches:
         return None
@@ -201,11 +221,17 @@ def _read_pattern(pattern: str, text: str, options: AnswerOptions) -> Reading | 
 
 
 def _read_json(text: str, options: AnswerOptions) -> Reading | None:
-    """Read a text that ends in a JSON object, or None if it does not."""
+    """Read the JSON object at the end of a text; None if the text does not end in one.
+
+    Args:
+        text: The text, which may end in a block of code.
+        options: The answers of the item.
+    """
     text = text.strip().removesuffix("```").rstrip()
     if not text.endswith("}"):
         return None
-    # The object is the longest one that begins a line: others may be inside it.
+    # Each line that begins with a brace may begin the object. The first one that can be parsed up
+    # to the end is the outermost.
     for match in re.finditer(r"^\s*\{", text, re.MULTILINE):
         try:
             value = json.loads(text[match.start() :])
@@ -216,7 +242,16 @@ def _read_json(text: str, options: AnswerOptions) -> Reading | None:
 
 
 def _read_json_object(value: dict[str, Any], options: AnswerOptions) -> Reading:
-    """Read the values of the keys of an answer, with which all other values have to agree."""
+    """Read the value of a key such as "answer", with which all other values have to agree.
+
+    Args:
+        value: The object, such as {"reason": "It is warm.", "answer": "B"}.
+        options: The answers of the item.
+
+    Returns:
+        The reading; an empty one if no key of `JSON_KEYS` has an answer, or another value is a
+        different answer.
+    """
     answers = set()
     other_answers = set()
     for key, text in value.items():
@@ -225,7 +260,8 @@ def _read_json_object(value: dict[str, Any], options: AnswerOptions) -> Reading:
             answers.add(answer)
         elif answer != NO_ANSWER:
             other_answers.add(answer)
-    if len(answers) != 1 or NO_ANSWER in answers or not other_answers <= answers:
+    is_unique = len(answers) == 1 and NO_ANSWER not in answers
+    if not is_unique or not other_answers <= answers:
         return Reading()
     return Reading(answers.pop(), "requested")
 
@@ -241,7 +277,10 @@ def _read_requested_form(lines: Sequence[str], options: AnswerOptions) -> Readin
 
 
 def _find_requested(line: str, options: AnswerOptions) -> int:
-    """Return the answer that a line gives in a form that prompts request."""
+    """Return the answer of a line in a form that prompts request, or `NO_ANSWER`.
+
+    The forms are a box of LaTeX, "ANSWER: X", and "The answer is X".
+    """
     box = _BOXED.search(line)
     if box is not None:
         return options.find(box["answer"])
@@ -252,28 +291,44 @@ def _find_requested(line: str, options: AnswerOptions) -> int:
 
 
 def _find_stated(pattern: re.Pattern[str], line: str, options: AnswerOptions) -> int:
-    """Return the answer that a pattern finds at the end of a line."""
+    """Return the answer that follows the words of a pattern in a line, or `NO_ANSWER`.
+
+    Args:
+        pattern: Pattern with a group `answer`.
+        line: The line.
+        options: The answers of the item.
+    """
     match = pattern.search(line)
-    # Within quotation marks a sentence is mentioned, not stated.
-    if match is None or line[: match.start("answer")].count('"') % 2:
+    if match is None:
+        return NO_ANSWER
+    # After an odd number of quotation marks the sentence is quoted, and not stated.
+    text_before = line[: match.start("answer")]
+    if text_before.count('"') % 2:
         return NO_ANSWER
     return options.find(match["answer"])
 
 
 def _read_plain_line(lines: Sequence[str], options: AnswerOptions) -> Reading | None:
-    """Read a last line that is an answer, or return None."""
+    """Read a last line that is an answer and nothing else; None if it is not.
+
+    Args:
+        lines: The lines of the text.
+        options: The answers of the item.
+    """
     if not lines:
         return None
     answer = options.find(lines[-1])
+    if answer == NO_ANSWER:
+        return None
     earlier_lines = lines[:-1]
-    # A line that leads into the answer, such as a heading or one that ends in a colon, may say that
-    # it is none. So may an unclosed quotation.
+    # A line without a final mark, such as a heading or one that ends in a colon, leads into the
+    # last line, and may say that it is not the answer. So may an open quotation.
     if earlier_lines and not _ENDS_SENTENCE.search(earlier_lines[-1]):
         return None
     n_quotes = sum(line.count('"') for line in earlier_lines)
-    if answer == NO_ANSWER or n_quotes % 2:
+    if n_quotes % 2:
         return None
-    # Several lines that are answers are a list.
+    # Several lines that are different answers are a list.
     for line in earlier_lines:
         if options.find(line) not in (NO_ANSWER, answer):
             return None

@@ -93,11 +93,12 @@ def compute_dependence(unread: Any, values: Any) -> float:
     names = np.unique(groups)
     if mask.all() or not mask.any() or len(names) < 2:
         return 1.0
-    # Of two values, one test says everything.
+    # With two values, the tests of both are the same one.
     tested = names[:1] if len(names) == 2 else names
     p_values = []
     for name in tested:
         is_inside = groups == name
+        # Rows: answers with this value, and with another. Columns: unread, and read.
         table = np.array(
             [
                 [(mask & is_inside).sum(), (~mask & is_inside).sum()],

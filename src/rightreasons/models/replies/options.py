@@ -31,13 +31,15 @@ class AnswerOptions:
 
     Example:
         >>> options = AnswerOptions(["A", "B"], ["Paris", "Lyon"])
-        >>> [options.find(line) for line in ("(b)", "B. Lyon", "Lyon!", "Lyon (B)", "B. Paris", "A?")]
-        [1, 1, 1, 1, -1, -1]
+        >>> [options.find(line) for line in ("(b)", "B. Lyon", "Lyon!", "Lyon (B)", "B. Paris",
+        "A?")] [1, 1, 1, 1, -1, -1]
     """
 
     def __init__(self, answers: Sequence[str], texts: Sequence[str]) -> None:
+        # Letter or number -> index of the answer.
         self._index_by_mark: dict[str, int] = {}
         self._texts = [normalize_line(text) for text in texts]
+        # Answer or text -> indices of the answers that it is; several if it is ambiguous.
         self._indices_by_name: dict[str, set[int]] = {}
         for index, answer in enumerate(answers):
             name = normalize_line(answer)
@@ -53,18 +55,26 @@ class AnswerOptions:
         indices.add(index)
 
     def find(self, line: str) -> int:
-        """Return the answer that a line is: its mark, its text, or both."""
+        """Return the index of the answer that a line consists of, or `NO_ANSWER`.
+
+        A line is an answer if it is the mark of an answer, its text, or both, such as "B. Lyon". A
+        line that may be several answers, such as a letter that is also the text of another one, is
+        none.
+        """
         name = normalize_line(line)
         indices = self._indices_by_name.get(name, set())
         if name and len(indices) == 1:
             return min(indices)
-        # A name of several answers, such as a letter that is the text of another one, is unread.
         if indices or not self._index_by_mark:
             return NO_ANSWER
         return self._find_mark_with_text(name)
 
     def _find_mark_with_text(self, name: str) -> int:
-        """Return the answer of a mark that stands next to its own text."""
+        """Return the answer whose mark and text a line has, or `NO_ANSWER`.
+
+        Args:
+            name: A normalized line, such as "b. lyon" or "lyon (b)".
+        """
         for pattern in (_MARK_BEFORE_TEXT, _MARK_AFTER_TEXT):
             match = pattern.fullmatch(name)
             if match is None:
@@ -72,7 +82,7 @@ class AnswerOptions:
             index = self._index_by_mark.get(match["mark"], NO_ANSWER)
             if index == NO_ANSWER:
                 continue
-            # With the text of another answer, it is open which one is meant.
+            # A mark with the text of another answer contradicts itself.
             text = normalize_line(match["text"])
             if index < len(self._texts) and text == self._texts[index]:
                 return index
@@ -80,7 +90,7 @@ class AnswerOptions:
 
 
 def normalize_line(text: str) -> str:
-    """Return a line in small letters, without marks of markup, brackets and final marks.
+    """Return a line in lower case, without markup, brackets and final marks.
 
     Example:
         >>> normalize_line("**(B).**"), normalize_line("<b>Paris!</b>")
@@ -90,12 +100,12 @@ def normalize_line(text: str) -> str:
     words = plain_text.split()
     line = " ".join(words)
     line = line.rstrip(_FINAL_MARKS)
-    # Marks around a text go together, as in "(B)." and "<B>".
+    # Repeatedly, since marks may enclose each other, as in "(B)." and "<(B)>".
     while _is_enclosed(line):
         line = line[1:-1]
         line = line.strip()
         line = line.rstrip(_FINAL_MARKS)
-    # A letter in a list may have one bracket, as in "B)".
+    # A letter in a list may have a closing bracket only, as in "B)".
     match = _OPEN_BRACKET.fullmatch(line)
     if match is not None:
         line = match["mark"]

@@ -29,8 +29,8 @@ def read_probability(text: str) -> float | None:
     Example:
         >>> [read_probability(text) for text in ("Probability: 0.85", "85%", "85", "8/10", "0,85")]
         [0.85, 0.85, 0.85, 0.8, 0.85]
-        >>> [read_probability(text) for text in ("0.2-0.4", "7", "Probability: high", "I am 90% sure")]
-        [None, None, None, None]
+        >>> [read_probability(text) for text in ("0.2-0.4", "7", "Probability: high", "I am 90%
+        sure")] [None, None, None, None]
     """
     probabilities = set()
     for line in remove_markup(text).split("\n"):
@@ -44,14 +44,19 @@ def read_probability(text: str) -> float | None:
 
 
 def _get_probability(match: re.Match[str]) -> float | None:
-    """Return the probability of a number with its unit, or None if it is not one."""
+    """Return the probability that a number with its unit is; None if it is greater than 1.
+
+    Args:
+        match: Match with the groups `number`, `percent` ("%") and `whole` ("10" or "100" of
+            "8/10"), of which the last two may be empty.
+    """
     value = float(match["number"].replace(",", "."))
     is_percentage = match["number"].isdecimal() and MIN_UNMARKED_PERCENTAGE < value <= 100
     if match["whole"]:
         value /= int(match["whole"])
     elif match["percent"] or is_percentage:
         value /= 100
-    # "150%" and "11/10" are numbers, but no probabilities.
+    # "150%" and "11/10" are no probabilities.
     if value > 1:
         return None
     return value

@@ -38,7 +38,8 @@ class ReplyReader:
         rendering: How the items are asked.
         pattern: Regular expression of the user that finds answers, or None.
         second: Model that reads what is unread, or None to leave it unread.
-        known_readings: Item id -> the readings of replies that are repeated; they are not read again.
+        known_readings: Item id -> the readings of replies that are repeated; they are not read
+            again.
 
     Attributes:
         readings: Item id -> the reading of each reply.
@@ -65,44 +66,52 @@ class ReplyReader:
         *,
         out: str | os.PathLike[str] | None = None,
     ) -> list[list[Reading]]:
-        """Return the reading of each reply to each item.
+        """Read each reply to each item, by its form or else by a second request.
 
         Args:
             items: N items.
             replies: N lists of replies.
             out: Folder that stores the replies of the second requests.
+
+        Returns:
+            N lists with the reading of each reply.
         """
         readings: list[list[Reading]] = []
-        for item, row in zip(items, replies, strict=True):
+        for item, item_replies in zip(items, replies, strict=True):
             known_readings = self.known_readings.get(item.id, [])
-            if len(known_readings) == len(row):
+            if len(known_readings) == len(item_replies):
                 readings.append(known_readings)
             else:
                 item_readings = []
-                for reply in row:
+                for reply in item_replies:
                     item_readings.append(self.find(item, reply))
                 readings.append(item_readings)
-        # Only what is unread costs a second request.
+        # Second requests cost time, so that they are sent for unread replies only.
         if self.second is not None:
             self._repair(self.second, items, replies, readings, out)
-        # The page counts all readings by their layer.
+        # Remembered, because reports count the readings of all items.
         for item, item_readings in zip(items, readings, strict=True):
             self.readings[item.id] = item_readings
         return readings
 
     def find(self, item: Item, reply: Reply) -> Reading:
-        """Return the reading of a reply to an item by its form alone."""
+        """Return the reading of a reply to an item by its form alone.
+
+        Args:
+            item: The item, in whose own order answers are numbered.
+            reply: The reply. One that was refused or filtered gives no answer.
+        """
         is_truncated = reply.finish == "length"
         if reply.no_answer_reason and not is_truncated:
             return Reading()
         rendering = self.rendering
         answers = rendering.answers(item)
         texts = rendering.texts(item)
-        # A server that holds answers may still be refused or truncated.
+        # A reply of a constrained request may still be none of the answers, if it was truncated.
         if rendering.form == "constrained" and reply.text.strip() in answers:
             return Reading(answers.index(reply.text.strip()), "constrained")
 
-        # A list of options that is repeated is in the displayed order.
+        # The reply is read in the order in which the model saw the options, which it may repeat.
         order = rendering.places(len(texts))
         displayed_texts: list[str] = []
         if rendering.style != "words":
@@ -117,6 +126,7 @@ class ReplyReader:
         )
         if reading.answer == NO_ANSWER:
             return reading
+        # Back to the order of the item.
         return Reading(order[reading.answer], reading.form)
 
     def _repair(
@@ -127,10 +137,20 @@ class ReplyReader:
         readings: list[list[Reading]],
         out: str | os.PathLike[str] | None,
     ) -> None:
-        """Replace the readings of unread texts by what the second model reads."""
+        """Ask a second model for the readings of unread replies, and replace them in place.
+
+        Args:
+            second: The model.
+            items: N items.
+            replies: N lists of replies.
+            readings: N lists of the reading of each reply, which are changed.
+            out: Folder that stores the replies of the second model.
+        """
         texts = []
+        # Index of the item, and of the reply to it, for each of the texts.
         positions = []
         for row, item in enumerate(items):
+            # The second model names options by letters, of which there may be too few.
             if item.id in self.known_readings or len(self.rendering.texts(item)) > len(LETTERS):
                 continue
             for number, reply in enumerate(replies[row]):
@@ -171,7 +191,15 @@ def _is_repairable(reply: Reply) -> bool:
 
 
 def count_layers(readings: Mapping[Any, Sequence[Reading]]) -> dict[str, int]:
-    """Return how many answers each layer read, and "unread" how many none did."""
+    """Count how many replies each layer read, such as {"line": 38, "unread": 2}.
+
+    Args:
+        readings: Id of an item -> the reading of each reply.
+
+    Returns:
+        Name of a layer -> its count, in the order of `LAYERS`, without zeros. "unread" counts
+        replies without an answer.
+    """
     counts: Counter[str] = Counter()
     for row in readings.values():
         for reading in row:

@@ -90,46 +90,68 @@ class SecondReader:
     def read(
         self, texts: Sequence[UnreadText], *, out: str | os.PathLike[str] | None = None
     ) -> list[int]:
-        """Return the index of the option that each text chose, or `NO_ANSWER`.
+        """Ask the model which option each text chose.
+
+        Before the first texts, the model reads planted ones. If it reads these incorrectly, it
+        would choose in place of the texts, and nothing is asked.
 
         Args:
             texts: The texts.
             out: Folder that stores the replies, so that an interrupted run can resume.
+
+        Returns:
+            The index of the option that each text chose, or `NO_ANSWER`.
         """
         if not texts:
             return []
+        # Stored replies of planted and real texts are in separate folders.
         folder = None if out is None else Path(out)
-        # One test per model is enough: its reading does not depend on the items.
+        # One test per model is enough, as its reading does not depend on the items.
         if self.n_controls_read is None:
             controls, truths = _make_controls(texts, self.seed)
             readings = self._read_twice(controls, get_results_subfolder(folder, "controls"))
             self.n_controls_read = int((np.array(readings) == truths).sum())
-        # A model that does not read would choose for the text.
         if not self.is_reliable:
             return [NO_ANSWER] * len(texts)
         return self._read_twice(texts, get_results_subfolder(folder, "texts"))
 
     def _read_twice(self, texts: Sequence[UnreadText], out: Path | None) -> list[int]:
-        """Return the readings that do not depend on the order in which the options are listed."""
+        """Ask for each text twice, with the options in both orders, and keep equal readings.
+
+        Args:
+            texts: The texts.
+            out: Folder that stores the replies.
+
+        Returns:
+            The index of the option that each text chose. `NO_ANSWER` if the model replies NONE, or
+            if its reply depends on the order.
+        """
         requests = []
         for text in texts:
             requests.append(self._make_request(text, is_reversed=False))
             requests.append(self._make_request(text, is_reversed=True))
         replies = self._ask(requests, out)
+        # Two replies to each text, one after the other.
         readings = []
-        for number, text in enumerate(texts):
-            options = [*text.marks, NONE]
-            forward = read_answer(replies[2 * number], options)
-            backward = read_answer(replies[2 * number + 1], options)
-            # The last option is NONE.
-            is_option = forward < len(text.marks)
-            if forward != backward or not is_option:
-                forward = NO_ANSWER
-            readings.append(forward)
+        for text, reply, reversed_reply in zip(texts, replies[::2], replies[1::2], strict=True):
+            marks = [*text.marks, NONE]
+            answer = read_answer(reply, marks)
+            reversed_answer = read_answer(reversed_reply, marks)
+            # NONE comes after the options.
+            is_option = answer < len(text.marks)
+            if answer != reversed_answer or not is_option:
+                answer = NO_ANSWER
+            readings.append(answer)
         return readings
 
     def _make_request(self, text: UnreadText, *, is_reversed: bool) -> Request:
-        """Return the request that asks which option a text chose."""
+        """Return the request that asks which option a text chose.
+
+        Args:
+            text: The text, with its options.
+            is_reversed: Whether the options are listed from the last to the first. Their letters
+                stay.
+        """
         lines = [f"{mark}. {option}" for mark, option in zip(text.marks, text.options, strict=True)]
         if is_reversed:
             lines.reverse()
@@ -150,11 +172,15 @@ class SecondReader:
         return Request(name, f"{question}\n\nReply:", tuple(f" {reply}" for reply in replies))
 
     def _ask(self, requests: Sequence[Request], out: Path | None) -> list[str]:
-        """Return the reply to each request, held to a letter or NONE where the model can be."""
+        """Return the reply to each request; "" for a request that failed or was refused.
+
+        The reply is the likeliest continuation if the engine has the probabilities of next words,
+        and otherwise generated.
+        """
         if scores_next_words(self.engine) and _differ_at_first(requests):
             return self._choose_likeliest(requests, out)
-        # A model that reasons before it replies needs room for that.
         options = Generation(
+            # A model that thinks before it replies needs tokens for that.
             max_new_tokens=max(BRIEF, self.engine.budget),
             constrained="constrained_text" in self.engine.abilities,
         )
@@ -169,7 +195,7 @@ class SecondReader:
         return texts
 
     def _choose_likeliest(self, requests: Sequence[Request], out: Path | None) -> list[str]:
-        """Return the continuation of each request with the likeliest first token."""
+        """Return the likeliest continuation of each request by its first token; "" if it failed."""
         likelihoods = self.engine.next_words(requests, progress=self.progress, out=out)
         texts = []
         for number, request in enumerate(requests):
@@ -194,23 +220,32 @@ def _differ_at_first(requests: Sequence[Request]) -> bool:
 def _make_controls(
     texts: Sequence[UnreadText], seed: int
 ) -> tuple[list[UnreadText], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Return planted texts about the options of real ones, and the option that each chose."""
-    # Planted texts are about real options, whose words may be harder to tell apart than others.
+    """Plant texts whose choice is known, to test how well a model reads.
+
+    The planted texts are about the options of real ones, whose words may be harder to distinguish
+    than others. Two of three choose an option, in one of several sentences; the third chooses none.
+
+    Args:
+        texts: Real texts.
+        seed: Decides which options the planted texts are about.
+
+    Returns:
+        `N_CONTROLS` planted texts, and the index of the option that each chose, or `NO_ANSWER`.
+    """
     controls = []
     truths = []
     for number in range(N_CONTROLS):
         source = texts[number % len(texts)]
-        order = item_rng(seed, f"{source.name}/control {number}").permutation(len(source.options))
-        # A third of the planted texts chooses nothing.
-        is_none = number % 3 == 2
-        form = _NONE_CONTROL
-        truth = NO_ANSWER
-        if not is_none:
+        name = f"{source.name}/control {number}"
+        order = item_rng(seed, name).permutation(len(source.options))
+        # The other two thirds use each sentence in turn.
+        if number % 3 == 2:
+            form = _NONE_CONTROL
+            truth = NO_ANSWER
+        else:
             form = _CHOICE_CONTROLS[number // 3 % len(_CHOICE_CONTROLS)]
             truth = int(order[0])
         text = form.format(text=source.options[order[0]], other=source.options[order[1]])
-        controls.append(
-            dataclasses.replace(source, name=f"{source.name}/control {number}", text=text)
-        )
+        controls.append(dataclasses.replace(source, name=name, text=text))
         truths.append(truth)
     return controls, np.array(truths, dtype=np.int64)

@@ -53,7 +53,13 @@ class Completion:
 
 @contextmanager
 def raise_bad_reply(description: str, value: Any) -> Iterator[None]:
-    """Turn errors of values of the wrong form into a `BadReplyError` that quotes the value."""
+    """Turn errors inside the block into a `BadReplyError` that quotes the value.
+
+    Args:
+        description: What was received instead of the expected form, such as "a choice without
+            text".
+        value: The value that is read in the block.
+    """
     try:
         yield
     except BadReplyError:
@@ -63,22 +69,22 @@ def raise_bad_reply(description: str, value: Any) -> Iterator[None]:
 
 
 def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Completion:
-    """Read the choice of a reply of `/chat/completions` or `/completions`.
+    """Read the first choice of a reply of `/chat/completions` or `/completions`.
 
     Args:
         reply: The reply, as parsed JSON.
-        tags: (open, close) of reasoning that is not usual.
+        tags: (opening, closing) tags of reasoning that are not usual.
 
     Raises:
         BadReplyError: If it is no such reply.
     """
     with raise_bad_reply("a reply without `choices`", reply):
-        # Azure and Gemini reply so if a filter stops the question.
+        # Azure and Gemini reply without a choice, but with its cost, if a filter stops the
+        # question.
         is_filtered = reply["choices"] == [] and reply.get("usage")
         if is_filtered:
             usage = count_reply_tokens(reply)
-            stopped = Reply(finish="content_filter", usage=usage)
-            return Completion(stopped)
+            return Completion(Reply(finish="content_filter", usage=usage))
         choice = reply["choices"][0]
     with raise_bad_reply("a choice without text", choice):
         message = _get_message(choice)
@@ -97,7 +103,6 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         usage=count_reply_tokens(reply),
         tags=tags,
     )
-    # A reply without reported tokens has none of the three.
     if not tokens:
         return Completion(answer)
     texts, logprobs, tops = zip(*tokens, strict=True)
@@ -105,7 +110,12 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
 
 
 def _get_message(choice: Any) -> Mapping[str, Any]:
-    """Return the message of a choice of a chat; of a text, its text as the content."""
+    """Return the message of a choice: that of a conversation, or {"content": text} of a text.
+
+    Raises:
+        TypeError: If the text is no string.
+        KeyError: If there is neither.
+    """
     message = choice.get("message")
     if isinstance(message, dict):
         return message
@@ -126,17 +136,21 @@ def _find_thinking(message: Mapping[str, Any]) -> str:
 
 
 def _read_tokens(reported: Any) -> list[Token]:
-    """Return the reported tokens; [] if there are none."""
+    """Return the tokens of a choice with their log-probabilities; [] if none are reported.
+
+    Args:
+        reported: The field `logprobs`. Of a conversation, `content` is a list of tokens; of a text,
+            `tokens`, `token_logprobs` and `top_logprobs` are lists of equal lengths.
+    """
     if not reported:
         return []
-    # Chats report a list of tokens, texts report lists by name.
     if reported.get("content") is not None:
-        return list(map(_read_chat_token, reported["content"]))
+        return [_read_chat_token(entry) for entry in reported["content"]]
     return _read_text_tokens(reported)
 
 
 def _read_text_tokens(reported: Any) -> list[Token]:
-    """Return the tokens of a text."""
+    """Return the tokens of a text, from lists of tokens, log-probabilities and likeliest tokens."""
     tokens = reported.get("tokens") or []
     values = reported.get("token_logprobs") or []
     tops = list(reported.get("top_logprobs") or [])
@@ -149,7 +163,7 @@ def _read_text_tokens(reported: Any) -> list[Token]:
 
 
 def _read_chat_token(entry: Any) -> Token:
-    """Return a token of a chat."""
+    """Return a token of a conversation, with its log-probability and the likeliest tokens."""
     top = {}
     for likely in entry.get("top_logprobs") or ():
         token = str(likely["token"])
@@ -175,8 +189,11 @@ def _to_floats(values: Any) -> dict[str, float]:
 def read_prompt(reply: Any) -> Completion:
     """Read the `prompt_logprobs` of a reply: each token of the prompt with its log-probability.
 
+    Args:
+        reply: The reply, as parsed JSON.
+
     Returns:
-        The tokens; the completion if the server ignores that they are asked for.
+        The tokens of the prompt. If the server has ignored that they are asked for, the completion.
 
     Raises:
         BadReplyError: If they cannot be read.
@@ -210,8 +227,8 @@ def read_prompt(reply: Any) -> Completion:
 def request_continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Completion:
     """Ask for the echo of a prompt and the text that follows it, and return the tokens of the text.
 
-    A token with characters of both counts for the text. If the tokens do not spell the text, such as
-    those of a part of a letter, the prompt is echoed alone, and the tokens of the text are those
+    A token with characters of both counts for the text. If the tokens do not spell the text, such
+    as those of a part of a letter, the prompt is echoed alone, and the tokens of the text are those
     that the longer echo has in addition.
 
     Args:
@@ -224,8 +241,8 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
 
     Example:
         >>> def echo(text):
-        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
-        >>> request_continuation(echo, "a", " bad").logprobs
+        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5,
+        -3.0)) >>> request_continuation(echo, "a", " bad").logprobs
         (-1.0, -0.5)
         >>> request_continuation(echo, "a b", "ad").logprobs
         (-0.5,)
@@ -235,11 +252,12 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
     completion = echo(prompt + text)
     n_skipped = _count_start_tokens(completion, prompt + text)
     if n_skipped is None:
-        # Nothing comes before a text without a prompt.
-        bare = Completion(Reply())
+        # Without a prompt, no token comes before the text.
+        prompt_echo = Completion(Reply())
         if prompt:
-            bare = echo(prompt)
-        return select_added_tokens(completion, bare, n_generated=1)
+            prompt_echo = echo(prompt)
+        return select_added_tokens(completion, prompt_echo, n_generated=1)
+    # The number of characters up to the end of each token.
     lengths = map(len, completion.tokens[n_skipped:])
     ends = list(itertools.accumulate(lengths))
     n_characters = len(prompt) + len(text)
@@ -263,7 +281,11 @@ def _count_start_tokens(completion: Completion, text: str) -> int | None:
 
 
 def _find_index_above(ends: Sequence[int], position: int) -> int:
-    """Return the index of the first end after a position."""
+    """Return the index of the first number that is greater than a position.
+
+    Raises:
+        ValueError: If there is none.
+    """
     for index, end in enumerate(ends):
         if end > position:
             return index
@@ -281,11 +303,11 @@ def select_added_tokens(
         n_generated: Number of generated tokens at the end of each.
 
     Raises:
-        BadReplyError: If one is not the beginning of the other.
+        BadReplyError: If the echo of the prompt is not the beginning of the other.
     """
     start = max(len(bare.tokens) - n_generated, 0)
     end = len(completion.tokens) - n_generated
-    # The last token of the prompt may be joined with the beginning of the text.
+    # The last token of the prompt may merge with the beginning of the text, and is not compared.
     n_compared = start - 1
     is_continued = completion.tokens[:n_compared] == bare.tokens[:n_compared]
     if end <= start or not is_continued:
@@ -298,8 +320,8 @@ def select_added_tokens(
 def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
     """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
 
-    The first token of a continuation is the longest one that it begins with. If there is none, spaces
-    at the beginning do not matter.
+    The first token of a continuation is the longest one that it begins with. If there is none,
+    spaces at the beginning do not matter.
 
     Args:
         top: Token -> log-probability.
@@ -317,7 +339,8 @@ def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) ->
         >>> find_first_tokens({" pos": -0.1}, [" positive", " posh"])
         Traceback (most recent call last):
         ...
-        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh' begin with ' pos'.
+        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh'
+            begin with ' pos'.
     """
     text_by_token: dict[str, str] = {}
     values = []
@@ -337,7 +360,15 @@ def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) ->
 
 
 def _find_first_token(top: Mapping[str, float], text: str) -> str:
-    """Return the token that a text begins with; "" for none."""
+    """Return the token of some likeliest ones with which a text begins; "" if there is none.
+
+    Of several such tokens, one with the same space before it is preferred, then the longest one,
+    then the likeliest.
+
+    Args:
+        top: Token -> log-probability.
+        text: The text.
+    """
     stripped_text = text.strip()
     candidates = []
     for token in top:
@@ -345,9 +376,8 @@ def _find_first_token(top: Mapping[str, float], text: str) -> str:
         if word and stripped_text.startswith(word):
             candidates.append(token)
 
-    # An exact beginning comes before one without its space, and a longer one before others.
     def rank(token: str) -> tuple[bool, int, float]:
         return text.startswith(token), len(token.strip()), top[token]
 
-    # Of equal candidates the first one counts, as of the server's order.
+    # `max` returns the first of equal candidates, in the order of the server.
     return max(candidates, key=rank, default="")

@@ -27,7 +27,7 @@ from rightreasons.models.servers.refusals import RequestError
 
 
 def _make_schema(answers: Sequence[str]) -> dict[str, Any]:
-    """Return the schema of a JSON object with one of some answers."""
+    """Return the `response_format` of a JSON object {"answer": X}, with X one of some answers."""
     schema = {
         "type": "object",
         "required": ["answer"],
@@ -41,7 +41,7 @@ def _make_schema(answers: Sequence[str]) -> dict[str, Any]:
 
 
 def _make_grammar(answers: Sequence[str]) -> str:
-    """Return the grammar of one of some answers, as llama.cpp writes it."""
+    """Return the grammar, as llama.cpp writes it, of a text that is one of some answers."""
     texts = [json.dumps(answer, ensure_ascii=False) for answer in answers]
     return f"root ::= {' | '.join(texts)}"
 
@@ -95,7 +95,8 @@ class Endpoint:
         drawing: Fields that it needs besides a temperature above 0 before it draws.
         refused: Parameters that it refuses.
         renamed: Parameters that it knows by another name.
-        top: Number of the likeliest tokens that it reports; 0 if there are none that can be relied upon.
+        top: Number of the likeliest tokens that it reports; 0 if there are none that can be relied
+            upon.
         echo: Whether its log-probabilities of given texts can be relied upon.
         thinks: Whether it thinks before it answers.
         budget: Tokens that an answer needs, including those of its thinking.
@@ -140,7 +141,11 @@ class Endpoint:
         return frozenset(cast("list[Ability]", names))
 
     def ask(self, prompt: Any, **parameters: Any) -> Completion:
-        """Send a request in the words that this path knows, and return the reply.
+        """Send a request, with the parameters as this path accepts them, and return the reply.
+
+        Args:
+            prompt: A text, or the turns of a conversation.
+            **parameters: Parameters of the request, such as `max_tokens`, by their usual names.
 
         Raises:
             RequestError: If there is no answer.
@@ -149,14 +154,17 @@ class Endpoint:
         try:
             return self.client.ask(self.path, body, lambda reply: read_completion(reply, self.tags))
         except RequestError as failure:
-            # Some refusals tell how an answer ended, and are a reply.
+            # Some servers report the end of an answer, such as that of a filter, as an error.
             for words, finish in DIALECTS["ends"].items():
                 if words in str(failure):
                     return Completion(Reply(finish=finish))
             raise
 
     def constrain(self, answers: Sequence[str]) -> dict[str, Any]:
-        """Return the parameter that holds an answer to some; {} if there is none."""
+        """Return the parameter that restricts an answer, such as {"guided_choice": ["A", "B"]}.
+
+        {} if the server has no such parameter, or there are no texts.
+        """
         # Servers refuse a list that names an answer twice.
         distinct = list(dict.fromkeys(answer.strip() for answer in answers))
         if not self.constraint or not distinct:
@@ -175,22 +183,34 @@ class Endpoint:
     def request_continuations(self, prompt: Any, texts: Sequence[str]) -> list[Completion]:
         """Ask for the log-probabilities of the tokens of texts that follow a prompt.
 
+        The path of texts echoes the prompt with each text. The path of conversations reports the
+        log-probabilities of a whole conversation, from which those without the text are removed.
+
+        Args:
+            prompt: A text, or the turns of a conversation, of which the last may begin the answer.
+            texts: The texts.
+
+        Returns:
+            The tokens of each text.
+
         Raises:
             BadReplyError: If what is echoed does not contain a text.
             RequestError: If there is no answer.
         """
         if not self.is_chat:
-            # The first token of an echo has no log-probability: a line break stands for no prompt.
+            # The first token of an echo has no log-probability, so that an empty prompt is replaced
+            # by a line break.
             return [request_continuation(self._echo, prompt or "\n", text) for text in texts]
         turns = list(prompt)
         beginning = ""
         if turns[-1]["role"] == "assistant":
             beginning = turns.pop()["content"]
-        bare = self._request_prompt(prompt)
+        prompt_echo = self._request_prompt(prompt)
         completions = []
         for text in texts:
             answer = {"role": "assistant", "content": beginning + text}
-            completions.append(select_added_tokens(self._request_prompt([*turns, answer]), bare))
+            echo = self._request_prompt([*turns, answer])
+            completions.append(select_added_tokens(echo, prompt_echo))
         return completions
 
     def _echo(self, text: str) -> Completion:
@@ -203,18 +223,27 @@ class Endpoint:
         return self.client.ask(self.path, self._make_body(prompt, parameters), read_prompt)
 
     def _make_body(self, prompt: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the body of a request; what comes later replaces fields of the same name."""
+        """Return the body of a request.
+
+        Fields of the trial, then those of the user, then the parameters of the request replace
+        earlier ones of the same name. Parameters that the path refuses are left out.
+
+        Args:
+            prompt: A text, or the turns of a conversation.
+            parameters: Parameters of the request by their usual names.
+        """
         body: dict[str, Any] = {"model": self.model}
         if self.path == TEXT:
             body["prompt"] = prompt
         else:
             body["messages"] = [dict(turn) for turn in prompt]
-            # The model goes on with its own turn.
+            # The model continues a turn of the assistant, in place of a new one.
             if prompt[-1]["role"] == "assistant":
                 body["continue_final_message"] = True
                 body["add_generation_prompt"] = False
         body |= self.extra
         body |= self.client.extra
+        # Some servers sample only with another field besides the temperature.
         if parameters.get("temperature") and "temperature" not in self.refused:
             body |= self.drawing
         for name, value in parameters.items():

@@ -41,10 +41,14 @@ def send_all(
         ask: Asks a request by its key and keeps the answer; called by several threads.
 
     Yields:
-        The key of each request, and why it has no answer.
+        The key of each request when it is finished, and why it has no answer (None if it has).
+
+    Raises:
+        Exception: An error of `ask` that is not about its request.
     """
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     stopped = threading.Event()
+    # All threads take their next request from this iterator.
     remaining = iter(requests.items())
 
     def work() -> None:
@@ -53,11 +57,13 @@ def send_all(
                 return
             n_answered = client.usage.requests
             failure = _try_to_ask(ask, key, request)
-            outcomes.put((key, failure, client.usage.requests > n_answered))
+            is_answering = client.usage.requests > n_answered
+            outcomes.put((key, failure, is_answering))
 
-    # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
+    # Python waits for the threads of a pool when it ends, also after Ctrl-C, but not for daemons.
     for _ in range(min(client.options.in_flight, len(requests))):
         threading.Thread(target=work, daemon=True).start()
+    # Failures of the server in a row.
     n_failures = 0
     try:
         with _switch_threads_often():
@@ -66,11 +72,11 @@ def send_all(
                     key, failure, is_answering = outcomes.get()
                 if failure is not None and not isinstance(failure, RequestError):
                     raise failure
-                # A server that fails again and again is gone, whatever it answers, unless it
-                # answers other requests meanwhile.
-                n_failures += 1
                 if failure is None or not failure.is_of_server or is_answering:
                     n_failures = 0
+                else:
+                    n_failures += 1
+                # A server that only fails is gone, whatever its errors say.
                 if n_failures >= max(client.options.in_flight, MIN_FAILURES):
                     client.end(str(failure))
                 yield key, failure
@@ -81,12 +87,14 @@ def send_all(
 def _try_to_ask(
     ask: Callable[[str, Request], object], key: str, request: Request
 ) -> Exception | None:
-    """Ask a request, and return why it has no answer."""
+    """Ask a request in a thread, and return why it has no answer; None if it has.
+
+    An error of any type is returned, because it would be lost in the thread.
+    """
     try:
         ask(key, request)
     except BadReplyError as error:
         return RequestError(f"the server sent {error}", status=200)
-    # The thread that waits for all of them raises it.
     except Exception as error:
         return error
     return None
@@ -94,7 +102,7 @@ def _try_to_ask(
 
 @contextlib.contextmanager
 def _switch_threads_often() -> Iterator[None]:
-    """Let threads wait less for each other."""
+    """Let Python switch between threads every `SWITCH_SECONDS` in the block, not every 5 ms."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:

@@ -85,7 +85,7 @@ class Journal:
         self._pending_by_key: dict[str, list[tuple[str, Usage]]] = {}
 
     def read(self) -> None:
-        """Read the lines that were written since the last time."""
+        """Read the lines that were written since the last time, by this process or by others."""
         if not self.file.is_file():
             return
         with self.file.open("rb") as opened:
@@ -94,7 +94,8 @@ class Journal:
             self.end = opened.tell()
         for line in text.splitlines():
             content = line[DIGEST_LENGTH:]
-            # A line that was truncated by a kill, or changed, is none.
+            # A line that was truncated by a kill, or changed, does not match its digest, and is
+            # skipped.
             if _digest(content) == line[:DIGEST_LENGTH]:
                 self._add(*json.loads(content))
 
@@ -106,7 +107,16 @@ class Journal:
         account: str = "",
         counts: Mapping[str, int] | None = None,
     ) -> None:
-        """Add a line to the answers and sums."""
+        """Add the content of a line to the answers and the sums.
+
+        Args:
+            key: Key of the request.
+            row: The answer. None for a line without one.
+            kind: `SENT`, `ANSWERED`, `FAILED`, `COPIED` or `TRIAL`.
+            account: The server that bills the request. "" in lines of earlier versions.
+            counts: Its cost, as counts of `Usage` by their names. None in lines of earlier
+                versions.
+        """
         usage = UNKNOWN_COST
         if counts is not None:
             usage = Usage(**counts)
@@ -119,7 +129,8 @@ class Journal:
         # Another folder has paid for it.
         if kind == COPIED:
             return
-        # An earlier run that was killed may have sent the same request: its line stays.
+        # This line ends one request of the key. If an earlier run was killed after it had sent the
+        # same request, that one stays pending.
         if pending:
             pending.pop()
         self._spent_by_account[account] = self.get_recorded(account) + usage
@@ -129,18 +140,20 @@ class Journal:
         return self._spent_by_account.get(account, Usage())
 
     def compute_spent(self, account: str) -> Usage:
-        """Return what an account spent, with requests that ended without a line.
+        """Return what an account has spent, including requests whose end is unknown.
 
-        A run that was killed has such requests. The server may bill them, so that their highest
-        possible cost counts.
+        A run that was killed leaves requests that were sent, but have no further line. The server
+        may bill them, so that their highest possible cost counts.
+
+        Args:
+            account: Address of the server.
         """
         total = self.get_recorded(account)
-        # A request of a killed run may have been answered: nobody knows.
         for pending in self._pending_by_key.values():
             for name, usage in pending:
                 if name == account:
                     total += usage
-        # Lines of earlier versions name no account.
+        # Lines of earlier versions name no account, and count for each.
         if account:
             total += self.get_recorded("")
         return total
@@ -169,7 +182,15 @@ class JournalWriter:
         self._lock = threading.Lock()
 
     def write(self, key: str, row: Row | None, kind: str, account: str, usage: Usage) -> None:
-        """Write a line; see `Journal`."""
+        """Write a line, which is in the file when this returns.
+
+        Args:
+            key: Key of the request.
+            row: The answer. None for a line without one.
+            kind: `SENT`, `ANSWERED`, `FAILED`, `COPIED` or `TRIAL`.
+            account: Address of the server.
+            usage: The cost.
+        """
         content = json.dumps([key, row, kind, account, usage.to_counts()]).encode()
         with self._lock:
             # A run that needs no request leaves the file as it is.
@@ -240,10 +261,10 @@ class Account:
         self._meter = threading.local()
 
     def add(self, usage: Usage) -> None:
-        """Count what a request cost."""
+        """Add the cost of a request to what the run, and this thread, have spent."""
         with self._condition:
             self.usage += usage
-        # The thread that asks a request counts what that request costs.
+        # `read_meter` returns the sum of this thread, which asks one request at a time.
         self._meter.usage = self.read_meter() + usage
 
     def start_meter(self) -> None:
@@ -256,16 +277,22 @@ class Account:
         return usage
 
     def reserve(self, highest_cost: Usage) -> str:
-        """Reserve the highest possible cost of a request, and return the bound that forbids it.
+        """Reserve the highest possible cost of a request, or return the limit that forbids it.
 
-        While other requests are in flight, a request waits for the costs that they really have.
+        If only the reserved costs of requests in flight forbid it, the call waits for the costs
+        that they really have. `release` ends the reservation.
+
+        Args:
+            highest_cost: The highest possible cost of the request.
 
         Returns:
-            The reached bound, or "" if the request may be sent. `release` ends the reservation.
+            "" if the request may be sent; otherwise the reached limit, such as "max_requests=100 is
+            reached".
         """
         with self._condition:
             reached = self.find_reached_bound(highest_cost)
             while reached and self._n_in_flight:
+                # Another thread notifies when it releases its reservation.
                 self._condition.wait()
                 reached = self.find_reached_bound(highest_cost)
             if not reached:
@@ -282,7 +309,7 @@ class Account:
             self._condition.notify_all()
 
     def find_reached_bound(self, highest_cost: Usage | None = None) -> str:
-        """Return the bound that forbids a request of a cost, in words; "" for none.
+        """Return the limit that forbids a request, such as "max_price=5 is reached"; "" for none.
 
         Args:
             highest_cost: Its highest possible cost. None for a request that costs nothing.
@@ -292,7 +319,7 @@ class Account:
             return f"max_requests={options.max_requests} is reached"
         if options.max_price is None:
             return ""
-        # Requests in flight count as much as they may cost.
+        # The cost of requests in flight is not known yet, so that the highest possible one counts.
         spent = self.earlier + self.usage + self._reserved
         spent_price = compute_price(options, spent.prompt_tokens, spent.answer_tokens) or 0.0
         total = spent + (highest_cost or Usage())

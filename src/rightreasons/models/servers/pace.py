@@ -17,13 +17,13 @@ class Pace:
         self._lock = threading.Lock()
 
     def add(self, seconds: float, n_tokens: int) -> None:
-        """Count a reply.
+        """Add a reply to the times so far; several threads may call this at the same time.
 
         Args:
             seconds: Time from the request to its reply.
             n_tokens: Number of generated tokens.
         """
-        # Several threads add at the same time.
+        # Several threads add replies at the same time.
         with self._lock:
             self._seconds += seconds
             self._n_replies += 1
@@ -33,8 +33,9 @@ class Pace:
         r"""Return about how long requests will take; None before any reply.
 
         With t seconds per reply and u seconds per generated token so far, n requests of at most g
-        generated tokens in all take \(\max(n t, g u) / k\) seconds with k of them in flight. Answers
-        that end early, and a server that answers several requests together, make it shorter.
+        generated tokens in all take \(\max(n t, g u) / k\) seconds with k of them in flight.
+        Answers that end early, and a server that answers several requests together, make it
+        shorter.
 
         Args:
             cost: Cost of the requests.

@@ -1,7 +1,7 @@
 """Providers of inspect_ai (Anthropic, Google, Bedrock, Mistral and others) as servers: `Provider`.
 
-Requests in the words of OpenAI's conversations are put into those of inspect_ai, and what it returns
-back into OpenAI's. Trial, flight, journals, counts and bounds are then those of any server.
+Requests in the words of OpenAI's conversations are put into those of inspect_ai, and what it
+returns back into OpenAI's. Trial, flight, journals, counts and bounds are then those of any server.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ class Provider(Client):
         return _make_reply(output)
 
     def _make_settings(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a request in inspect_ai's words.
+        """Return the parameters of a request as fields of inspect_ai's `GenerateConfig`.
+
+        Args:
+            body: Body of a request as OpenAI takes it.
 
         Raises:
             RequestError: If inspect_ai has no such parameter for providers.
@@ -102,23 +105,24 @@ class Provider(Client):
                 settings[name] = value
         if "stop" in settings:
             settings["stop_seqs"] = settings.pop("stop")
-        form = settings.pop("response_format", None)
+        response_format = settings.pop("response_format", None)
         unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.extra))
         if unknown or "prompt_logprobs" in settings:
             name = unknown[0] if unknown else "prompt_logprobs"
             reason = f"inspect_ai has no parameter {name} for providers"
             raise RequestError(reason, status=400)
-        # What goes to the provider is in the configuration of the model.
-        known = {}
+        # The other fields of `extra` go to the provider: they are in the configuration of the
+        # model.
+        config = {}
         for name, value in settings.items():
             if name in GenerateConfig.model_fields:
-                known[name] = value
-        if form is not None:
-            schema = form["json_schema"]
-            known["response_schema"] = ResponseSchema(
+                config[name] = value
+        if response_format is not None:
+            schema = response_format["json_schema"]
+            config["response_schema"] = ResponseSchema(
                 name=schema["name"], json_schema=schema["schema"], strict=schema["strict"]
             )
-        return known
+        return config
 
     def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
         """Return why a request failed, according to the errors of inspect_ai and the provider."""
@@ -148,18 +152,22 @@ class Provider(Client):
 
 
 def _unwrap_error(error: Exception) -> Exception:
-    """Return the error of the provider inside one of inspect_ai's."""
-    # Of tenacity, by which inspect_ai would have repeated the request.
+    """Return the error of the provider that caused one of inspect_ai."""
+    # An error of tenacity, by which inspect_ai repeats requests, has the last one as a result.
     if hasattr(error, "last_attempt"):
         error = error.last_attempt.exception() or error
-    # This one quotes the whole request.
+    # An error of inspect_ai quotes the whole request, which would fill a page.
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):
         return error.__cause__
     return error
 
 
 def _make_reply(output: Any) -> dict[str, Any]:
-    """Return an output of inspect_ai as a reply of a chat."""
+    """Return an output of inspect_ai as the reply of OpenAI's chat that `read_completion` reads.
+
+    Raises:
+        RequestError: If the provider refused the request.
+    """
     if output.error and not output.choices:
         raise RequestError(f"the provider refuses the request ({output.error})", status=400)
     choices = []

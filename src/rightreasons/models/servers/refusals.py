@@ -62,6 +62,9 @@ class RequestError(ValueError):
 def parse_error(body: Any) -> tuple[str, str]:
     """Return the message of an error, and its code; "" for none.
 
+    Args:
+        body: What the server sent: text, or parsed JSON in which the message may be nested.
+
     Example:
         >>> parse_error([{"error": {"message": "too long", "code": "context"}}])
         ('too long', 'context')
@@ -69,11 +72,12 @@ def parse_error(body: Any) -> tuple[str, str]:
         ('no such model', '')
     """
     code = ""
-    # Errors are nested in each other: [{"error": {"message": …}}].
+    # No known server nests a message in more than three levels.
     for _ in range(3):
         if isinstance(body, list) and len(body) == 1 and "error" in body[0]:
             body = body[0]
         if isinstance(body, dict):
+            # An inner code is more specific than an outer one.
             code = str(body.get("code") or code)
             body = _get_first_field(body)
     return str(body or ""), code
@@ -88,21 +92,25 @@ def _get_first_field(body: dict[str, Any]) -> Any:
 
 
 def get_error_status(reply: Any) -> int:
-    """Return the status of an error that comes with status 200; 200 if there is none.
+    """Return the status of an error in a reply that was sent with status 200; 200 if it is none.
 
     OpenRouter and LM Studio send such errors.
+
+    Args:
+        reply: The reply, as parsed JSON.
     """
     if not isinstance(reply, dict) or {"choices", "data"} & reply.keys():
         return 200
     error = reply.get("error")
     if not error:
         return 200
-    # An error in words alone is about the address, and one without a valid code about the server.
-    code: Any = 404
-    if isinstance(error, dict):
-        code = error.get("code")
+    # An error in words alone is about the address.
+    if not isinstance(error, dict):
+        return 404
+    code = error.get("code")
     if isinstance(code, int) and 400 <= code < 600:
         return code
+    # Without a valid code, the server is taken to have failed.
     return 500
 
 

@@ -1,8 +1,8 @@
 """The trial of a server: what it echoes and reports is compared with what it generates.
 
 Real servers return wrong log-probabilities without an error, ignore what they are asked for, or
-refuse parameters that others need. `try_server` tries each part, and a server that fails one is used
-for the others alone. `load_trial` takes a trial of the same day if the server has not changed.
+refuse parameters that others need. `try_server` tries each part, and a server that fails one is
+used for the others alone. `load_trial` takes a trial of the same day if the server has not changed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _SAVED_FIELDS = tuple(
 
 
 def load_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
-    """Return the trial of a server; one of the same day holds while the server answers as it did.
+    """Return the trial of a server; one of the same day holds while the server is unchanged.
 
     A trial is stored for the day by server, model, fields of every request, thinking, path, and
     version of this package. One short question shows whether the server still runs the same model:
@@ -90,8 +90,8 @@ def load_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
     Args:
         client: The server.
         model: The model's name on it.
-        thinking: As in `try_server`.
-        chat: As in `try_server`.
+        thinking: "on", "off", "auto", or the maximum number of tokens, as in `try_server`.
+        chat: "on", "off" or "auto", as in `try_server`.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
@@ -117,17 +117,23 @@ def _find_trial_file(client: Client, model: str, thinking: str, chat: str) -> Pa
 
 
 def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
-    """Return a stored trial; None if there is none, or if the server has changed."""
+    """Return the result of a stored trial; None if there is none, or if the server has changed.
+
+    Args:
+        client: The server.
+        file: File of the trial, or None.
+    """
     if file is None:
         return None
     try:
         record = json.loads(file.read_text("utf-8"))
         endpoint = Endpoint(client, **record["endpoint"])
+        # JSON has neither sets nor named tuples.
         endpoint.refused = set(endpoint.refused)
         endpoint.findings = [Finding(*finding) for finding in endpoint.findings]
         signature = record["seen"]
-    # A damaged record, or one of another version, is none.
     except (OSError, ValueError, TypeError, KeyError):
+        # A record that is missing, damaged or of another version only costs another trial.
         return None
     if not _is_unchanged(endpoint, signature):
         return None
@@ -148,9 +154,14 @@ def _write_trial(endpoint: Endpoint, file: Path) -> None:
 
 
 def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
-    """Return whether a server answers as it did; yes if a bound allows no request.
+    """Return whether a server answers a short question as it did in its trial.
 
-    A report whose answers are all stored can be repeated then, and needs no request.
+    If a limit allows no request, it is taken to be unchanged: a report whose answers are all stored
+    can then be repeated, and needs no request.
+
+    Args:
+        endpoint: The result of the trial.
+        signature: What `_ask_signature` returned then.
     """
     try:
         return _ask_signature(endpoint) == signature
@@ -161,7 +172,11 @@ def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
 
 
 def _ask_signature(endpoint: Endpoint) -> list[str]:
-    """Ask one short question; return the name and fingerprint of the model, and its answer."""
+    """Ask one short question, and return what identifies the model behind the server.
+
+    Returns:
+        The model's name and fingerprint as the reply states them, and its answer.
+    """
     # The name and fingerprint of this reply alone count.
     endpoint.client.served.clear()
     prompt = _list_prompts(endpoint)[0]
@@ -190,7 +205,8 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
     Args:
         client: The server.
         model: The model's name on it.
-        thinking: "on", "off", the largest number of tokens that it may think, or "auto" for its default.
+        thinking: "on", "off", the largest number of tokens that it may think, or "auto" for its
+            default.
         chat: "on" for conversations, "off" for texts, or "auto" for conversations if the server
             takes them.
 
@@ -231,23 +247,40 @@ class _Trial:
         return passed
 
     def _negotiate(self, prompt: Any, room: int = ANSWER_TOKENS) -> Completion:
-        """Ask for a greedy answer, without or renaming the parameters that the server refuses by name."""
+        """Ask for a greedy answer; parameters that the server refuses are left out or renamed.
+
+        Args:
+            prompt: A text, or the turns of a conversation.
+            room: Maximum tokens of the answer.
+
+        Raises:
+            RequestError: If the server fails, or refuses the request for another reason.
+        """
         parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
         while True:
             try:
                 return self.endpoint.ask(prompt, **parameters)
             except RequestError as failure:
+                # Each round changes a further parameter, so that the loop ends.
                 if failure.is_of_server or not self._adapt(str(failure)):
                     raise
 
     def _adapt(self, message: str) -> bool:
-        """Leave out or rename the parameters that a refusal names; return whether that changed any."""
+        """Leave out or rename the parameters that a refusal names.
+
+        Args:
+            message: The server's message.
+
+        Returns:
+            Whether anything changed, so that the request may be sent again.
+        """
         refused = {name for name in _OPTIONAL_PARAMETERS if name in message}
         refused -= self.endpoint.refused
         if refused:
             self.endpoint.refused |= refused
             return True
-        # "max_completion_tokens is too large" names it, too.
+        # Newer models take `max_completion_tokens` in place of `max_tokens`, and say so. A message
+        # that the number is too large names the parameter, too, but asks for another number.
         is_renamed = "max_completion_tokens" in message
         is_renamed = is_renamed and not re.search("large|exceed|context", message)
         if not is_renamed or "max_tokens" in self.endpoint.renamed:
@@ -262,7 +295,14 @@ class _Trial:
     # --- Answers and thinking
 
     def try_answers(self) -> bool:
-        """Find the parameters with which the path generates text."""
+        """Find the parameters with which the path generates text, and whether the model thinks.
+
+        Returns:
+            Whether the path generates text.
+
+        Raises:
+            RequestError: If the server fails.
+        """
         endpoint = self.endpoint
         try:
             self._ask_first_questions()
@@ -282,11 +322,20 @@ class _Trial:
         return self._add_finding("answers", endpoint.works, f"{endpoint.path} {words}.")
 
     def set_thinking(self, thinking: str) -> None:
-        """Turn thinking on or off if that is asked for, and count the tokens that an answer needs."""
+        """Turn thinking on or off if that is asked for, and find how many tokens an answer needs.
+
+        Args:
+            thinking: "on", "off", "auto" for the server's default, or the maximum number of tokens
+                that the model may think.
+
+        Raises:
+            OptionError: If the server does not do what is asked for.
+        """
         endpoint = self.endpoint
         n_tokens = self._count_answer_tokens()
         if thinking != "auto":
             n_tokens = self._turn_thinking(thinking, n_tokens)
+        # The answers with which others are compared must have the same fields.
         if endpoint.extra:
             self._ask_first_questions()
         allowed = endpoint.budget
@@ -306,36 +355,47 @@ class _Trial:
         self._add_finding("thinking", True, f"{words}, and may take {endpoint.budget:,}.")
 
     def _turn_thinking(self, thinking: str, n_tokens: int | None) -> int | None:
-        """Turn thinking on or off by the first field that works; return the tokens of an answer.
+        """Turn thinking on or off by the first field of requests with which that works.
 
         Args:
-            thinking: "on", "off", or the largest number of tokens.
-            n_tokens: Tokens of an answer to an easy question before.
+            thinking: "on", "off", or the maximum number of tokens.
+            n_tokens: Tokens of an answer to an easy question so far; None if it does not end.
+
+        Returns:
+            Tokens of an answer to an easy question now; None if it does not end.
+
+        Raises:
+            OptionError: If no field works.
         """
         endpoint = self.endpoint
         is_wanted = thinking != "off"
+        if endpoint.thinks == is_wanted:
+            return n_tokens
         candidates = []
         if thinking.isdecimal():
             candidates += [{name: int(thinking)} for name in DIALECTS["bounded"]]
         candidates += DIALECTS["turned"]["on" if is_wanted else "off"]
-        for fields in candidates if endpoint.thinks != is_wanted else ():
+        for fields in candidates:
             if self._accepts(fields):
+                # This also finds whether the model thinks now.
                 n_tokens = self._count_answer_tokens()
                 if endpoint.thinks == is_wanted:
-                    break
+                    return n_tokens
+            # The fields have no effect, and are removed.
             endpoint.extra = {}
             endpoint.thinks = not is_wanted
-        if endpoint.thinks != is_wanted:
-            state = "thinks" if endpoint.thinks else "does not think"
-            raise OptionError(
-                f"Expected {endpoint.client.url} to answer with thinking {thinking}, but it {state} "
-                "whatever it is told: `extra_body` may say what it wants.",
-                option="thinking",
-            )
-        return n_tokens
+        state = "thinks" if endpoint.thinks else "does not think"
+        raise OptionError(
+            f"Expected {endpoint.client.url} to answer with thinking {thinking}, but it {state} "
+            "whatever it is told: `extra_body` may say what it wants.",
+            option="thinking",
+        )
 
     def _accepts(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether the server takes further fields; they are kept if it does."""
+        """Add fields to every request, and return whether the server accepts them.
+
+        Fields that it refuses are removed again.
+        """
         extra = self.endpoint.extra
         self.endpoint.extra = {**extra, **fields}
         if isinstance(_try(self._negotiate, self._prompts[0]), RequestError):
@@ -344,7 +404,14 @@ class _Trial:
         return True
 
     def _count_answer_tokens(self) -> int | None:
-        """Ask an easy question with growing room; return the tokens of its answer, None if it does not end."""
+        """Ask an easy question with more and more tokens until its answer ends.
+
+        This also finds whether the model thinks, and the largest number of tokens that the server
+        allows becomes the budget.
+
+        Returns:
+            Tokens of the answer, including those of its thinking; None if it does not end.
+        """
         endpoint = self.endpoint
         endpoint.budget = ANSWER_TOKENS
         rooms = ROOMS if endpoint.thinks else ROOMS[:1]
@@ -352,7 +419,8 @@ class _Trial:
             completion = self._ask_with_room(room, endpoint.budget)
             if completion is None:
                 break
-            # Thinking that is neither shown nor counted takes the room of a brief answer.
+            # Thinking that is neither shown nor counted shows in a brief answer, whose tokens it
+            # takes.
             endpoint.thinks = _is_thinking(completion) or _is_thinking(
                 self._negotiate(self._prompts[0])
             )
@@ -363,9 +431,16 @@ class _Trial:
         return None
 
     def _ask_with_room(self, room: int, known_room: int) -> Completion | None:
-        """Return the answer to an easy question with some room, or half of it if the server refuses that.
+        """Ask an easy question with a maximum number of tokens, halved until it is allowed.
 
-        The room that it allows becomes the budget. None if that is no more than the known one.
+        The number that the server allows becomes the budget.
+
+        Args:
+            room: Maximum tokens of the answer. It is halved until the server allows it.
+            known_room: Number of tokens that the server is known to allow.
+
+        Returns:
+            The answer; None if the server allows no more than is known.
         """
         while room > known_room:
             outcome = _try(self._negotiate, _make_turns(DIALECTS["choice"]), room)
@@ -378,21 +453,31 @@ class _Trial:
         return None
 
     def _set_budget(self, n_tokens: int | None) -> None:
-        """Set the tokens of an answer from those of an easy question, as far as the server allows."""
+        """Set the maximum tokens of an answer, as far as the server allows.
+
+        Args:
+            n_tokens: Tokens of the answer to an easy question, of which a hard one may need
+                `ROOM_PER_EASY_ANSWER` times as many. None if the answer did not end.
+        """
         endpoint = self.endpoint
         allowed = endpoint.budget
         if n_tokens is None and endpoint.thinks:
-            # It did not end: more room may help, unless the server allows no more.
+            # More tokens may help, unless the server has refused more than it allowed.
             if allowed == ROOMS[-1]:
                 endpoint.budget = ROOM_PER_EASY_ANSWER * allowed
             return
         shortest = LONG if endpoint.thinks else BRIEF
         room = max(shortest, ROOM_PER_EASY_ANSWER * (n_tokens or 0))
+        # The server has to allow more than it has been asked for so far.
         if room <= allowed or self._ask_with_room(room, allowed) is None:
             endpoint.budget = min(room, allowed)
 
     def _bound_thinking(self, n_tokens: int) -> None:
-        """Bound the tokens of thinking by the first parameter that the server takes."""
+        """Limit the tokens of thinking by the first parameter that the server accepts.
+
+        Args:
+            n_tokens: Maximum tokens of thinking. A brief answer may follow.
+        """
         endpoint = self.endpoint
         note = "the server takes no bound: what is longer is cut"
         for name in DIALECTS["bounded"]:
@@ -406,7 +491,11 @@ class _Trial:
     # --- Constrained, greedy and drawn answers
 
     def try_constraints(self) -> None:
-        """Ask for one of some answers that nobody would give to the question."""
+        """Find a parameter that restricts answers to given texts.
+
+        The given texts are answers that nobody would give to the question, so that a reply with one
+        of them shows that the parameter has an effect.
+        """
         endpoint = self.endpoint
         for name in CONSTRAINTS:
             endpoint.constraint = name
@@ -421,7 +510,7 @@ class _Trial:
             if isinstance(outcome, Completion):
                 reply = unwrap_answer(outcome.reply)
             is_held = reply.text.strip() in DIALECTS["unlikely"]
-            # A constraint that stops the thinking asks another model.
+            # A constraint that stops the thinking would measure another model.
             if is_held and (reply.thinks or not endpoint.thinks):
                 self._add_finding(CONSTRAINED, True, f"They are held by {name}.")
                 return
@@ -431,17 +520,21 @@ class _Trial:
         self._add_finding(CONSTRAINED, False, words)
 
     def try_greedy_answers(self) -> None:
-        """Compare two equal greedy requests."""
-        # Answers that vary at temperature 0 make figures that cannot be repeated.
+        """Compare the answers to two equal requests at temperature 0.
+
+        If they differ, the results of a run cannot be reproduced.
+        """
         answer = _get_beginning(self._greedy[0])
         repeated = _get_beginning(self._negotiate(self._prompts[0]))
-        is_equal = answer == repeated
-        words = "Two equal requests have one answer."
-        if not is_equal:
-            words = f"Two equal requests have the answers {answer!r} and {repeated!r}."
         if "temperature" in self.endpoint.refused:
             is_equal = False
             words = "The server takes no temperature: its answers are sampled."
+        elif answer == repeated:
+            is_equal = True
+            words = "Two equal requests have one answer."
+        else:
+            is_equal = False
+            words = f"Two equal requests have the answers {answer!r} and {repeated!r}."
         self._add_finding("greedy answers", is_equal, words)
 
     def try_drawn_answers(self) -> None:
@@ -481,21 +574,25 @@ class _Trial:
     # --- Log-probabilities
 
     def try_next_tokens(self) -> None:
-        """Check the likeliest next tokens that the path reports."""
+        """Find how many of the likeliest next tokens the path reports, and check them.
+
+        A model that thinks is not checked: its next token is no answer.
+        """
         endpoint = self.endpoint
         if endpoint.thinks:
             self._add_finding(NEXT_TOKENS, False, THINKS_FIRST)
             return
-        # Servers refuse to report more than some number of tokens.
         words = ""
         for top in N_TOPS:
             outcome = _try(self._request_tops, top)
             if not isinstance(outcome, RequestError):
                 words = self._check_tops(outcome)
                 if not words:
+                    # Some servers accept a number, but report fewer tokens.
                     endpoint.top = min(top, *(len(completion.tops[0]) for completion in outcome))
                     words = f"{endpoint.top} are reported, and greedy answers begin with the first"
                 break
+            # A server may refuse a large number, and accept a smaller one.
             words = f"They are not reported: {outcome}"
             if outcome.is_of_server:
                 break
@@ -509,7 +606,11 @@ class _Trial:
         return [self.endpoint.request_next_tokens(prompt, top) for prompt in prompts]
 
     def _check_tops(self, completions: Sequence[Completion]) -> str:
-        """Return what is wrong with likeliest next tokens; "" if nothing is."""
+        """Return what is wrong with reported next tokens; "" if nothing is.
+
+        Args:
+            completions: Replies to the first two questions, and of a chat to one about letters.
+        """
         # The chat about letters has no greedy answer.
         for completion, greedy in zip(completions, self._greedy, strict=False):
             problem = _find_problem_of_top(completion, greedy)
@@ -522,13 +623,14 @@ class _Trial:
         return ""
 
     def try_echoes(self) -> None:
-        """Compare the log-probabilities of given texts with those of their generation."""
+        """Compare log-probabilities of given texts with those of the texts' generation."""
         endpoint = self.endpoint
-        # Thoughts stand between the question and a given text.
+        # In a model that thinks, thoughts would stand between the question and a given text.
         if endpoint.thinks:
             self._add_finding(GIVEN_TEXTS, False, THINKS_FIRST)
             return
         pairs: list[_Pair] = []
+        # What is wrong if there is nothing to compare.
         problem = "The server reports no log-probabilities of what it generates"
         for seed, prompt in enumerate(self._prompts):
             try:
@@ -543,7 +645,8 @@ class _Trial:
                 break
             if not is_complete:
                 break
-        problem = _find_problem_of_pairs(pairs) if pairs else problem
+        if pairs:
+            problem = _find_problem_of_pairs(pairs)
         if problem:
             endpoint.echo = self._add_finding(GIVEN_TEXTS, False, f"{problem}.")
             return
@@ -552,10 +655,16 @@ class _Trial:
         endpoint.echo = self._add_finding(GIVEN_TEXTS, True, words)
 
     def _compare_echo(self, prompt: Any, seed: int, pairs: list[_Pair]) -> bool:
-        """Generate a text, echo it twice, and add the pairs of log-probabilities.
+        """Generate a text, let the server echo it twice, and compare the log-probabilities.
+
+        Args:
+            prompt: A text, or the turns of a conversation.
+            seed: Seed of the generated text.
+            pairs: Compared log-probabilities so far, to which these are added.
 
         Returns:
-            Whether another text is to be compared.
+            Whether another text should be compared: not if the server reports none, or the echo is
+            wrong.
         """
         endpoint = self.endpoint
         completion = endpoint.ask(
@@ -563,6 +672,7 @@ class _Trial:
             seed=seed,
             max_tokens=ANSWER_TOKENS,
             temperature=1.0,
+            # True for a conversation, or the number of likeliest tokens for a text.
             logprobs=endpoint.is_chat or 1,
         )
         if not completion.logprobs:
@@ -570,7 +680,7 @@ class _Trial:
         text = completion.reply.text
         echoed = endpoint.request_continuations(prompt, [text])[0]
         pairs += _pair_tokens("The echo has", "but while generating it had", echoed, completion)
-        # A server whose echo is wrong need not repeat it.
+        # The second echo of a server whose first one is wrong would tell nothing.
         if any(pair.difference > MAX_DIFFERENCE for pair in pairs):
             return False
         repeated = endpoint.request_continuations(prompt, [text])[0]
@@ -593,7 +703,11 @@ def _list_prompts(endpoint: Endpoint) -> list[Any]:
 
 
 def _try(ask: Callable[..., T], *arguments: Any, **options: Any) -> T | RequestError:
-    """Return what is asked for, or why it is refused; an error that ends all requests is raised."""
+    """Call a function that asks the server, and return its result, or why it is refused.
+
+    Raises:
+        RequestError: If no further request can be answered either.
+    """
     try:
         return ask(*arguments, **options)
     except RequestError as failure:
@@ -620,30 +734,36 @@ def _is_thinking(completion: Completion) -> bool:
 
 
 def _find_problem_of_top(completion: Completion, greedy: Completion) -> str:
-    """Return what is wrong with the likeliest next tokens; "" if nothing is."""
+    """Return what is wrong with the likeliest next tokens of a reply; "" if nothing is.
+
+    Args:
+        completion: The reply.
+        greedy: The greedy answer to the same question, which should begin with the likeliest token.
+    """
     top = completion.tops[0] if completion.tops else {}
     if len(top) < 2:
         return "The server reports none"
     values = sorted(top.values(), reverse=True)
     if any(math.isnan(value) for value in values):
         return "Some of their log-probabilities are not numbers"
-    # A value far above 0 must not overflow.
+    # Clipped, since the exponential of a large number overflows.
     total = math.fsum(math.exp(min(value, 1.0)) for value in values)
     if total > MAX_TOTAL_PROBABILITY:
         return f"Their probabilities sum to {total:.2f}"
     likeliest = max(top, key=lambda token: top[token]).strip()
+    # Of two tokens that are nearly as likely, rounding decides which one is generated.
     is_clear = values[0] - values[1] > MAX_DIFFERENCE
     answer = _get_beginning(greedy)
-    # Of two tokens that are nearly as likely, rounding decides.
     if is_clear and likeliest and answer.strip() and not answer.strip().startswith(likeliest):
         return f"The likeliest is {likeliest!r}, but the greedy answer is {answer!r}"
     return ""
 
 
 def _find_problem_of_letters(completion: Completion) -> str:
-    """Return what the answer to a choice begins with if that is no letter; "" if it is one.
+    """Return what is wrong with the next tokens after a question about letters; "" if nothing is.
 
-    The shares of other tokens are no answer then.
+    The likeliest one should be a letter. Otherwise the probabilities of letters are not those of
+    answers.
     """
     if not completion.tops:
         return "The server reports none"
@@ -692,7 +812,11 @@ def _pair_tokens(begin: str, link: str, echoed: Completion, compared: Completion
 
 
 def _find_problem_of_pairs(pairs: Sequence[_Pair]) -> str:
-    """Return what is wrong with an echo; "" if nothing is."""
+    """Return what is wrong with the log-probabilities of echoes; "" if nothing is.
+
+    Args:
+        pairs: At least one pair of log-probabilities that should be equal.
+    """
     differences = np.array([pair.difference for pair in pairs])
     if differences.mean() > MAX_MEAN_DIFFERENCE or differences.max() > MAX_DIFFERENCE:
         return pairs[int(differences.argmax())].words
