@@ -373,6 +373,11 @@ def quote_column(column: str) -> str:
     return f"row[{quoted}]"
 
 
+def write_expression(term: str) -> str:
+    """Return a term of jinja in double braces, as "{{ label | int }}", which makes it an expression."""
+    return f"{{{{ {term} }}}}"
+
+
 def quote_field(name: str, columns: Columns) -> str:
     """Return the term by which an expression reads a column, or a field of objects.
 
@@ -609,7 +614,7 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
             continue
         remedy = ""
         if isinstance(text, list):
-            joined = f'{{{{ {quote_column(column)} | join(" ") }}}}'
+            joined = write_expression(f'{quote_column(column)} | join(" ")')
             remedy = f"; an expression joins lists: '{joined}'"
         raise TypeError(
             f"Expected texts in {location}, but row {row} holds {describe_kind(text)}{remedy}."

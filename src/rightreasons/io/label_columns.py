@@ -39,6 +39,7 @@ from rightreasons.io.columns import (
     get_cells,
     get_values,
     quote_column,
+    write_expression,
 )
 from rightreasons.io.headings import LABEL_HEADINGS, USUAL_HEADINGS
 
@@ -477,7 +478,7 @@ def write_label_expressions(
     expression_by_name = {}
     for name in names:
         if is_one_hot:
-            expression_by_name[name] = f"{{{{ {term}[{spelling_by_name[name]}] }}}}"
+            expression_by_name[name] = write_expression(f"{term}[{spelling_by_name[name]}]")
         else:
             # A label that no row has is looked for by its name.
             spelling = spelling_by_name.get(name, name)
@@ -544,7 +545,7 @@ def _write_membership(expression: str, name: str, spelling: str) -> str:
     words = list(dict.fromkeys((name, spelling)))
     # JSON quotes the arguments of the call; its brackets are dropped.
     arguments = json.dumps(words, ensure_ascii=False)[1:-1]
-    return f"{{{{ {expression} | whether({arguments}) }}}}"
+    return write_expression(f"{expression} | whether({arguments})")
 
 
 # ---------------------------------------------------------------------------- new names of labels

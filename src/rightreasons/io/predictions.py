@@ -40,6 +40,7 @@ from rightreasons.io.columns import (
     quote_column,
     quote_field,
     require_column,
+    write_expression,
 )
 from rightreasons.io.headings import PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.label_columns import (
@@ -255,18 +256,20 @@ def _make_answer_question(roles: PredictionRoles) -> OptionError:
     first_term = quote_field(candidates[0], roles.columns)
     labels = roles.labels or roles.label_headings
     if not labels:
-        comparison = f"{quote_field(candidates[-1], roles.columns)} == {first_term}"
+        comparison = write_expression(
+            f"{quote_field(candidates[-1], roles.columns)} == {first_term}"
+        )
         return OptionError(
             f"Expected a heading that says which column holds the labels of {roles.source_name}, but {names} hold "
             "the same values: `correct_column` compares the answers of a system with the labels, as in "
-            f"'{{{{ {comparison} }}}}'.",
+            f"'{comparison}'.",
             option="correct_column",
         )
-    comparison = f"{first_term} == {quote_field(labels[0], roles.columns)}"
+    comparison = write_expression(f"{first_term} == {quote_field(labels[0], roles.columns)}")
     return OptionError(
         f"Expected one column of answers in {roles.source_name}, but {names} hold the values of {labels[0]!r}, as the "
         "answers of several systems do: `correct_column` reads those of one, as in "
-        f"'{{{{ {comparison} }}}}'.",
+        f"'{comparison}'.",
         option="correct_column",
     )
 
@@ -515,7 +518,7 @@ def list_label_scores(
         # A column of lists has the score of each class at its position.
         classes = tuple(str(position) for position in range(table.shape[1]))
         lists = quote_column(score_columns[0])
-        score_columns = tuple(f"{{{{ {lists}[{position}] }}}}" for position in classes)
+        score_columns = tuple(write_expression(f"{lists}[{position}]") for position in classes)
     if label_names is None:
         return dict(zip(classes, score_columns, strict=True)), predictions.scores, True
 

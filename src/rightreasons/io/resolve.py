@@ -37,6 +37,7 @@ from rightreasons.io.columns import (
     get_values,
     quote_column,
     quote_field,
+    write_expression,
 )
 from rightreasons.io.contents import describe_contents
 from rightreasons.io.descriptions import Description, read_description
@@ -530,7 +531,7 @@ def _describe_comparison(predictions: Predictions) -> str:
         return ""
     answer = quote_field(answer_column, predictions.columns)
     label = quote_field(label_column, predictions.columns)
-    return f"{{{{ {answer} == {label} }}}}"
+    return write_expression(f"{answer} == {label}")
 
 
 def _read_texts(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
@@ -673,7 +674,9 @@ def _describe_marks(columns: Sequence[str]) -> str:
     entries = []
     for name in columns:
         entries.append(f"{name!r}: {quote_column(name)} | int")
-    expression = f"{{{{ {{{', '.join(entries)}}} }}}}"
+    # An object by class, such as {'joy': joy | int, 'fear': fear | int}.
+    members = ", ".join(entries)
+    expression = write_expression(f"{{{members}}}")
     return (
         f"No column is taken for the labels, but each row has a 1 in one of {format_list(columns)}: "
         f"`label_column` reads them, as in '{expression}'."

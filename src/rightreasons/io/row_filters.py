@@ -10,7 +10,12 @@ import datasets
 from rightreasons.core.errors import attach_options
 from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io.arrow_tables import Splits
-from rightreasons.io.columns import evaluate_expression, is_expression, list_read_names
+from rightreasons.io.columns import (
+    evaluate_expression,
+    is_expression,
+    list_read_names,
+    write_expression,
+)
 
 MAX_CELL_CHARACTERS = 40
 """Length of a cell in errors."""
@@ -57,7 +62,8 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
     # A condition is always an expression, so that its braces may be omitted.
     expression = condition
     if not is_expression(condition):
-        expression = f"{{{{ {condition} }}}}"
+        expression = write_expression(condition)
+    # Any value that counts as true keeps its row.
     rows = []
     for row, value in enumerate(evaluate_expression(expression, data)):
         if value:

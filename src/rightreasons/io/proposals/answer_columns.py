@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from rightreasons.core.sentences import format_list, join_parts
-from rightreasons.io.columns import quote_column
+from rightreasons.io.columns import quote_column, write_expression
 from rightreasons.io.contents import Contents, describe_contents, make_key
 from rightreasons.io.proposals.agreement import find_agreeing_columns
 from rightreasons.io.row_checks import RowTable
@@ -53,17 +53,17 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     for name in displayed:
         share = _measure_share(contents, name, label)
         shares.append(f"{share:.0%}")
-    comparison = f"'{{{{ {quote_column(columns[0])} == {quote_column(label)} }}}}'"
+    expression = write_expression(f"{quote_column(columns[0])} == {quote_column(label)}")
     if len(columns) == 1:
         return (
             f"{names} holds the values of {label!r} and agrees with it in {shares[0]} of the rows, "
             "as the answers of a system or an annotator do: `correct_column` reads them, as in "
-            f"{comparison}."
+            f"'{expression}'."
         )
     return (
         f"{names} hold the values of {label!r} and agree with it in {join_parts(shares)} of the "
         "rows, as the answers of several systems or annotators do: `correct_column` reads those of "
-        f"one, as in {comparison}."
+        f"one, as in '{expression}'."
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.io.cells import drop_missing
-from rightreasons.io.columns import quote_column
+from rightreasons.io.columns import quote_column, write_expression
 
 MIN_SHARE_OF_SPLIT_ROWS = 0.95
 """Share of rows with a separator: an item may have a single choice by mistake."""
@@ -156,9 +156,9 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
     items = f"{quote_column(column)}.items()"
     return ChoiceLists(
         column=column,
-        expression=f"{{{{ {items} | rejectattr(1, 'none') | map(attribute=0) | list }}}}",
+        expression=write_expression(f"{items} | rejectattr(1, 'none') | map(attribute=0) | list"),
         texts=texts,
-        label=f"{{{{ ({items} | selectattr(1) | first)[0] }}}}",
+        label=write_expression(f"({items} | selectattr(1) | first)[0]"),
         positions=positions,
     )
 
@@ -175,7 +175,7 @@ def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Choi
     term = quote_column(column)
     return ChoiceLists(
         column=column,
-        expression=f"{{{{ {term}.values() | list }}}}",
+        expression=write_expression(f"{term}.values() | list"),
         texts=texts,
         marks=[marks] * len(cells),
         marks_expression=f"{term}.keys() | list",
@@ -277,13 +277,13 @@ def _mark_one(values: Sequence[Any]) -> bool:
 
 def _map_attribute(column: str, field: str) -> str:
     """Return the expression of the list of a field of objects."""
-    return f"{{{{ {quote_column(column)} | map(attribute={field!r}) | list }}}}"
+    return write_expression(f"{quote_column(column)} | map(attribute={field!r}) | list")
 
 
 def _find_flag(column: str, field: str) -> str:
     """Return the expression of the position of the object whose flag is set."""
     flags = f"{quote_column(column)} | map(attribute={field!r}) | map('int') | list"
-    return f"{{{{ ({flags}).index(1) }}}}"
+    return write_expression(f"({flags}).index(1)")
 
 
 def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
@@ -296,7 +296,7 @@ def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
                 return None
             row_texts.append(choice[0])
         texts.append(row_texts)
-    expression = f"{{{{ {quote_column(column)} | map('first') | list }}}}"
+    expression = write_expression(f"{quote_column(column)} | map('first') | list")
     return ChoiceLists(column, expression, texts)
 
 
@@ -329,7 +329,7 @@ def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]
             segments = [segment.strip() for segment in cell.split(separator)]
             texts.append([segment for segment in segments if segment])
         term = quote_column(column)
-        expression = f"{{{{ {term}.split({separator!r}) | map('trim') | select | list }}}}"
+        expression = write_expression(f"{term}.split({separator!r}) | map('trim') | select | list")
         # Sentences contain commas as well. A column of numbers or letters is therefore only taken for
         # the right choices if it has as many values as there are choices.
         yield ChoiceLists(column, expression, texts, pointer="complete")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.io.columns import quote_column
+from rightreasons.io.columns import quote_column, write_expression
 from rightreasons.io.contents import MAX_CHOICES, MIN_ROWS, Contents, make_key, parse_value
 from rightreasons.io.proposals.choice_lists import (
     ChoiceLists,
@@ -218,7 +218,7 @@ def name_right_choice(contents: Contents, label: str, lists: ChoiceLists) -> str
     # Names of choices are texts, also if they are digits.
     if not all(isinstance(cell, str) for cell in cells):
         term += " | string"
-    return f"{{{{ ({lists.marks_expression}).index({term}) }}}}"
+    return write_expression(f"({lists.marks_expression}).index({term})")
 
 
 def _propose_split_texts(contents: Contents) -> ChoiceProposal | None:

@@ -21,7 +21,13 @@ from rightreasons.core.ordering import factorize
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import is_number, parse_numbers, unwrap_value
-from rightreasons.io.columns import Column, Columns, quote_column, require_column
+from rightreasons.io.columns import (
+    Column,
+    Columns,
+    quote_column,
+    require_column,
+    write_expression,
+)
 from rightreasons.io.headings import MODEL_ANSWER_HEADINGS, PREDICTION_HEADINGS, make_heading_key
 from rightreasons.io.label_columns import NamedLabels
 from rightreasons.io.logs import UNREAD
@@ -226,11 +232,12 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
     if correct:
         got = f"got {' and '.join(correct)}"
     label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
+    comparison = write_expression(f"ANSWER == {label}")
     raise OptionError(
         "Expected a column that says whether each answer was right "
         f"({', '.join(PREDICTION_HEADINGS['correct'][:4])}) in {roles.source_name}, or one of answers (prediction) "
         f"and one of labels, but {got}; name it with `correct_column`, which may compare two: "
-        f"'{{{{ ANSWER == {label} }}}}'.",
+        f"'{comparison}'.",
         option="correct_column",
     )
 
@@ -248,11 +255,12 @@ def _read_flags(roles: PredictionRoles, name: str) -> Correctness:
     # Each distinct value is parsed once; `codes` (N,) are the positions of the cells among them.
     codes, values = factorize(roles.columns[name])
     texts = np.array([str(value).strip().lower() for value in values], dtype=object)
+    comparison = write_expression(f'{quote_column(name)} == "WORD"')
     check_all(
         texts[codes],
         lambda text: text in _TRUE_WORDS or text in _FALSE_WORDS,
         f"1 and 0, true and false, or yes and no, in column {name!r} of {roles.source_name} (for "
-        f"other words, `correct_column` may compare: '{{{{ {quote_column(name)} == \"WORD\" }}}}')",
+        f"other words, `correct_column` may compare: '{comparison}')",
         unit="item",
     )
     is_true = np.isin(texts, list(_TRUE_WORDS))
@@ -286,7 +294,7 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         answer_location: _respell_answers(roles.columns, answer, label),
         label_location: roles.columns[label],
     }
-    comparison = f'{{{{ {quote_column(answer)}.strip("( )") == {quote_column(label)} }}}}'
+    comparison = write_expression(f'{quote_column(answer)}.strip("( )") == {quote_column(label)}')
     remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
     answers, gold = _resolve_both(column_by_location, remedy)
     is_answered = answers.ids >= 0
