@@ -86,11 +86,24 @@ def test_scores_of_other_classes_are_refused():
         ({"format": "something"}, "recalibrator in"),
         ({"method": "vector", "parameters": {"temperature": [1.0]}}, "weights and biases"),
         ({"method": "magic", "parameters": {}}, "one of"),
+        ({"parameters": None}, "got none"),
+        ({"n_classes": None}, "whole number"),
+        ({"n_fit": "9"}, "whole number"),
+        # The lengths and values of the parameters follow from the method and from two classes.
+        ({"parameters": {"temperature": []}}, "finite numbers"),
+        ({"parameters": {"temperature": [2.0, 3.0]}}, "length 1"),
+        ({"parameters": {"temperature": [-1.0]}}, "above 0"),
+        ({"method": "vector", "parameters": {"weights": [1], "biases": [0, 0]}}, "length 2"),
+        ({"method": "vector", "parameters": {"weights": 5, "biases": [0, 0]}}, "finite numbers"),
+        ({"method": "isotonic", "parameters": {"scores": [[0]] * 2, "rates": [[0]]}}, "1 list as"),
+        ({"method": "isotonic", "parameters": {"scores": [[0]], "rates": [[0, 1]]}}, "length 1"),
+        ({"method": "isotonic", "parameters": {"scores": [[1, 0]], "rates": [[0, 1]]}}, "increas"),
+        ({"method": "isotonic", "parameters": {"scores": [[0, 1]], "rates": [[1, 0]]}}, "increas"),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, match):
     file = tmp_path / "file.json"
-    if isinstance(content, dict) and "method" in content:
+    if isinstance(content, dict) and "format" not in content:
         base = Recalibrator("temperature", 2, 9, {"temperature": [2.0]}).save(file)
         content = {**json.loads(base.read_text("utf-8")), **content}
     file.write_text(json.dumps(content), "utf-8")

@@ -24,6 +24,7 @@ from rightreasons.core.binning import Flags
 from rightreasons.core.errors import OptionError
 from rightreasons.core.json_files import read_tagged_json
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import write_json
 from rightreasons.core.validation import (
     SCORE_KINDS,
@@ -33,6 +34,7 @@ from rightreasons.core.validation import (
     check_number,
     check_one_of,
     check_same_length,
+    check_vector,
     softmax,
 )
 
@@ -46,10 +48,17 @@ MIN_RELATIVE_PROBABILITY = 1e-12
 """
 
 Parameters = Mapping[str, list[Any]]
-"""Name -> numbers: "temperature"; "weights" and "biases"; or "scores" and "rates" of each function.
-"""
+"""Name -> numbers: "temperature"; "weights" and "biases"; or one list per function of "scores" and
+of "rates"."""
 
-# ----------------------------------------------------------------------- what is kept and applied
+_EXPECTED_NAMES = {
+    "temperature": ("temperature",),
+    "vector": ("weights", "biases"),
+    "isotonic": ("scores", "rates"),
+}
+"""Method -> names of its parameters."""
+
+# --- Fitted recalibrators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +69,8 @@ class Recalibrator(Result):
         method: "temperature", "vector" or "isotonic".
         n_classes: Number of classes K.
         n_fit: Number of items that it was fitted on.
-        parameters: What was fitted.
+        parameters: Fitted numbers by name: "temperature" for a temperature; "weights" and "biases" for
+            vector scaling; "scores" and "rates", one list per function, for isotonic regression.
 
     Example:
         >>> recalibrator = fit_recalibrator([[2 * np.log(3), 0.0]] * 4, [0, 0, 0, 1], method="temperature")
@@ -74,7 +84,7 @@ class Recalibrator(Result):
     parameters: Parameters
 
     def __call__(self, predictions: Any, *, scores: str = "logits") -> Floats:
-        """Return the recalibrated probabilities of scores.
+        """Return the recalibrated probabilities of class scores.
 
         Args:
             predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
@@ -85,7 +95,7 @@ class Recalibrator(Result):
 
         Raises:
             TypeError: If the scores have the wrong type.
-            ValueError: If they are of another number of classes.
+            ValueError: If their number of classes is not that of the fit.
         """
         logits = parse_class_logits(predictions, scores, "predictions")
         if logits.shape[1] != self.n_classes:
@@ -96,29 +106,43 @@ class Recalibrator(Result):
         return self.apply_to_logits(logits)
 
     def apply_to_logits(self, logits: Floats) -> Floats:
-        """Return the probabilities of checked (N, K) logits."""
+        """Return the recalibrated (N, K) probabilities of (N, K) logits, without any checks."""
         if self.method == "temperature":
-            return softmax(logits / self.parameters["temperature"][0])
+            (temperature,) = self.parameters["temperature"]
+            return softmax(logits / temperature)
         if self.method == "vector":
             weights = np.array(self.parameters["weights"])
             biases = np.array(self.parameters["biases"])
             return softmax(_make_finite(logits) * weights + biases)
-        return self._apply_functions(softmax(logits))
+        return self._apply_isotonic(softmax(logits))
 
-    def _apply_functions(self, probabilities: Floats) -> Floats:
-        """Return the probabilities that the isotonic functions map to, with rows of sum 1."""
-        functions = list(zip(self.parameters["scores"], self.parameters["rates"], strict=True))
-        # The probabilities of two classes are one number, and so is the function that maps them.
+    def _apply_isotonic(self, probabilities: Floats) -> Floats:
+        """Map the probabilities of each class by its isotonic function, and normalize the rows.
+
+        A function is given by its values `rates[k]` at the increasing `scores[k]`. It is linear in
+        between and constant outside.
+
+        Args:
+            probabilities: (N, K) probabilities.
+
+        Returns:
+            (N, K) probabilities. A row that all functions map to 0 becomes uniform.
+        """
+        scores = self.parameters["scores"]
+        rates = self.parameters["rates"]
         if self.n_classes == 2:
-            positive = np.interp(probabilities[:, 1], *functions[0])
+            # P(class 0) is 1 - P(class 1), so that a single function maps both.
+            positive = np.interp(probabilities[:, 1], scores[0], rates[0])
             return np.column_stack((1 - positive, positive))
-        table = np.empty_like(probabilities)
-        for column, function in enumerate(functions):
-            table[:, column] = np.interp(probabilities[:, column], *function)
-        sums = table.sum(axis=1, keepdims=True)
-        # A row in which no class is left is uniform.
-        divisor = np.where(sums > 0, sums, 1.0)
-        return np.where(sums > 0, table / divisor, 1 / self.n_classes)
+
+        mapped = np.empty_like(probabilities)
+        for k in range(self.n_classes):
+            mapped[:, k] = np.interp(probabilities[:, k], scores[k], rates[k])
+        row_sums = mapped.sum(axis=1, keepdims=True)
+        is_positive = row_sums > 0
+        # A divisor of 1 avoids the warning about 0 / 0; the uniform row takes its place.
+        divisor = np.where(is_positive, row_sums, 1.0)
+        return np.where(is_positive, mapped / divisor, 1 / self.n_classes)
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the recalibrator as a JSON file; `load_recalibrator` reads it."""
@@ -136,35 +160,124 @@ def load_recalibrator(file: str | os.PathLike[str]) -> Recalibrator:
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: If it holds something else.
+        ValueError: If the file is not a recalibrator, or its parameters do not fit its method and
+            its number of classes.
     """
     content = read_tagged_json(file, FORMAT, "a recalibrator")
-    fields: dict[str, Any] = {}
-    for field in dataclasses.fields(Recalibrator):
-        fields[field.name] = content.get(field.name)
-    method = check_one_of(fields["method"], METHODS, "method")
-    parameters = fields["parameters"]
-    # A file from elsewhere is parsed: numbers alone, of the length that the classes ask for.
-    arrays = {}
-    for name, values in dict(parameters or {}).items():
-        arrays[name] = [np.asarray(value, dtype=np.float64).tolist() for value in values]
-    expected = _EXPECTED_NAMES[method]
-    if set(arrays) != set(expected):
+    raw_method: Any = content.get("method")
+    method: str = check_one_of(raw_method, METHODS, "method")
+    for name, minimum in (("n_classes", 2), ("n_fit", 1)):
+        value = content.get(name)
+        if type(value) is not int or value < minimum:
+            raise ValueError(
+                f"Expected a whole number of at least {minimum} as `{name}` in {file}, but got "
+                f"{format_value(value)}."
+            )
+    n_classes = content["n_classes"]
+    parameters = _parse_parameters(content.get("parameters"), method, n_classes, str(file))
+    return Recalibrator(method, n_classes, content["n_fit"], parameters)
+
+
+def _parse_parameters(parameters: Any, method: str, n_classes: int, file: str) -> Parameters:
+    """Check the parameters of a saved recalibrator, which may come from anywhere.
+
+    Args:
+        parameters: Entry "parameters" of the file.
+        method: Method of the recalibrator, one of `METHODS`.
+        n_classes: Number of classes K.
+        file: Name of the file, for the messages.
+
+    Returns:
+        {"temperature": [T]}, {"weights": K numbers, "biases": K numbers}, or {"scores": lists,
+        "rates": lists} with two lists of equal length for each isotonic function.
+
+    Raises:
+        ValueError: If a parameter is missing, or its numbers cannot be those of a fit.
+    """
+    names = list(parameters) if isinstance(parameters, dict) else []
+    expected_names = _EXPECTED_NAMES[method]
+    if set(names) != set(expected_names):
         raise ValueError(
-            f"Expected the parameters {' and '.join(expected)} in {file}, but got "
-            f"{', '.join(arrays) or 'none'}."
+            f"Expected the parameters {' and '.join(expected_names)} in {file}, but got "
+            f"{', '.join(names) or 'none'}."
         )
-    return Recalibrator(method, int(fields["n_classes"]), int(fields["n_fit"]), arrays)
+    if method == "isotonic":
+        return _parse_functions(parameters, n_classes, file)
+
+    count = 1 if method == "temperature" else n_classes
+    parsed = {name: _parse_numbers(parameters[name], name, count, file) for name in expected_names}
+    if method == "temperature" and parsed["temperature"][0] <= 0:
+        raise ValueError(
+            f"Expected a temperature above 0 in {file}, but got {parsed['temperature'][0]}."
+        )
+    return parsed
 
 
-_EXPECTED_NAMES = {
-    "temperature": ("temperature",),
-    "vector": ("weights", "biases"),
-    "isotonic": ("scores", "rates"),
-}
-"""Method -> names of its parameters."""
+def _parse_functions(parameters: Mapping[str, Any], n_classes: int, file: str) -> Parameters:
+    """Check the isotonic functions of a saved recalibrator: their scores and the rates at these.
 
-# -------------------------------------------------------------------------------------------- fits
+    Args:
+        parameters: {"scores": one list per function, "rates": one list per function}.
+        n_classes: Number of classes K. There are K functions, or a single one if K is 2.
+        file: Name of the file, for the messages.
+
+    Returns:
+        The two lists of lists of numbers.
+
+    Raises:
+        ValueError: If the number of functions is wrong, the lists of a function differ in length,
+            or scores or rates are not those of a non-decreasing function into [0, 1].
+    """
+    n_functions = 1 if n_classes == 2 else n_classes
+    for name in ("scores", "rates"):
+        lists = parameters[name]
+        if not isinstance(lists, list) or len(lists) != n_functions:
+            raise ValueError(
+                f"Expected {pluralize(n_functions, 'list')} as `{name}` in {file}, for {n_classes} classes, but "
+                f"got {format_value(lists)}."
+            )
+
+    all_scores = []
+    all_rates = []
+    for raw_scores, raw_rates in zip(parameters["scores"], parameters["rates"], strict=True):
+        scores = _parse_numbers(raw_scores, "scores", None, file)
+        rates = _parse_numbers(raw_rates, "rates", len(scores), file)
+        is_increasing = (np.diff(scores) > 0).all()
+        is_monotone = (np.diff(rates) >= 0).all()
+        if not is_increasing or not is_monotone or rates[0] < 0 or rates[-1] > 1:
+            raise ValueError(
+                f"Expected increasing `scores`, and non-decreasing `rates` from 0 to 1, in {file}."
+            )
+        all_scores.append(scores)
+        all_rates.append(rates)
+    return {"scores": all_scores, "rates": all_rates}
+
+
+def _parse_numbers(values: Any, name: str, count: int | None, file: str) -> list[float]:
+    """Return a list of finite numbers as floats; raise ValueError if it is something else.
+
+    Args:
+        values: The list.
+        name: Name of the parameter, for the message.
+        count: Expected length. If None, any length of at least one.
+        file: Name of the file, for the message.
+    """
+    try:
+        numbers = check_vector(values, name)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Expected a list of finite numbers as `{name}` in {file}, but got "
+            f"{format_value(values)}."
+        ) from None
+    if count is not None and len(numbers) != count:
+        raise ValueError(
+            f"Expected `{name}` to have the length {count} in {file}, but got {len(numbers)}."
+        )
+    floats: list[float] = numbers.tolist()
+    return floats
+
+
+# --- Fits
 
 
 def fit_recalibrator(
@@ -174,7 +287,9 @@ def fit_recalibrator(
     method: str = "isotonic",
     scores: str = "logits",
 ) -> Recalibrator:
-    """Fit a method of recalibration on a split; `recalibrate` has the methods.
+    """Fit a function that maps class scores to calibrated probabilities, on a labeled split.
+
+    The methods are described in `recalibrate`.
 
     Args:
         predictions: (N, K) class scores or (N,) P(class 1) of a split that is separate from training
@@ -204,20 +319,37 @@ def fit_recalibrator(
 def fit_logits_recalibrator(
     logits: Floats, labels: NDArray[np.int64], *, method: str
 ) -> Recalibrator:
-    """Fit a recalibrator on checked logits."""
+    """Fit a recalibrator on (N, K) logits and (N,) labels that have been checked already.
+
+    Args:
+        logits: (N, K) logits.
+        labels: (N,) labels from 0 to K - 1.
+        method: "temperature", "vector" or "isotonic", as in `recalibrate`.
+    """
     check_one_of(method, METHODS, "method")
     parameters: Parameters
     if method == "temperature":
-        parameters = {"temperature": [fit_temperature(logits, labels).temperature]}
+        fit = fit_temperature(logits, labels)
+        parameters = {"temperature": [fit.temperature]}
     elif method == "vector":
-        parameters = _fit_vectors(_make_finite(logits), labels)
+        parameters = _fit_vector_scaling(_make_finite(logits), labels)
     else:
-        parameters = _fit_functions(softmax(logits), labels)
-    return Recalibrator(method, logits.shape[1], len(labels), parameters)
+        parameters = _fit_isotonic_functions(softmax(logits), labels)
+    return Recalibrator(
+        method=method, n_classes=logits.shape[1], n_fit=len(labels), parameters=parameters
+    )
 
 
 def parse_class_logits(predictions: Any, scores: str, name: str) -> Floats:
-    """Return (N, K) logits; refuse rows of different lengths, whose columns are no classes."""
+    """Return scores of classes as (N, K) logits; raise ValueError if rows differ in length.
+
+    The columns of rows with different lengths are choices of an item, not classes.
+
+    Args:
+        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
+        scores: "logits", "log_probabilities" or "probabilities".
+        name: Name of the argument in messages, such as "predictions".
+    """
     logits = parse_logits(predictions, scores, name)
     if isinstance(logits, Ragged):
         raise ValueError(
@@ -226,67 +358,107 @@ def parse_class_logits(predictions: Any, scores: str, name: str) -> Floats:
     return logits
 
 
+def _fit_vector_scaling(logits: Floats, labels: NDArray[np.int64]) -> Parameters:
+    r"""Fit the weights w and biases b of softmax(w ⊙ z + b), the classes' vector scaling.
+
+    They minimize the mean log loss plus the penalty
+    \((\lVert w - 1 \rVert^2 + \lVert b \rVert^2) / 2n\), which keeps them finite.
+
+    Args:
+        logits: (N, K) finite logits z.
+        labels: (N,) labels.
+
+    Returns:
+        {"weights": K numbers, "biases": K numbers}.
+    """
+    n_items, n_classes = logits.shape
+    targets = np.eye(n_classes)[labels]
+    # The optimizer takes one vector: the weights, then the biases. The penalty is about the
+    # distance from weights of 1 and biases of 0, which leave the scores as they are.
+    identity = np.repeat([1.0, 0.0], n_classes)
+
+    def compute_loss(parameters: Floats) -> tuple[float, Floats]:
+        """Return the penalized log loss, and its (2K,) gradient."""
+        weights = parameters[:n_classes]
+        biases = parameters[n_classes:]
+        scaled = logits * weights + biases
+        # Subtract the largest score of each row, so that no exponential overflows.
+        scaled -= scaled.max(axis=1, keepdims=True)
+        log_p = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
+        log_loss = -log_p[np.arange(n_items), labels].mean()
+
+        # The derivative of the log loss by the score of a class is its probability minus its target.
+        errors = (np.exp(log_p) - targets) / n_items
+        weight_gradient = (errors * logits).sum(axis=0)
+        bias_gradient = errors.sum(axis=0)
+        gradient = np.concatenate((weight_gradient, bias_gradient))
+
+        change = parameters - identity
+        penalty_gradient = change / n_items
+        penalty = change @ penalty_gradient / 2
+        return float(log_loss + penalty), gradient + penalty_gradient
+
+    fit = optimize.minimize(
+        compute_loss,
+        identity,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 1000, "gtol": 1e-8},
+    )
+    weights = fit.x[:n_classes]
+    biases = fit.x[n_classes:]
+    return {"weights": weights.tolist(), "biases": biases.tolist()}
+
+
+def _fit_isotonic_functions(probabilities: Floats, labels: NDArray[np.int64]) -> Parameters:
+    """Fit an isotonic function of P(class k) to the labels, for each class k against the others.
+
+    Args:
+        probabilities: (N, K) probabilities.
+        labels: (N,) labels.
+
+    Returns:
+        {"scores": distinct probabilities of each class, "rates": values of its function at them}.
+        Both are lists with one list of numbers per class, or a single one, of class 1, if K is 2.
+    """
+    n_classes = probabilities.shape[1]
+    # With two classes, P(class 0) is 1 - P(class 1), and needs no function.
+    classes = [1] if n_classes == 2 else range(n_classes)
+    scores_by_class = []
+    rates_by_class = []
+    for k in classes:
+        scores, rates = _fit_isotonic_function(probabilities[:, k], labels == k)
+        scores_by_class.append(scores.tolist())
+        rates_by_class.append(rates.tolist())
+    return {"scores": scores_by_class, "rates": rates_by_class}
+
+
+def _fit_isotonic_function(scores: Floats, events: Flags) -> tuple[Floats, Floats]:
+    """Fit the non-decreasing function of a score that is nearest to the events by least squares.
+
+    Args:
+        scores: (N,) scores.
+        events: (N,) whether the event of each score happened.
+
+    Returns:
+        (D,) the distinct scores in ascending order, and (D,) the value of the function at each, in
+        [0, 1].
+    """
+    # Scores that differ only by the rounding of the softmax are one score.
+    distinct, inverse, counts = np.unique(scores.round(12), return_inverse=True, return_counts=True)
+    # The items of a tie are represented by their mean rate, with their number as its weight.
+    rates = np.bincount(inverse, events) / counts
+    fit = optimize.isotonic_regression(rates, weights=counts).x
+    return distinct, np.clip(fit, 0.0, 1.0)
+
+
 def _make_finite(logits: Floats) -> Floats:
     """Return the logits, none further below the largest of its row than the smallest probability."""
     smallest = logits.max(axis=1, keepdims=True) + np.log(MIN_RELATIVE_PROBABILITY)
     return np.asarray(np.maximum(logits, smallest), dtype=np.float64)
 
 
-def _fit_vectors(logits: Floats, labels: NDArray[np.int64]) -> Parameters:
-    """Return the weight and the bias of each class that minimize the penalized log loss."""
-    n_items, n_classes = logits.shape
-    targets = np.eye(n_classes)[labels]
-    # Weights of 1 and biases of 0 change nothing.
-    unchanged = np.repeat([1.0, 0.0], n_classes)
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        """Return the penalized log loss and its gradient."""
-        weights = parameters[:n_classes]
-        biases = parameters[n_classes:]
-        scaled = logits * weights + biases
-        # The largest power becomes 1, so that none overflows.
-        scaled -= scaled.max(axis=1, keepdims=True)
-        log_p = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
-        log_loss = -log_p[np.arange(n_items), labels].mean()
-
-        errors = (np.exp(log_p) - targets) / n_items
-        gradient = np.concatenate(((errors * logits).sum(axis=0), errors.sum(axis=0)))
-        change = parameters - unchanged
-        penalty_gradient = change / n_items
-        penalty = change @ penalty_gradient / 2
-        return float(log_loss + penalty), gradient + penalty_gradient
-
-    fit = optimize.minimize(
-        loss, unchanged, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-8}
-    ).x
-    return {"weights": fit[:n_classes].tolist(), "biases": fit[n_classes:].tolist()}
-
-
-def _fit_functions(probabilities: Floats, labels: NDArray[np.int64]) -> Parameters:
-    """Return the isotonic function of each class, as its values at the distinct scores."""
-    n_classes = probabilities.shape[1]
-    # Two classes have one function, that of P(class 1).
-    classes = [1] if n_classes == 2 else range(n_classes)
-    knots = []
-    rates = []
-    for k in classes:
-        distinct, fitted = _fit_isotonic(probabilities[:, k], labels == k)
-        knots.append(distinct.tolist())
-        rates.append(fitted.tolist())
-    return {"scores": knots, "rates": rates}
-
-
-def _fit_isotonic(scores: Floats, events: Flags) -> tuple[Floats, Floats]:
-    """Return the distinct scores, and the non-decreasing function of them that is nearest to the events."""
-    # The arithmetic of the softmax must not tell equal scores apart.
-    distinct, inverse, counts = np.unique(scores.round(12), return_inverse=True, return_counts=True)
-    rates = np.bincount(inverse, events) / counts
-    # Ties get their mean rate, with the weight of all of them.
-    fit = optimize.isotonic_regression(rates, weights=counts).x
-    return distinct, np.clip(fit, 0.0, 1.0)
-
-
-# --------------- temperature scaling: one number that softens or sharpens the scores of all rows
+# --- Temperature scaling: one number that softens or sharpens the scores of all rows
 
 TEMPERATURE_RANGE = (0.01, 100.0)
 """Range of the search. A model without an error on the fitting split would get 0, one without any
@@ -419,7 +591,16 @@ def apply_temperature(
 
 
 def parse_logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
-    """Return scores of any kind as logits."""
+    """Check scores of any kind, and convert them to logits.
+
+    Args:
+        predictions: (N, K) class scores, (N,) P(class 1), or N rows of different lengths.
+        scores: "logits", "log_probabilities" or "probabilities".
+        name: Name of the argument in messages, such as "predictions".
+
+    Returns:
+        (N, K) logits, or `Ragged`.
+    """
     check_one_of(scores, SCORE_KINDS, "scores")
     # Whole numbers may be logits, but hardly probabilities.
     if scores == "probabilities":
@@ -430,15 +611,25 @@ def parse_logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
 def _compute_slope(
     logits: Floats | Ragged, labels: NDArray[np.int64], inverse_temperature: float
 ) -> float:
-    """Return the derivative of the mean log loss by the inverse temperature."""
+    r"""Return the derivative of the mean log loss by the inverse temperature b.
+
+    It is the mean over the items of \(\sum_k p_k z_k - z_y\) with \(p = softmax(b z)\): the
+    expected logit, minus the logit of the label.
+
+    Args:
+        logits: (N, K) logits z, or `Ragged`.
+        labels: (N,) labels y.
+        inverse_temperature: Inverse temperature b = 1/T.
+    """
     if isinstance(logits, Ragged):
         values = logits.values
-        at_labels = logits.at(labels)
-        probability = logits.softmax(inverse_temperature).values
+        label_logits = logits.at(labels)
+        probabilities = logits.softmax(inverse_temperature).values
     else:
         values = logits
-        at_labels = logits[np.arange(len(labels)), labels]
-        probability = softmax(logits * inverse_temperature)
-    # An impossible class has the logit minus infinity, but adds nothing to the expectation.
-    expected = np.where(probability > 0, values, 0.0) * probability
-    return float(expected.sum() / len(labels) - at_labels.mean())
+        label_logits = logits[np.arange(len(labels)), labels]
+        probabilities = softmax(logits * inverse_temperature)
+    # A class with probability 0 may have the logit -inf, and 0 * -inf would be NaN.
+    finite_values = np.where(probabilities > 0, values, 0.0)
+    expected_logits = finite_values * probabilities
+    return float(expected_logits.sum() / len(labels) - label_logits.mean())
