@@ -92,6 +92,24 @@ def test_no_interval_by_default_where_the_kernel_gives_none_and_a_seed_of_its_ow
     }
 
 
+@pytest.mark.parametrize(
+    ("excluded", "given", "expected"),
+    [
+        ("n_resamples", {"seed": 2}, Resampling(0.9, 50, 2)),
+        ("confidence_level", {"n_resamples": 20}, Resampling(0.9, 20, 3)),
+        ("seed", {"n_resamples": 20}, Resampling(0.9, 20, 3)),
+    ],
+)
+def test_a_resampling_option_that_a_module_excludes_has_the_default_of_its_kernel(
+    excluded, given, expected
+):
+    @kernel_options(classifier, without=(excluded,))
+    def compute(self, values, **options):
+        return classifier(values, **options)
+
+    assert compute(None, [], **given)["resampling"] == expected
+
+
 def test_descriptions_come_from_the_kernels_and_end_with_the_default():
     text = (
         "\nArgs:\n    values: N values.\n    own: Described by the module.\n\nReturns:\n    dict\n"

@@ -69,8 +69,9 @@ def kernel_options(
             arguments = {**defaults, **values}
             if resampling is not None:
                 arguments["resampling"] = _make_resampling(arguments, resampling)
-                # A kernel may have a `seed` of its own besides, which it gets under that name.
-                for name in _list_replaced_options(kernels) & set(options):
+                # A kernel may also have a parameter `seed`, which it gets under that name.
+                replaced_names = _list_replaced_options(kernels)
+                for name in replaced_names & set(options):
                     del arguments[name]
             if named_classes in kernels:
                 # `KernelModule` has matched the classes before; kernels see only their numbers.
@@ -100,7 +101,11 @@ def named_classes(*, label_names: Sequence[str] | None = None) -> Sequence[str] 
 
 
 def select_options(kernel: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the options that one of several kernels takes.
+    """Return the options that are keyword-only parameters of a kernel, leaving out all others.
+
+    Args:
+        kernel: A function.
+        options: Options by name, for this kernel and for others.
 
     Example:
         >>> def kernel(values, *, scale=2.0): ...
@@ -121,7 +126,11 @@ def list_keyword_parameters(function: Callable[..., Any]) -> list[inspect.Parame
 
 
 def list_flat_options(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
-    """List the options that a module has for a kernel, with three in place of `resampling`."""
+    """List the options that a module has for a kernel.
+
+    These are the kernel's keyword-only parameters, with three plain ones (`confidence_level`,
+    `n_resamples` and `seed`) in place of `resampling`.
+    """
     options = []
     for parameter in list_keyword_parameters(kernel):
         if parameter.name == "resampling":
@@ -134,7 +143,15 @@ def list_flat_options(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
 def _collect_options(
     kernels: Sequence[Callable[..., Any]], excluded: set[str]
 ) -> dict[str, inspect.Parameter]:
-    """Collect the flat options of all kernels by name; the first kernel with an option decides."""
+    """Collect the options that a module has for its kernels.
+
+    Args:
+        kernels: Functions. If several have an option, the default is that of the first.
+        excluded: Names of options that are left out.
+
+    Returns:
+        Name of the option -> parameter, with its default.
+    """
     options: dict[str, inspect.Parameter] = {}
     for kernel in kernels:
         for option in list_flat_options(kernel):
@@ -153,7 +170,11 @@ def _find_resampling(kernels: Sequence[Callable[..., Any]]) -> inspect.Parameter
 
 
 def _flatten_resampling(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """Return the three options of a module that stand for a kernel's `resampling`."""
+    """Return the three plain parameters of a module that replace a kernel's `resampling`.
+
+    Args:
+        parameter: Parameter `resampling` of a kernel, whose default they take apart.
+    """
     default = parameter.default or Resampling()
     # A kernel whose default is None computes no interval unless a level is given.
     level = None if parameter.default is None else default.level
@@ -167,16 +188,33 @@ def _flatten_resampling(parameter: inspect.Parameter) -> list[inspect.Parameter]
 def _make_resampling(
     arguments: Mapping[str, Any], parameter: inspect.Parameter
 ) -> Resampling | None:
-    """Make the `Resampling` of a kernel from the flat options of a module."""
-    # A module may exclude an option for which its kernel has no use: its default applies then.
-    values = [arguments[name] for name in RESAMPLING_OPTIONS if name in arguments]
+    """Make the `Resampling` of a kernel from the flat options of a module.
+
+    Args:
+        arguments: Values of the module's options. An option of `RESAMPLING_OPTIONS` that the module
+            does not offer is missing; the default of the kernel then applies.
+        parameter: Parameter `resampling` of the kernel.
+
+    Returns:
+        The resampling. None, for no interval, if the kernel's default is None and so is the level.
+    """
+    default = parameter.default or Resampling()
+    default_level = None if parameter.default is None else default.level
+    # By name, because any of the three may be missing.
+    level = arguments.get("confidence_level", default_level)
+    n_resamples = arguments.get("n_resamples", default.resamples)
+    seed = arguments.get("seed", default.seed)
+
     if parameter.default is None:
-        return Resampling.from_options(*values)
-    return Resampling(*values)
+        return Resampling.from_options(level, n_resamples, seed)
+    return Resampling(level, n_resamples, seed)
 
 
 def _list_replaced_options(kernels: Sequence[Callable[..., Any]]) -> set[str]:
-    """Return the flat options that no kernel takes under that name, as `resampling` holds them."""
+    """Return the options of `RESAMPLING_OPTIONS` that no kernel has as a parameter of its own.
+
+    A kernel receives them only as parts of its `resampling`.
+    """
     names = set(RESAMPLING_OPTIONS)
     for kernel in kernels:
         for parameter in list_keyword_parameters(kernel):
