@@ -142,7 +142,15 @@ def compare_confidence(
 
 
 def _parse_sources(confidences: Mapping[str, Any], correct: Any) -> tuple[dict[str, TopLabel], int]:
-    """Return the confidences of each source as top labels, and the number of items."""
+    """Check the confidences of several sources, and convert them to top labels.
+
+    Args:
+        confidences: Name of a source -> (N,) confidences in [0, 1].
+        correct: (N,) whether each answer is correct.
+
+    Returns:
+        Name of a source -> its top labels, and the number of items N.
+    """
     if not confidences:
         raise ValueError("Expected at least one source in `confidences`, but it is empty.")
     is_correct = check_flags(correct, "correct")
@@ -161,7 +169,19 @@ def _compare_sources(
     clusters: NDArray[np.intp] | None,
     resampling: Resampling,
 ) -> dict[str, PairedTest]:
-    """Return the paired tests of two confidences by metric, without those that too few items allow."""
+    """Test whether two confidences in the same answers differ, by each metric.
+
+    Args:
+        first: The answers with the first confidence.
+        second: The same answers with the second confidence.
+        n_bins: Number of bins of the ECE.
+        clusters: (N,) number of the cluster of each answer; None if they are independent.
+        resampling: Level, number of resamples and seed.
+
+    Returns:
+        Tests of "mean_confidence", "confidence_gap", "brier", "ece" and "auroc". A metric for which
+        there are too few answers has no entry.
+    """
     tests = {}
     # A single item shows nothing of how a mean varies.
     if len(first) > 1:
@@ -188,11 +208,18 @@ def _compare_sources(
 
 
 def _correct_p_values(tests_by_pair: Sequence[Mapping[str, PairedTest]]) -> list[dict[str, float]]:
-    """Return the p-values of each pair by metric, corrected by Holm's method over the pairs."""
+    """Correct the p-values of each metric by Holm's method over all pairs of sources.
+
+    Args:
+        tests_by_pair: For each pair, its tests by metric. All pairs have the same metrics, because
+            they are about the same answers.
+
+    Returns:
+        For each pair, the corrected p-values by metric.
+    """
     corrected: list[dict[str, float]] = [{} for _ in tests_by_pair]
     if not tests_by_pair:
         return corrected
-    # All pairs are about the same answers, so that each pair has tests of the same metrics.
     for key in tests_by_pair[0]:
         p_values = holm(np.array([tests[key].p_value for tests in tests_by_pair]))
         for p_holm, p_value in zip(corrected, p_values.tolist(), strict=True):
@@ -236,6 +263,8 @@ def compare_ece(
 ) -> PairedTest | None:
     """Test whether two confidences have the same calibration error (ECE) on the same items.
 
+    The test is a bootstrap of the difference of the debiased errors.
+
     Args:
         first: The items with the first confidence.
         second: The items in the same order with the second confidence, perhaps of other answers.
@@ -249,30 +278,35 @@ def compare_ece(
     n_units = count_units(clusters, len(first))
     if n_units < 2:
         return None
+    # The two confidences are binned like the scores of two classes of the same items.
     pairs = [(first.confidence, first.correct), (second.confidence, second.correct)]
     sample = BinnedPairs(pairs, n_bins, clusters=clusters)
-    bins = [sample.sums.bins.select_class(k) for k in (0, 1)]
-    plain = [compute_raw_error(side, debias=False) for side in bins]
-    debiased = [compute_raw_error(side, debias=True) for side in bins]
-    observed = float(plain[0] - plain[1])
-    debiased_difference = float(debiased[0] - debiased[1])
+    first_bins = sample.sums.bins.select_class(0)
+    second_bins = sample.sums.bins.select_class(1)
+    first_error = compute_raw_error(first_bins, debias=False)
+    second_error = compute_raw_error(second_bins, debias=False)
+    observed = float(first_error - second_error)
+    first_debiased = compute_raw_error(first_bins, debias=True)
+    second_debiased = compute_raw_error(second_bins, debias=True)
+    debiased_difference = float(first_debiased - second_debiased)
 
     # Both confidences are resampled with the same items, which keeps their dependence.
     resamples = resample_rows(sample, resampling)
-    first_errors = compute_raw_error(resamples.select_class(0), debias=True)
-    second_errors = compute_raw_error(resamples.select_class(1), debias=True)
-    resampled = first_errors - second_errors
+    first_resampled = compute_raw_error(resamples.select_class(0), debias=True)
+    second_resampled = compute_raw_error(resamples.select_class(1), debias=True)
+    resampled_differences = first_resampled - second_resampled
 
-    # The plain error of the items is the true error of their resamples. Their mean deviation from
-    # it is therefore the bias that the noise of the bins leaves in the debiased error.
-    center = observed + debiased_difference - float(resampled.mean())
-    quantile = float(special.ndtri(1 - (1 - resampling.level) / 2))
+    # The plain error of the sample is the true error of its resamples. So the mean deviation of
+    # the resamples from it is the bias that the noise of the bins leaves in the debiased error.
+    mean_resampled = float(resampled_differences.mean())
+    center = observed + debiased_difference - mean_resampled
+    z_score = float(special.ndtri(1 - (1 - resampling.level) / 2))
     difference = _Difference(
         observed=observed,
         center=center,
-        standard_error=float(resampled.std(ddof=1)),
-        first_bias=float(bound_residual_bias(bins[0], quantile)),
-        second_bias=float(bound_residual_bias(bins[1], quantile)),
+        standard_error=float(resampled_differences.std(ddof=1)),
+        first_bias=float(bound_residual_bias(first_bins, z_score)),
+        second_bias=float(bound_residual_bias(second_bins, z_score)),
         method="bootstrap of the debiased errors",
         n_resamples=resampling.resamples,
     )
@@ -343,24 +377,26 @@ def _compute_area(confidence: Any, correct: Any) -> float:
 
 
 def _make_test(difference: _Difference, n_items: int, n_known: int, level: float) -> PairedTest:
-    """Return the test of a difference, by Student's t.
+    """Test whether an estimated difference is 0, by Student's t, and compute its interval.
 
     Args:
-        difference: The estimated difference.
+        difference: The estimated difference, in [-1, 1], with its standard error and bounds of its
+            bias.
         n_items: Number of items.
-        n_known: Number of independent items that the difference is known from, at least two.
+        n_known: Number of independent items that the difference is known from, at least two. The t
+            distribution has one degree of freedom less.
         level: Confidence level.
     """
     center = difference.center
     tail = (1 - level) / 2
-    quantile = float(special.stdtrit(n_known - 1, 0.5 + level / 2))
-    margin = quantile * difference.standard_error
+    t_quantile = float(special.stdtrit(n_known - 1, 0.5 + level / 2))
+    margin = t_quantile * difference.standard_error
     # The error of the first confidence may be too large, which makes the difference too large.
     low = center - margin - difference.first_bias
     high = center + margin + difference.second_bias
     if difference.standard_error <= ROUNDING_TOLERANCE:
-        # No resample differs. Still, a share of items that a sample of this size may well miss
-        # (the "rule of three" at any level) may have any difference from -1 to 1.
+        # No resample differs. Still, a share `unseen` of all items, which a sample of this size may
+        # well miss (the "rule of three" at any level), may have any difference from -1 to 1.
         unseen = 1 - tail ** (1 / n_known)
         low -= unseen * (1 + low)
         high += unseen * (1 - high)
@@ -373,16 +409,13 @@ def _make_test(difference: _Difference, n_items: int, n_known: int, level: float
     p_value = 1.0
     if abs(nearest) > ROUNDING_TOLERANCE:
         standard_error = max(difference.standard_error, ROUNDING_TOLERANCE)
-        p_value = 2 * float(special.stdtr(n_known - 1, -abs(nearest) / standard_error))
+        t_value = abs(nearest) / standard_error
+        p_value = 2 * float(special.stdtr(n_known - 1, -t_value))
     # The smallest p-value of a sign test: n items cannot be stronger evidence than n equal signs.
     p_value = max(p_value, 0.5 ** (n_known - 1))
 
-    # The debiased interval may not contain the observed difference, so it is extended to include it.
-    interval = Interval(
-        max(-1.0, min(low, difference.observed)),
-        min(1.0, max(high, difference.observed)),
-        level,
-        difference.method,
-        difference.n_resamples,
-    )
+    # The debiased interval may exclude the observed difference, so it is extended to include it.
+    low = max(-1.0, min(low, difference.observed))
+    high = min(1.0, max(high, difference.observed))
+    interval = Interval(low, high, level, difference.method, difference.n_resamples)
     return PairedTest(difference.observed, p_value, n_items, difference.method, interval)

@@ -96,7 +96,15 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
 
 
 def _find_headings(columns: Any, source_name: str) -> list[str]:
-    """Return the headings of the columns whose names say that they are confidences."""
+    """Find the columns of confidence by their headings, such as "confidence" or "confidence_p".
+
+    Args:
+        columns: Heading -> cells.
+        source_name: Name of the file or table, for the message.
+
+    Raises:
+        OptionError: If there is no such column.
+    """
     headings = []
     for heading in columns:
         is_usual = make_heading_key(heading) in PREDICTION_HEADINGS["confidence"]
@@ -112,7 +120,20 @@ def _find_headings(columns: Any, source_name: str) -> list[str]:
 
 
 def _parse_sources(columns: Any, headings: Sequence[str], source_name: str) -> dict[str, Floats]:
-    """Return the confidences of each column by the name of their source; at least one is needed."""
+    """Parse columns of confidence into one array per source.
+
+    Args:
+        columns: Heading -> cells.
+        headings: Headings of the columns of confidence.
+        source_name: Name of the file or table, for messages.
+
+    Returns:
+        Name of the source -> (N,) confidence, NaN for empty cells. The column "confidence_p" is the
+        source "p"; a single column is the source "confidence".
+
+    Raises:
+        ValueError: If all cells are empty, or a confidence is not in [0, 1].
+    """
     confidence = {}
     for heading in headings:
         column = columns[check_column_name(columns, heading, "confidence_column", source_name)]
@@ -131,7 +152,13 @@ def _parse_sources(columns: Any, headings: Sequence[str], source_name: str) -> d
 
 
 def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
-    """Check that no item has two rows, if a column identifies the items."""
+    """Check that no item has two rows, if a column identifies the items.
+
+    Args:
+        columns: Heading -> cells.
+        n_rows: Number of rows.
+        source_name: Name of the file or table, for the message.
+    """
     # Without such a column, each row is a separate item.
     id_column = find_usual_column(columns, USUAL_HEADINGS["confidence"]["item"])
     if id_column is None:
@@ -144,9 +171,19 @@ def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
 
 
 def _parse_confidence(column: Any, heading: str, source_name: str) -> Floats:
-    """Return the confidences of a column, NaN for empty cells."""
+    """Parse a column of confidences: (N,) numbers in [0, 1], NaN for empty cells.
+
+    Args:
+        column: N cells, numbers or text.
+        heading: Heading of the column, for the message.
+        source_name: Name of the file or table, for the message.
+
+    Raises:
+        ValueError: If a cell is not such a number. The message explains how to pass percentages.
+    """
     values = parse_numbers(column, heading, missing=True)
-    # Percentages are not divided by 100 silently: a table may have both scales.
+    # Percentages are not divided by 100 silently: a table may have both scales. The option accepts
+    # a template, '{{ column | float / 100 }}'; its braces are doubled twice for the f-strings.
     percent_expression = f"'{{{{ {quote_column(heading)} | float / 100 }}}}'"
     check_all(
         values,

@@ -82,7 +82,12 @@ def _pair_classes(top: TopLabel) -> list[Pair]:
 
 
 def _get_table(top: TopLabel, kind: str) -> Floats:
-    """Return the probabilities as (N, K) array, which kinds of error other than that of the top label need."""
+    """Return the (N, K) probabilities of top labels; raise OptionError if rows differ in length.
+
+    Args:
+        top: The top labels.
+        kind: Kind of calibration error that needs the same classes in all rows, for the message.
+    """
     if isinstance(top.probabilities, Ragged):
         raise OptionError(
             f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "

@@ -84,17 +84,19 @@ def reliability_diagram(
 
 
 def _measure_bar(row: CalibrationBin) -> list[float]:
-    """Return the left edge, the width, the mean score and the rate of events of a filled bin.
+    """Return the numbers that draw one filled bin of a reliability diagram.
 
-    The distances from the rate to the two ends of its interval follow.
+    Returns:
+        [left edge, width, mean score, rate of events, distance from the rate down to the low end of
+        its 95 % interval, distance from the rate up to the high end].
     """
-    accuracy = row.accuracy or 0.0
-    # The table gives the number of events as a rate.
-    n_events = round(accuracy * row.count)
+    # A filled bin has both means; `or` is for bins whose type allows None.
+    rate = row.accuracy or 0.0
+    confidence = row.confidence or 0.0
+    n_events = round(rate * row.count)
     interval = wilson(n_events, row.count)
     # Rounding may carry a rate of 0 or 1 past the end of its interval.
-    below = max(accuracy - interval.low, 0.0)
-    above = max(interval.high - accuracy, 0.0)
+    below = max(rate - interval.low, 0.0)
+    above = max(interval.high - rate, 0.0)
     width = row.upper - row.lower
-    confidence = row.confidence or 0.0
-    return [row.lower, width, confidence, accuracy, below, above]
+    return [row.lower, width, confidence, rate, below, above]

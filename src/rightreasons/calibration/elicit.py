@@ -119,12 +119,19 @@ def elicit_confidence(
 def _select_items(
     rows: Mapping[str, Sequence[Any]], ids: Sequence[str], selected: NDArray[np.intp]
 ) -> Sequence[Item]:
-    """Return the selected rows as items of a prompt."""
+    """Return selected rows of a table as items of a prompt.
+
+    Args:
+        rows: Columns `text` (and optionally `text_pair`), or `prompt` and `choices`.
+        ids: Id of each row.
+        selected: Indices of the rows to return.
+    """
     names = ["text", "text_pair"]
     if "choices" in rows:
         names = ["prompt", "choices"]
     fields = {}
     for name in names:
+        # `text_pair` is optional.
         if name in rows:
             fields[name] = [rows[name][row] for row in selected.tolist()]
     return make_items([ids[row] for row in selected], **fields)
@@ -139,7 +146,19 @@ def _elicit_verbalized(
     progress: bool,
     out: Path | None,
 ) -> Floats:
-    """Return (N,) the probability that the model states of each answer, NaN if it states none."""
+    """Ask a language model how confident it is in answers that it has given.
+
+    Args:
+        scorer: The model.
+        items: N items that it has answered.
+        answers: (N,) index of its answer among the labels or choices of each item.
+        seed: Seed of the generated text.
+        progress: Whether to show a progress bar.
+        out: Folder that stores the replies. If None, they are not stored.
+
+    Returns:
+        (N,) the probability that the model states of each answer, NaN if it states none.
+    """
     rendering = scorer.rendering
     question = CONFIDENCE_QUESTION
     if not rendering.chat:
@@ -148,7 +167,8 @@ def _elicit_verbalized(
     requests = []
     for item, answer in zip(items, answers.tolist(), strict=True):
         request = rendering.request(item, scorer.shots(item))
-        requests.append(_append_turn(request, rendering.answers(item)[answer], question))
+        answer_text = rendering.answers(item)[answer]
+        requests.append(_append_turn(request, answer_text, question))
 
     # Stop texts of the answers do not apply to the confidence.
     options = scorer.generation(brief=MAX_NEW_TOKENS).replace(stop=(), seed=seed)
@@ -168,14 +188,22 @@ def _elicit_verbalized(
 
 
 def _append_turn(request: Request, answer: str, question: str) -> Request:
-    """Return a request that continues with the answer and a further question."""
+    """Return a request that contains the model's answer, followed by a further question.
+
+    Args:
+        request: The request that the model has answered: a text, or a list of chat messages.
+        answer: Text of the answer.
+        question: Text of the question.
+    """
+    # A base model has no turns: everything is one text.
     if isinstance(request.prompt, str):
         text = _join_answer(request.prompt, answer)
         return Request(request.name, f"{text}\n\n{question}")
     turns: list[Message] = list(request.prompt)
-    # The prompt may already contain the beginning of the reply.
+    # The prompt may already contain the beginning of the reply, which the answer continues.
     if turns[-1]["role"] == "assistant":
-        answer = _join_answer(turns.pop()["content"], answer)
+        reply_start = turns.pop()["content"]
+        answer = _join_answer(reply_start, answer)
     turns.append({"role": "assistant", "content": answer})
     turns.append({"role": "user", "content": question})
     return Request(request.name, tuple(turns))

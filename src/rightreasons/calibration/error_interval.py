@@ -65,42 +65,49 @@ class Draws:
 
 
 def draw_resamples(sample: BinnedPairs, resampling: Resampling) -> Draws:
-    """Draw resamples of the bins, and the events of a calibrated model in them.
+    """Draw what the interval of a calibration error needs: resamples, and calibrated events.
 
     Args:
-        sample: The pairs and their bins.
-        resampling: Number of draws and seed; the level does not matter.
+        sample: The pairs of scores and events, with their bins.
+        resampling: Number of resamples and seed; the level does not matter.
+
+    Returns:
+        Bootstrap resamples of the bins, and the numbers of events that a calibrated model would
+        have in the bins (None for several classes).
     """
     has_classes = len(sample.pairs) > 1
+    # Independent pairs: the sums of the bins contain all that matters.
     if sample.clusters is None and not has_classes:
         rng = np.random.default_rng(resampling.seed)
-        resamples = resample_bins(sample.sums, resampling.resamples, rng)
+        bins = resample_bins(sample.sums, resampling.resamples, rng)
         events = draw_calibrated_events(sample.sums.bins, resampling.resamples, rng)
-        return Draws(resamples, events)
+        return Draws(bins=bins, calibrated=events)
 
-    resamples = resample_rows(sample, resampling)
+    # Dependent pairs, of an item or of a cluster, are resampled together.
+    bins = resample_rows(sample, resampling)
     if sample.clusters is None:
-        return Draws(resamples, calibrated=None)
-    # Numbers of clusters run from 0 without gaps.
+        return Draws(bins=bins, calibrated=None)
+    # Clusters are numbered from 0 without gaps.
     n_clusters = int(sample.clusters.max()) + 1
     units_per_item = n_clusters / len(sample.clusters)
     if has_classes:
-        return Draws(resamples, None, units_per_item)
+        return Draws(bins=bins, calibrated=None, units_per_item=units_per_item)
     events = draw_calibrated_clusters(sample, resampling)
-    return Draws(resamples, events[:, None], units_per_item)
+    # The axis of the classes has length 1.
+    return Draws(bins=bins, calibrated=events[:, None], units_per_item=units_per_item)
 
 
 # --- Independent pairs: from the bins alone
 
 
 def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
-    """Draw what a bootstrap over the pairs would give, from the sums of the bins.
+    """Bootstrap independent pairs from the sums of their bins, without the pairs themselves.
 
-    The counts of the 2M cells (event and bin) of a bootstrap over rows follow a multinomial law
-    with the observed shares, from which they are drawn. The sum of the scores in a cell, given its
-    count, is drawn from the normal law with the mean and the variance that the bootstrap has. Only
-    the shape of this law is approximate, and the scores of a bin of width 1/M deviate by at most
-    1/(2M).
+    A cell is a bin together with an outcome (event or no event), so that M bins have 2M cells. The
+    counts of the cells in a bootstrap over the pairs follow a multinomial distribution with the
+    observed shares, from which they are drawn. The sum of the scores in a cell, given its count, is
+    drawn from a normal distribution with the mean and the variance of the bootstrap. Only the
+    normal shape is approximate, and scores in a bin of width 1/M deviate by at most 1/(2M).
 
     Args:
         sums: The bins of C classes.
@@ -110,15 +117,17 @@ def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
     Returns:
         (R, C, M) bins.
     """
+    # (R, C, 2, M): the third axis is the outcome, first without and then with the event.
     n_classes, _, n_bins = sums.count.shape
     counts = np.empty((n_resamples, n_classes, 2, n_bins))
     for k in range(n_classes):
-        cells = sums.count[k].reshape(-1)
-        size = cells.sum()
-        shares = cells / max(size, 1.0)
-        drawn_cells = rng.multinomial(int(size), shares, size=n_resamples)
-        counts[:, k] = drawn_cells.reshape(n_resamples, 2, n_bins)
+        cell_counts = sums.count[k].reshape(-1)
+        n_pairs = cell_counts.sum()
+        shares = cell_counts / max(n_pairs, 1.0)
+        drawn_counts = rng.multinomial(int(n_pairs), shares, size=n_resamples)
+        counts[:, k] = drawn_counts.reshape(n_resamples, 2, n_bins)
 
+    # The mean of n resampled scores has the variance of the scores divided by n.
     sizes = np.maximum(sums.count, 1.0)
     mean = sums.total / sizes
     variance = sums.square / sizes - mean**2
@@ -126,14 +135,14 @@ def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
     deviation = np.sqrt(np.maximum(variance, 0.0))
     noise = rng.standard_normal(counts.shape)
     root_counts = np.sqrt(np.maximum(counts, 1.0))
-    means = mean + deviation * noise / root_counts
+    resampled_means = mean + deviation * noise / root_counts
     # A mean of scores cannot leave its bin.
     lower = sums.edges[:, None, :-1]
     upper = sums.edges[:, None, 1:]
-    means = np.clip(means, lower, upper)
+    resampled_means = np.clip(resampled_means, lower, upper)
     return Bins(
         count=counts.sum(axis=2),
-        score=(counts * means).sum(axis=2),
+        score=(counts * resampled_means).sum(axis=2),
         event=counts[:, :, 1],
     )
 
@@ -141,9 +150,9 @@ def resample_bins(sums: BinSums, n_resamples: int, rng: Generator) -> Bins:
 def draw_calibrated_events(bins: Bins, n_draws: int, rng: Generator) -> Floats:
     """Draw the numbers of events that a calibrated model with the same scores would have.
 
-    The events of a bin are tosses of coins of its mean score. If the scores of a bin differ, the
-    true law scatters a little less: the variance of each event is smaller by that of the scores, at
-    most 1/(4M²) in M bins of equal width.
+    The number of events of a bin is binomial: each of its items has the event with the mean score
+    of the bin. If the scores of a bin differ, the exact distribution has a slightly smaller
+    variance: by that of the scores, at most 1/(4M²) per item in M bins of equal width.
 
     Args:
         bins: The bins of C classes.
@@ -153,12 +162,12 @@ def draw_calibrated_events(bins: Bins, n_draws: int, rng: Generator) -> Floats:
     Returns:
         (R, C, M) numbers of events.
     """
-    # Rounding may carry a mean of scores of 1 above 1.
-    mean = bins.score / bins.divisor
-    probability = np.clip(mean, 0.0, 1.0)
-    n_tosses = bins.count.astype(np.int64)
+    # Rounding may carry the mean of scores of 1 above 1.
+    mean_score = bins.score / bins.divisor
+    probability = np.clip(mean_score, 0.0, 1.0)
+    n_items = bins.count.astype(np.int64)
     shape = (n_draws, *bins.count.shape)
-    events = rng.binomial(n_tosses, probability, size=shape)
+    events = rng.binomial(n_items, probability, size=shape)
     return np.asarray(events, dtype=np.float64)
 
 
@@ -166,9 +175,10 @@ def draw_calibrated_events(bins: Bins, n_draws: int, rng: Generator) -> Floats:
 
 
 def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
-    """Resample items, or clusters of items, with the pairs that they have of each class.
+    """Bootstrap items or clusters, each with all of its pairs, and sum the pairs of each bin.
 
-    Many items or clusters are first put into random groups, which are then resampled.
+    An item has one pair of score and event per class. More than `BOOTSTRAP_GROUPS` items or
+    clusters are first put into so many random groups, and the groups are resampled.
 
     Args:
         sample: The pairs of C classes and their bins.
@@ -178,47 +188,56 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
         (R, C, M) bins.
     """
     rng = np.random.default_rng(resampling.seed)
+    # (N,) number of the unit of each item: its cluster, or the item itself.
     units = sample.clusters
     if units is None:
-        # The rank of each item depends on its values alone, so that the order of the input does not
-        # change the resamples.
-        values = itertools.chain(*sample.pairs)
-        order = argsort_canonical(*values)
-        # The inverse of a permutation; to sort it would take ten times as long.
+        # An item is numbered by its rank among the items, which depends on its values only. So the
+        # order of the input does not change the resamples.
+        columns_of_pairs = itertools.chain(*sample.pairs)
+        order = argsort_canonical(*columns_of_pairs)
+        # Invert the permutation by assignment: another sort would take ten times as long.
         units = np.empty_like(order)
         units[order] = np.arange(len(order))
     n_units = int(units.max()) + 1
     n_groups = min(n_units, BOOTSTRAP_GROUPS)
-    groups = _draw_groups(n_units, n_groups, rng)[units]
+    group_of_item = _draw_groups(n_units, n_groups, rng)[units]
 
+    # (R, G) how often each resample contains each group.
     if sample.clusters is None:
         shares = np.full(n_groups, 1.0 / n_groups)
         counts = rng.multinomial(n_groups, shares, size=resampling.resamples)
     else:
         counts = _draw_counts(n_groups, resampling.resamples, rng)
-    # The sums of a resample are those of its groups, each as often as it was drawn.
     weights = counts.astype(np.float64)
+
+    # The sums of a resample are those of its groups, each as often as it was drawn: one product of
+    # matrices (R, G) and (G, M) for each class and each sum.
     n_classes = len(sample.pairs)
     n_bins = sample.n_bins
-    n_cells = n_groups * n_bins
-    resamples = np.empty((3, resampling.resamples, n_classes, n_bins))
+    sums_shape = (resampling.resamples, n_classes, n_bins)
+    count = np.empty(sums_shape)
+    score = np.empty(sums_shape)
+    event = np.empty(sums_shape)
     for k, columns in enumerate(sample.columns):
-        cells = groups[columns.rows] * n_bins + columns.bins
-        values_by_sum: tuple[Any, ...] = (None, columns.scores, columns.events)
-        for sums, values in zip(resamples, values_by_sum, strict=True):
-            by_cell = np.bincount(cells, values, minlength=n_cells)
+        # A cell is a bin of a group.
+        cells = group_of_item[columns.rows] * n_bins + columns.bins
+        for sums, weight in ((count, None), (score, columns.scores), (event, columns.events)):
+            by_cell = np.bincount(cells, weight, minlength=n_groups * n_bins)
             by_group = by_cell.reshape(n_groups, n_bins)
             by_group = by_group.astype(np.float64)
             sums[:, k] = weights @ by_group
-    return Bins(*resamples)
+    return Bins(count=count, score=score, event=event)
 
 
 def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Floats:
-    """Draw the numbers of events of a calibrated model that answers a cluster like one item.
+    """Draw the numbers of events of a calibrated model whose clusters succeed and fail together.
 
-    All events of a cluster follow one uniform number u: those whose scores are above u come true.
-    Each draw needs a pass over all items. If these would be too many passes, the model is simulated
-    only some times, and a draw combines a random simulation of each of many groups of clusters.
+    All items of a cluster share one uniform random number u. An item has the event if its score is
+    above u: with the probability that its score states, and together with its cluster.
+
+    An exact draw needs a pass over all items. If all draws would take too long, the model is
+    simulated fewer times. A draw then takes the events of each of many random groups of clusters
+    from another simulation.
 
     Args:
         sample: The pairs of one class, with clusters.
@@ -227,6 +246,7 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
     Returns:
         (R, M) numbers of events; not whole numbers if simulations are combined.
     """
+    # The second seed keeps these draws independent of the resamples.
     rng = np.random.default_rng([resampling.seed, 6])
     columns = next(sample.columns)
     scores = columns.scores
@@ -252,8 +272,9 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
             rng=rng,
         )
 
-    n_needed = math.ceil(MIN_GROUP_SIMULATIONS / n_simulations)
-    n_groups = min(n_clusters, n_needed)
+    # Simulate the events of each bin within each group of clusters.
+    max_groups = math.ceil(MIN_GROUP_SIMULATIONS / n_simulations)
+    n_groups = min(n_clusters, max_groups)
     group_of_cluster = _draw_groups(n_clusters, n_groups, rng)
     cells = group_of_cluster[clusters] * n_bins + bins
     events = _simulate_events(
@@ -265,17 +286,17 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
         rng=rng,
     )
     events = events.reshape(n_simulations, n_groups, n_bins)
-    # The mean is known exactly. The variance of n simulations around their own mean is too small by
-    # the factor (n - 1) / n.
+    # Deviations from the mean of n simulations have a variance that is too small by (n - 1) / n.
     deviations = events - events.mean(axis=0)
     deviations *= np.sqrt(n_simulations / (n_simulations - 1))
-    expected = np.bincount(bins, scores, minlength=n_bins)
 
+    # The expected number of events is known exactly: the sum of the scores.
+    expected = np.bincount(bins, scores, minlength=n_bins)
     groups = np.arange(n_groups)
     draws = np.empty((n_draws, n_bins))
     for row in range(n_draws):
-        simulation = rng.integers(n_simulations, size=n_groups)
-        deviation = deviations[simulation, groups]
+        simulation_of_group = rng.integers(n_simulations, size=n_groups)
+        deviation = deviations[simulation_of_group, groups]
         draws[row] = expected + deviation.sum(axis=0)
     # A bin cannot have more events than items.
     sizes = np.bincount(bins, minlength=n_bins)
@@ -290,11 +311,25 @@ def _simulate_events(
     n_simulations: int,
     rng: Generator,
 ) -> Floats:
-    """Return (n_simulations, n_cells) numbers of events in the cells of the items."""
+    """Simulate a calibrated model whose clusters succeed together; count the events of each cell.
+
+    Args:
+        scores: (N,) probability of the event of each item.
+        cells: (N,) cell in which each item is counted, such as its bin.
+        n_cells: Number of cells.
+        clusters: (N,) number of the cluster of each item.
+        n_simulations: Number of simulations S.
+        rng: Source of randomness.
+
+    Returns:
+        (S, n_cells) numbers of events.
+    """
     n_clusters = int(clusters.max()) + 1
     events = np.empty((n_simulations, n_cells))
     for row in range(n_simulations):
-        has_event = rng.random(n_clusters)[clusters] < scores
+        # One uniform number per cluster decides about all of its items.
+        thresholds = rng.random(n_clusters)[clusters]
+        has_event = thresholds < scores
         events[row] = np.bincount(cells, has_event, minlength=n_cells)
     return events
 
@@ -307,17 +342,20 @@ def _draw_groups(n_units: int, n_groups: int, rng: Generator) -> Positions:
 
 
 def _draw_counts(n_units: int, n_resamples: int, rng: Generator) -> Positions:
-    """Return (n_resamples, n_units) how often a bootstrap draws each unit.
+    """Draw how often each unit is in each bootstrap resample of all units.
 
-    This is the multinomial law, but several times as fast as `rng.multinomial`.
+    The counts are multinomial, but this is several times as fast as `rng.multinomial`.
+
+    Returns:
+        (n_resamples, n_units) counts, with row sums of n_units.
     """
     units = rng.integers(n_units, size=(n_resamples, n_units))
-    # Each resample gets its own numbers, so that one call counts the units of all resamples.
-    first_units = n_units * np.arange(n_resamples)
-    units += first_units[:, None]
+    # Add an offset per resample, so that one call counts the units of all resamples separately.
+    offsets = n_units * np.arange(n_resamples)
+    units += offsets[:, None]
     n_cells = n_resamples * n_units
-    flat = units.reshape(-1)
-    counts = np.bincount(flat, minlength=n_cells)
+    flat_units = units.reshape(-1)
+    counts = np.bincount(flat_units, minlength=n_cells)
     return counts.reshape(n_resamples, n_units)
 
 
@@ -325,14 +363,14 @@ def _draw_counts(n_units: int, n_resamples: int, rng: Generator) -> Positions:
 
 
 def bound_mean_gap(scores: Floats, events: Any, clusters: Any, resampling: Resampling) -> float:
-    """Return the largest plausible gap between the mean score and the rate of events.
+    """Return the largest plausible distance of the mean score from the true rate of events.
 
-    The rate is plausible within its Wilson interval.
+    The true rate is assumed to be in its Wilson interval.
 
     Args:
         scores: (N,) scores.
-        events: (N,) whether the event of each came true.
-        clusters: (N,) names of the clusters that they belong to. If None, they are independent.
+        events: (N,) whether the event of each item happened.
+        clusters: (N,) names of clusters. If None, the items are independent.
         resampling: Level of the interval.
 
     Example:
@@ -350,11 +388,13 @@ def bound_mean_gap(scores: Floats, events: Any, clusters: Any, resampling: Resam
 def make_error_interval(
     sample: BinnedPairs, norm: str, resampling: Resampling, draws: Draws | None = None
 ) -> Interval:
-    """Bound the true error by how far the debiased errors of resamples are from the plain error.
+    """Compute the confidence interval of a calibration error by a debiased basic bootstrap.
 
-    For a resample, the sample is the truth, and its plain error is the true error. So the debiased
-    error of a resample, less the plain error of the sample, has the law of the debiased error of
-    the sample, less the true error. Everything is computed with raw errors and finished at the end.
+    For the resamples, the sample is the population, and its plain error is their true error. So the
+    distance of a debiased error of a resample from the plain error of the sample has the
+    distribution of the distance of the debiased error of the sample from the true error.
+
+    The ends are then corrected for errors near 0, and for samples whose resamples hardly differ.
 
     Args:
         sample: The pairs and their bins.
@@ -372,17 +412,20 @@ def make_error_interval(
     if rule.debias is None:
         raise ValueError(f"Expected a norm with a debiased form, but got {norm!r}.")
     tail = (1.0 - resampling.level) / 2.0
+
+    # Raw errors have any sign, and are squares for l2. They are finished after the ends are known.
     plain = rule.measure(bins)
-    center = plain + rule.debias(bins)
     resampled = rule.debias(draws.bins)
     levels = (tail, 1.0 - tail)
-    quantiles = np.quantile(resampled, levels)
-    # Fewer units than items mean wider noise, and so more bias.
+    low_quantile, high_quantile = np.quantile(resampled, levels)
+    # True error = debiased error of the sample - (debiased error of a resample - plain error).
+    center = plain + rule.debias(bins)
+    # The debiased error may still be too large. Fewer units than items mean more noise and bias.
     n_deviations = float(-special.ndtri(tail))
     bias = rule.bound_bias(bins, n_deviations)
     bias = bias / np.sqrt(draws.units_per_item)
-    raw_low = center - quantiles[1] - bias
-    raw_high = center - quantiles[0]
+    raw_low = center - high_quantile - bias
+    raw_high = center - low_quantile
     low = float(finish_error(raw_low, norm=norm))
     high = float(finish_error(raw_high, norm=norm))
     error = float(finish_error(plain, norm=norm))
@@ -406,9 +449,10 @@ def make_error_interval(
         high = max(high, mean_gap)
     # A sample that fits better than chance does would have an interval below its own error.
     high = max(high, error)
+
     if error == 0 or np.ptp(resampled) <= ROUNDING:
-        # Resamples of equal items are equal. The rule of three: in a share `tail` of samples, so
-        # many units show none of this share of items, whose gaps may be -1 or 1.
+        # Resamples of equal items are equal and show no uncertainty. By the rule of three, a share
+        # `unseen` of all items may well be missing from so few units. Their gaps may be -1 or 1.
         n_pairs = float(bins.size.max())
         n_units = n_pairs * draws.units_per_item
         unseen = 1.0 - tail ** (1.0 / n_units)

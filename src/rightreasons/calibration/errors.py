@@ -75,7 +75,10 @@ class CalibrationErrorOptions(Options):
         return NORMS[self.norm].debias is not None
 
     def describe(self, *, is_vector: bool = False) -> str:
-        """Return the definition of the error in words.
+        """Return the definition of the error in words, with everything that changes its value.
+
+        For example, "Top-label ECE: mean over the items of |accuracy - mean confidence| of their
+        bin; 15 bins of equal width."
 
         Args:
             is_vector: Whether the predictions are one number per item.
@@ -85,11 +88,13 @@ class CalibrationErrorOptions(Options):
             units="items and the classes" if kind.is_classwise else "items",
             gap=f"|{kind.rate} - {kind.mean}|",
         )
-        bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
-        # Everything that changes the figure is named, so that two reports can be compared.
-        details = [f"{bins} of equal {STRATEGIES[self.strategy].quantity}"]
+        n_bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
+        bins = f"{n_bins} of equal {STRATEGIES[self.strategy].quantity}"
         if kind.is_classwise:
-            details[0] += " a class"
+            bins += " a class"
+
+        # Two reports can be compared only if their definitions name all options that differ.
+        details = [bins]
         if self.threshold > 0:
             details.append(f"scores above {self.threshold:g} only")
         if self.debias:
@@ -280,14 +285,13 @@ def calibration_error(
 
 
 def compute_calibration(top: TopLabel, options: CalibrationErrorOptions) -> CalibrationResult:
-    """Compute `calibration_error` from top labels, without an interval and without warnings.
+    """Compute a calibration error from top labels, without an interval and without warnings.
+
+    A suspected mistake in the input is described in the result's `warning` only.
 
     Args:
         top: Top labels of N items.
         options: Options of the error.
-
-    Returns:
-        The result, with its `warning`.
     """
     sample = bin_pairs(top, options)
     mistake = find_mistake(top, is_vector=False)
@@ -304,7 +308,7 @@ def make_calibration_result(
     mistake: type[UserWarning] | None = None,
     is_vector: bool = False,
 ) -> CalibrationResult:
-    """Compute `calibration_error` from binned scores, without warning of mistakes.
+    """Compute the calibration error, its parts and its bin table from binned scores.
 
     Args:
         top: Top labels of N items.
@@ -317,9 +321,6 @@ def make_calibration_result(
         mistake: `find_mistake` of the items, for the `warning` of the result.
         is_vector: Whether the predictions were one number per item, for the `definition` of the
             result.
-
-    Returns:
-        The result.
     """
     bins = sample.sums.bins
     # Only a threshold can leave no score: empty input was refused when it was parsed.
@@ -352,7 +353,7 @@ def make_calibration_result(
 
 
 def bin_pairs(top: TopLabel, options: CalibrationErrorOptions, clusters: Any = None) -> BinnedPairs:
-    """Bin the scores and events that the options compare.
+    """Assign the scores and events that the options compare to bins.
 
     Args:
         top: Top labels of N items.
@@ -373,26 +374,32 @@ def bin_pairs(top: TopLabel, options: CalibrationErrorOptions, clusters: Any = N
 
 
 def _make_table(sums: BinSums, kind: str) -> tuple[CalibrationBin, ...]:
-    """Return the bin table, with empty bins: for each class, its bins from low to high."""
+    """Return the table of bins: for each class, its bins from low to high, with empty ones.
+
+    Args:
+        sums: The bins of C classes.
+        kind: One of `KINDS`, which determines the class that a row names.
+    """
     rule = KINDS[kind]
     bins = sums.bins
     # Rounding of a long sum may carry the mean of equal scores above 1.
     confidence = np.clip(bins.score / bins.divisor, 0.0, 1.0)
     accuracy = bins.rate
+    n_classes, n_bins = bins.count.shape
     table = []
-    for k, m in np.ndindex(*bins.count.shape):
-        row = CalibrationBin(
-            lower=float(sums.edges[k, m]),
-            upper=float(sums.edges[k, m + 1]),
-            count=int(bins.count[k, m]),
-            confidence=float(confidence[k, m]),
-            accuracy=float(accuracy[k, m]),
-            class_index=k if rule.is_classwise else rule.class_index,
-        )
-        # An empty bin has no means; those above are 0.
-        if row.count == 0:
-            row = dataclasses.replace(row, confidence=None, accuracy=None)
-        table.append(row)
+    for k in range(n_classes):
+        for m in range(n_bins):
+            # An empty bin has no means.
+            is_empty = bins.count[k, m] == 0
+            row = CalibrationBin(
+                lower=float(sums.edges[k, m]),
+                upper=float(sums.edges[k, m + 1]),
+                count=int(bins.count[k, m]),
+                confidence=None if is_empty else float(confidence[k, m]),
+                accuracy=None if is_empty else float(accuracy[k, m]),
+                class_index=k if rule.is_classwise else rule.class_index,
+            )
+            table.append(row)
     return tuple(table)
 
 
@@ -466,6 +473,9 @@ def _looks_like_correctness(bins: Bins) -> bool:
     - below 0.5, more than half of the references are 1, by over 3.09 standard errors (a one-sided
       probability of 0.1 %), and above 0.5 more than half are 1 as well;
     - max(p, 1 - p) has at most half the calibration error of p.
+
+    Args:
+        bins: (1, N_CHECK_BINS) bins of P(class 1) of equal width, with references as events.
     """
     half = N_CHECK_BINS // 2
     count = bins.count
@@ -475,7 +485,8 @@ def _looks_like_correctness(bins: Bins) -> bool:
     n_above = count[0, half:].sum()
     if min(n_below, n_above) < MIN_ITEMS_PER_SIDE or event.sum() == count.sum():
         return False
-    # With labels, at most half of the references below 0.5 would be 1.
+    # With labels, at most half of the references below 0.5 would be 1. The standard error of the
+    # number of references 1 is sqrt(n) / 2 if half of them are.
     excess_below = event[0, :half].sum() - n_below / 2
     if excess_below <= MIN_Z_SCORE * np.sqrt(n_below) / 2:
         return False
@@ -483,7 +494,8 @@ def _looks_like_correctness(bins: Bins) -> bool:
     if event[0, half:].sum() <= n_above / 2:
         return False
 
-    # Bins of max(p, 1 - p): the lower half, mirrored, is added to the upper half.
+    # Bins of max(p, 1 - p): the lower half, mirrored, is added to the upper half. An item with
+    # score p in the lower half contributes the score 1 - p.
     mirrored = slice(half - 1, None, -1)
     folded = Bins(
         count=count[:, half:] + count[:, mirrored],
@@ -505,6 +517,9 @@ def _looks_like_confidence(sums: BinSums) -> bool:
     it.
 
     A model that is overconfident, and whose confidence is unrelated to correctness, looks the same.
+
+    Args:
+        sums: `N_CHECK_BINS` bins of the numbers of equal width, with labels as events.
     """
     half = N_CHECK_BINS // 2
     bins = sums.bins
@@ -515,7 +530,7 @@ def _looks_like_confidence(sums: BinSums) -> bool:
     n_events = event.sum()
     if n_items < 2 * MIN_ITEMS_PER_SIDE or n_events in (0, n_items):
         return False
-    # The last bin of the lower half contains 0.5 itself.
+    # The last bin of the lower half contains 0.5 itself, so its mean is compared with 0.5 as well.
     if score[:half].sum() < count[:half].sum() / 2:
         return False
     # The variance of a label 1 with probability p is p - p².
@@ -523,11 +538,14 @@ def _looks_like_confidence(sums: BinSums) -> bool:
     if score.sum() - n_events <= MIN_Z_SCORE * np.sqrt(variance):
         return False
 
-    # The covariances with the score show how far labels rise: perfectly calibrated and actual ones.
-    deviation = score - count * (score.sum() / n_items)
-    center = np.divide(deviation, count, out=np.zeros_like(deviation), where=count > 0)
+    # (M,) mean score of each bin minus the overall mean score; 0 for an empty bin.
+    score_deviation = score - count * (score.sum() / n_items)
+    is_filled = count > 0
+    center = np.divide(score_deviation, count, out=np.zeros_like(score_deviation), where=is_filled)
+    # How far labels rise with the score, as a sum of products: of calibrated and of actual labels.
     predicted_rise = (count * center**2).sum()
     actual_rise = (event * center).sum()
     rate = n_events / n_items
     noise = np.sqrt(rate * (1 - rate) * predicted_rise)
-    return bool(predicted_rise > MIN_Z_SCORE * noise and actual_rise <= predicted_rise / 4)
+    is_significant = predicted_rise > MIN_Z_SCORE * noise
+    return bool(is_significant and actual_rise <= predicted_rise / 4)

@@ -92,8 +92,8 @@ def compute_gaps(items: JudgedItems) -> Floats:
 
 
 def compute_squared_distances(items: JudgedItems) -> Floats:
-    """Return (N,) squared distance of the probabilities from the label."""
-    # Only the probability of the label is compared with 1; all others are compared with 0.
+    """Return (N,) squared distance of the probabilities of each item from its one-hot label."""
+    # With the one-hot label subtracted, the sum of squares is the distance: the Brier score.
     distances = items.table.copy()
     distances[np.arange(len(items)), items.top.labels] -= 1.0
     distances *= distances
@@ -127,9 +127,14 @@ def _estimate_answer_brier(items: JudgedItems, resampling: Resampling) -> Estima
 
 
 def _estimate_log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
-    """Return the mean log loss with its interval; no value if a label has the probability 0."""
+    """Estimate the mean log loss, -log P(label), with its interval over items or clusters.
+
+    Returns:
+        The estimate. Its value is None if a label has the probability 0. It has no interval, but
+        the reason, if there are too few correct or incorrect answers.
+    """
     losses = compute_log_losses(items)
-    # The loss of a label with probability 0 is infinite.
+    # The loss of a label with probability 0 is infinite, and so is the mean.
     if not np.isfinite(losses).all():
         return Estimate(None)
     skip_reason = _explain_missing_interval(items)
@@ -142,7 +147,11 @@ def _estimate_log_loss(items: JudgedItems, resampling: Resampling) -> Estimate |
 
 
 def _require_fixed_classes(estimate: Estimator) -> Estimator:
-    """Restrict an estimator to items that all have the same classes."""
+    """Return an estimator that is defined only for items that all have the same classes.
+
+    Args:
+        estimate: Estimator of a figure of such items. For other items, the result returns None.
+    """
 
     def estimate_with_fixed_classes(items: JudgedItems, resampling: Resampling) -> Estimate | None:
         return estimate(items, resampling) if items.has_fixed_classes else None
@@ -153,9 +162,15 @@ def _require_fixed_classes(estimate: Estimator) -> Estimator:
 def _make_mean_estimator(
     compute_values: Callable[[JudgedItems], Floats], low: float, high: float
 ) -> Estimator:
-    """Return the estimator of a mean of values in [low, high].
+    """Return an estimator of the mean of one value per item, with an interval that uses its bounds.
 
-    The bounds keep its interval honest if a confident model rarely errs.
+    With bounds, the interval is valid even if the mean depends on a few rare items, such as the
+    errors of a confident model.
+
+    Args:
+        compute_values: Returns the (N,) values of items.
+        low: Smallest possible value.
+        high: Largest possible value.
     """
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate | None:
@@ -167,7 +182,11 @@ def _make_mean_estimator(
 
 
 def _make_error_estimator(**options: Any) -> Estimator:
-    """Return the estimator of a binned calibration error with these options."""
+    """Return an estimator of a binned calibration error.
+
+    Args:
+        **options: Fields of `CalibrationErrorOptions`, such as `strategy="quantile"`.
+    """
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         result = items.compute_error(resampling, **options)
@@ -204,7 +223,15 @@ class StatisticEstimator:
         return make_estimate(value, dataclasses.replace(interval, low=low, high=high))
 
     def compute_statistic(self, confidence: Floats, correct: NDArray[np.bool_]) -> float:
-        """Compute the statistic of a resample of the answers."""
+        """Compute the statistic of answers, such as a resample of the items.
+
+        Args:
+            confidence: (N,) confidence in each answer.
+            correct: (N,) whether each answer is correct.
+
+        Returns:
+            The statistic; 0 if it is undefined, as for a resample without incorrect answers.
+        """
         # The statistics read only confidence and correctness: the other columns stay empty, so
         # that resamples do not copy them.
         unused: Any = np.array(())
@@ -216,17 +243,20 @@ class StatisticEstimator:
             probabilities=unused,
         )
         value = STATISTICS[self.key](top)
-        # A resample may lack correct or incorrect answers.
         if value is None:
             return 0.0
         return float(value)
 
 
 def _explain_missing_interval(items: JudgedItems) -> str:
-    """Return why the items give no interval of a ranking; "" if they do."""
-    for name, mask in (("incorrect", ~items.top.correct), ("correct", items.top.correct)):
+    """Return the reason why a ranking of the answers gets no interval; "" if it gets one.
+
+    A ranking needs `MIN_ANSWERS_OF_EACH_KIND` independent answers that are correct, and as many
+    that are incorrect.
+    """
+    for kind, mask in (("incorrect", ~items.top.correct), ("correct", items.top.correct)):
         if items.count_masked_units(mask) < MIN_ANSWERS_OF_EACH_KIND:
-            return f"no interval: fewer than {MIN_ANSWERS_OF_EACH_KIND} answers are {name}"
+            return f"no interval: fewer than {MIN_ANSWERS_OF_EACH_KIND} answers are {kind}"
     return ""
 
 
@@ -234,12 +264,17 @@ def _explain_missing_interval(items: JudgedItems) -> str:
 
 
 def _jackknife(compute: AnswerStatistic, items: JudgedItems, resampling: Resampling) -> Interval:
-    """Return the jackknife interval of a statistic, on its logit."""
+    """Compute the jackknife interval of a statistic in [0, 1], on the scale of its logit.
+
+    Args:
+        compute: Function of (N,) confidence and (N,) correctness that returns the statistic.
+        items: The items.
+        resampling: Level of the interval.
+    """
     confidence, correct, clusters = items.canonical_answers
     # A ranking is known no better than its rarer answers, correct or incorrect, allow.
-    n_known = min(
-        items.count_masked_units(items.top.correct), items.count_masked_units(~items.top.correct)
-    )
+    n_correct = items.count_masked_units(items.top.correct)
+    n_incorrect = items.count_masked_units(~items.top.correct)
     return bootstrap.jackknife(
         compute,
         confidence,
@@ -247,14 +282,21 @@ def _jackknife(compute: AnswerStatistic, items: JudgedItems, resampling: Resampl
         clusters=clusters,
         level=resampling.level,
         on_logit=True,
-        n_known=n_known,
+        n_known=min(n_correct, n_incorrect),
     )
 
 
 def _bootstrap_error(
     compute: AnswerStatistic, items: JudgedItems, resampling: Resampling
 ) -> Interval:
-    """Return the basic bootstrap interval of a slow calibration error, which is biased upward."""
+    """Compute the basic bootstrap interval of a calibration error that is biased upward.
+
+    Args:
+        compute: Function of (N,) confidence and (N,) correctness that returns the error. It takes
+            milliseconds, so that at most `MAX_SLOW_RESAMPLES` resamples are drawn.
+        items: The items.
+        resampling: Level, number of resamples and seed.
+    """
     confidence, correct, clusters = items.canonical_answers
     interval = bootstrap.bootstrap(
         compute,
@@ -272,11 +314,15 @@ def _bootstrap_error(
         low = 0.0
     # No such error is smaller than the gap between mean confidence and accuracy.
     max_gap = bound_mean_gap(items.top.confidence, items.top.correct, items.clusters, resampling)
-    return dataclasses.replace(interval, low=low, high=max(interval.high, max_gap))
+    high = max(interval.high, max_gap)
+    return dataclasses.replace(interval, low=low, high=high)
 
 
 def _use_delong(_: AnswerStatistic, items: JudgedItems, resampling: Resampling) -> Interval:
-    """Return DeLong's interval of the AUROC, which has a closed form."""
+    """Compute DeLong's interval of the AUROC, which has a closed form.
+
+    The first argument, the statistic, is ignored: all makers of intervals have the same arguments.
+    """
     return intervals.delong(
         items.top.confidence,
         items.top.correct,

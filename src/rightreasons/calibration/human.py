@@ -58,7 +58,11 @@ class HumanCalibration(Result):
     n_votes: int | None
 
     def estimate(self, key: str) -> Estimate:
-        """Return "dist_ce", "ent_ce" or "rank_cs" with its interval."""
+        """Return a figure with its interval.
+
+        Args:
+            key: "dist_ce", "ent_ce" or "rank_cs".
+        """
         interval = self.interval if key == "dist_ce" else getattr(self, f"{key}_interval")
         return make_estimate(getattr(self, key), interval)
 
@@ -205,7 +209,11 @@ has 0.5.
 
 
 def _check_counts(counts: Floats) -> None:
-    """Check that each item has at least one vote, and only whole numbers of votes."""
+    """Check an (N, K) table of votes: whole numbers, with at least one vote for each item.
+
+    Raises:
+        ValueError: If the shape or a number is invalid; the message names the first invalid row.
+    """
     if counts.ndim != 2 or counts.shape[1] < 2 or not len(counts):
         raise ValueError(
             "Expected `references` of shape (N, K), the votes for each class, but got shape "
@@ -257,7 +265,17 @@ def _make_agreement_interval(agreement: Floats, level: float) -> Interval:
 
 
 def _compute_agreement(probabilities: Floats, votes: Floats, ties: str) -> Floats:
-    """Return (N,) the probability that two rankings of the classes agree."""
+    """Return, for each item, the probability that scores and votes rank the classes equally.
+
+    Args:
+        probabilities: (N, K) probabilities of the model.
+        votes: (N, K) votes of annotators.
+        ties: One of `TIE_RULES`. "class_order" ranks the later of equal classes higher, so that the
+            probability is 0 or 1; "expected" breaks ties at random.
+
+    Returns:
+        (N,) probabilities.
+    """
     if ties == "class_order":
         # A stable sort ranks the later of equal classes higher.
         model_order = np.argsort(probabilities, axis=1, kind="stable")
@@ -275,13 +293,21 @@ def _compute_agreement(probabilities: Floats, votes: Floats, ties: str) -> Float
 
 
 def _compute_expected_agreement(first: Floats, second: Floats) -> Floats:
-    r"""Return (N,) the probability that two rankings agree if ties are broken at random.
+    r"""Return, for each item, the probability that two rankings agree if ties are broken at random.
 
     Rankings that order some pair of classes in opposite ways never agree. Otherwise, let a, b and c
     be the numbers of orders of the classes that are consistent with the first ranking, the second,
     and both. Each ranking becomes one of its own orders with equal probability, so that both become
     the same order with probability \(c / (a b)\).
+
+    Args:
+        first: (N, K) values that rank the K classes.
+        second: (N, K) other values that rank them.
+
+    Returns:
+        (N,) probabilities.
     """
+    # (N, K, K) difference of each pair of classes.
     first_gaps = first[:, :, None] - first[:, None, :]
     second_gaps = second[:, :, None] - second[:, None, :]
     has_contradiction = ((first_gaps > 0) & (second_gaps < 0)).any(axis=(1, 2))
@@ -298,9 +324,16 @@ def _compute_expected_agreement(first: Floats, second: Floats) -> Floats:
 
 
 def _count_log_orders(is_tied: NDArray[np.bool_]) -> Floats:
-    """Return (N,) the log of the number of orders of tied classes, from (N, K, K) pairs in ties.
+    """Return the logarithm of the number of ways to order the tied classes of each item.
 
     A group of s tied classes has s! orders. Each of its s members contributes log(s!) / s.
+
+    Args:
+        is_tied: (N, K, K) whether each pair of classes is tied; each class is tied with itself.
+
+    Returns:
+        (N,) logarithms.
     """
+    # (N, K) size of the group of each class.
     sizes = is_tied.sum(axis=2)
     return np.asarray((special.gammaln(sizes + 1) / sizes).sum(axis=1))

@@ -129,9 +129,10 @@ class JudgedItems:
 
     @functools.cached_property
     def canonical_answers(self) -> tuple[Floats, NDArray[np.bool_], NDArray[Any] | None]:
-        """(N,) confidence and correctness in an order that the values determine, with the clusters.
+        """(N,) confidences, (N,) correctness and (N,) clusters in an order that their values define.
 
-        Random groups of items in this order do not depend on the order of the input.
+        Random groups of items in this order do not depend on the order of the input. The clusters
+        are None if the items are independent.
         """
         top = self.top
         # All columns take part: items that are equal in all of them are interchangeable.
@@ -156,11 +157,13 @@ class JudgedItems:
 
         Args:
             resampling: Level, resamples and seed of the interval; None for no interval.
-            **options: Fields of `CalibrationErrorOptions`, in addition to the number of bins.
+            **options: Fields of `CalibrationErrorOptions` that differ from the number of bins and
+                the kind of these items, and from the defaults.
         """
-        # The maximum has no bootstrap interval, so that it needs no resamples.
-        parsed = CalibrationErrorOptions(n_bins=self.n_bins, **{"kind": self.kind, **options})
+        fields = {"n_bins": self.n_bins, "kind": self.kind, **options}
+        parsed = CalibrationErrorOptions(**fields)
         draws = None
+        # The maximum has no bootstrap interval, so that it needs no resamples.
         if resampling is not None and parsed.norm != "max":
             draws = self.get_resamples(parsed, resampling)
         sample = self.get_binned_pairs(parsed)
@@ -173,7 +176,7 @@ class JudgedItems:
         return find_mistake(self.top, is_vector=False)
 
     def get_binned_pairs(self, options: CalibrationErrorOptions) -> BinnedPairs:
-        """Return the items in bins, which the errors of all norms and levels share."""
+        """Return the items in bins, which are cached: errors of all norms and levels share them."""
         key = ("bins", options.kind, options.strategy, options.n_bins)
         if key not in self._cache:
             self._cache[key] = bin_pairs(self.top, options, self.clusters)
@@ -181,7 +184,12 @@ class JudgedItems:
         return sample
 
     def get_resamples(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
-        """Return the resamples of the items, drawn once for the errors of all norms and levels."""
+        """Return resamples of the items, which are cached: errors of all norms and levels share them.
+
+        Args:
+            options: Kind and bins of the error.
+            resampling: Number of resamples and seed.
+        """
         # Neither the norm nor the level changes the resamples, so that they are not in the key.
         key = (
             "resamples",
@@ -197,7 +205,10 @@ class JudgedItems:
         return draws
 
     def get_null_model(self, resampling: Resampling) -> ConsistencyResult:
-        """Return the errors that a calibrated model with the same confidences would show."""
+        """Return the errors that a calibrated model with the same confidences would have by chance.
+
+        They are cached for each resampling.
+        """
         key = ("null model", resampling)
         if key not in self._cache:
             calibrated = None

@@ -118,12 +118,16 @@ def measure_calibration(
 def _measure_bin_accuracies(
     items: JudgedItems, resampling: Resampling
 ) -> tuple[Estimate | None, ...]:
-    """Return the accuracy of each bin; None if the bin is empty."""
-    bin_index = assign_bins(items.top.confidence, make_uniform_edges(items.n_bins), is_uniform=True)
-    # Bins are masks of the items, because Wilson's interval of clusters needs the items themselves.
+    """Return the accuracy of the items in each bin of confidence, with its Wilson interval.
+
+    The bins are `items.n_bins` bins of equal width; the accuracy of an empty one is None.
+    """
+    edges = make_uniform_edges(items.n_bins)
+    bin_of_item = assign_bins(items.top.confidence, edges, is_uniform=True)
     accuracies = []
     for i in range(items.n_bins):
-        mask = bin_index == i
+        # The interval of clusters needs the items themselves, not only their number.
+        mask = bin_of_item == i
         clusters = select_clusters(items.clusters, mask)
         accuracies.append(estimate_rate(items.top.correct[mask], resampling, clusters))
     return tuple(accuracies)
@@ -155,7 +159,7 @@ def measure_figures(
 def measure_classes(
     items: JudgedItems, *, resampling: Resampling = Resampling()
 ) -> list[ClassFigures]:
-    """Measure the most frequent classes separately.
+    """Measure precision, recall and calibration of the most frequent classes separately.
 
     Args:
         items: Items that all have the same classes.
@@ -173,7 +177,13 @@ def measure_classes(
 
 
 def _measure_class(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
-    """Measure precision, recall and calibration of class k."""
+    """Measure precision, recall and calibration of one class.
+
+    Args:
+        items: Items that all have the same classes.
+        k: Index of the class.
+        resampling: Level, resamples and seed of the intervals.
+    """
     is_predicted = items.top.predicted == k
     is_label = items.top.labels == k
     precision = estimate_rate(

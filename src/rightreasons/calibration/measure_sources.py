@@ -132,7 +132,17 @@ def measure_confidence(
 def _select_shared_rows(
     has_confidence: Mapping[str, NDArray[np.bool_]],
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the sources that are compared, and the rows of the items that all of them have."""
+    """Select the sources to compare, and the items that have a confidence from all of them.
+
+    Args:
+        has_confidence: Source -> (N,) whether it has a confidence in the answer to each item.
+
+    Returns:
+        Names of the sources with at least `MIN_CONFIDENT` confidences, and indices of the items.
+
+    Raises:
+        ValueError: If there are such sources, but no item has a confidence from all of them.
+    """
     # A source that is nearly always silent, such as a model that never states a number, must not
     # prevent the comparison of the others.
     compared = []
@@ -140,7 +150,7 @@ def _select_shared_rows(
         if np.count_nonzero(mask) >= MIN_CONFIDENT:
             compared.append(name)
 
-    # If no source has enough, the number of shared items is still reported.
+    # If no source has enough, the items shared by all sources are still reported.
     masks = [has_confidence[name] for name in compared or has_confidence]
     rows = np.flatnonzero(np.logical_and.reduce(masks))
     if compared and not len(rows):
@@ -157,7 +167,17 @@ def _select_shared_rows(
 def _measure_source(
     confidence: Floats, correct: NDArray[np.int64], n_bins: int, resampling: Resampling
 ) -> dict[str, Estimate]:
-    """Return the figures of one source of confidence."""
+    """Compute the figures of one source of confidence.
+
+    Args:
+        confidence: (N,) confidence in each answer, in [0, 1].
+        correct: (N,) 1 for correct answers, 0 for incorrect ones.
+        n_bins: Number of bins of the binned figures.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        Estimates by the keys of `FIGURES`.
+    """
     # A confidence of 0 or 1 has an infinite logit, which the log loss reports as undefined.
     with np.errstate(divide="ignore"):
         logits = np.log(np.column_stack((1 - confidence, confidence)))

@@ -100,7 +100,7 @@ class CalibrationAnswers:
 
     @property
     def estimates(self) -> Mapping[str, Estimate]:
-        """Figures by key."""
+        """Figures of the model's confidence, by key; those of `ELICITED_FIGURES` if it is elicited."""
         if self.measured is not None:
             return self.measured.figures
         if self.elicited is None:
@@ -117,7 +117,11 @@ class CalibrationAnswers:
         return FIGURES[key].fill_definition(items.n_bins, items.kind)
 
     def make_headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
-        """Return figures of the primary split with their texts."""
+        """Return figures of the primary split with their names, definitions and numbers of items.
+
+        Args:
+            figures: Estimates by the keys of `FIGURES`.
+        """
         split = self.context.primary.name
         headlines = {}
         for key, estimate in figures.items():
@@ -130,7 +134,7 @@ class CalibrationAnswers:
 
     @functools.cached_property
     def decisions(self) -> Mapping[str, Decision]:
-        """Decision on each of `VERDICT_FIGURES`: small, large or unknown relative to the margin."""
+        """Whether each of `VERDICT_FIGURES` is small, large or unknown compared with the margin."""
         if self.measured is None:
             return {}
         decisions = {}
@@ -194,7 +198,7 @@ class CalibrationAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """Planned number of items; None if there are as many, or if both tests are decided."""
+        """Number of items that would decide all tests of the verdict; None if none are needed."""
         n_needed = 0
         for decision in self.decisions.values():
             if decision.level == "unknown":
@@ -230,7 +234,10 @@ class CalibrationAnswers:
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:
-        """Rows of incorrect predictions that suggest a label error, by confident learning."""
+        """Rows of items whose label is probably incorrect, by confident learning.
+
+        The rows count labeled items only. They are empty without class scores.
+        """
         # Without classes, as of choices, no label competes with those of other items.
         if self.measured is None or self.classes is None:
             return np.zeros(0, dtype=np.int64)
@@ -238,8 +245,8 @@ class CalibrationAnswers:
         split = self.context.primary
         if split.records_mislabeled:
             # A label that the data confirms is not in doubt: the model is incorrect.
-            is_incorrect = split.mislabeled[split.labeled]
-            return np.asarray(rows[is_incorrect[rows]])
+            is_mislabeled = split.mislabeled[split.labeled]
+            return np.asarray(rows[is_mislabeled[rows]])
         return rows
 
     @functools.cached_property
@@ -265,9 +272,13 @@ class CalibrationAnswers:
         return self.measured.items.top
 
     def show_items(self, rows: NDArray[np.int64]) -> Iterator[Example]:
-        """Show measured items with their predictions."""
+        """Show measured items with their predictions.
+
+        Args:
+            rows: Indices of the items among the labeled items.
+        """
         split = self.context.primary
-        # Rows count labeled items only.
+        # (n,) rows of the split, which also has unlabeled items.
         item_indices = np.flatnonzero(split.labeled)[rows]
         for row, item_index in zip(rows, item_indices.tolist(), strict=True):
             prediction = int(self._top.predicted[row])
@@ -276,22 +287,33 @@ class CalibrationAnswers:
 
 
 def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
-    """Measure calibration on the audited splits, for each class, and against votes."""
+    """Measure the calibration of a model on the audited splits, by class, and against votes.
+
+    Args:
+        context: The audit.
+        options: Number of bins, columns of votes, and whether to elicit confidence.
+
+    Returns:
+        The measurement. For a language model that generates one answer per item, it consists of the
+        elicited confidences only.
+    """
     elicited = measure_elicited(context, options)
     if elicited is not None and context.answers_once:
         # One generated answer has no probability: the elicited confidences are all there is.
         return CalibrationAnswers(context, elicited)
 
-    # A log of drawn answers may have a confidence in some of them only.
+    # A log of sampled answers may have a confidence in some of them only.
     context = select_confident_answers(context)
     resampling = context.resampling
     items = _judge_split(context, context.primary, options.n_bins)
     measured = measure_calibration(items, resampling=resampling)
     compared = {}
     for split in context.splits:
-        if split is context.primary and split.labeled.any():
+        if not split.labeled.any():
+            continue
+        if split is context.primary:
             compared[split.name] = measured.figures
-        elif split.labeled.any():
+        else:
             judged = _judge_split(context, split, options.n_bins)
             compared[split.name] = measure_figures(judged, SPLIT_FIGURES, resampling=resampling)
 
@@ -311,7 +333,14 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
 def measure_elicited(
     context: AuditContext, options: CalibrationOptions
 ) -> ConfidenceMeasurement | None:
-    """Elicit the confidence of a language model, or return None unless the options ask for it.
+    """Ask a language model for its confidence in its answers, and measure it.
+
+    Args:
+        context: The audit, of a prompted language model.
+        options: Which confidence to elicit, and the number of bins.
+
+    Returns:
+        Figures of each source of confidence on the primary split; None if the options elicit none.
 
     Raises:
         ValueError: If the model is not a prompted language model, or does not generate text.
@@ -343,7 +372,13 @@ def measure_elicited(
 
 
 def _judge_split(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:
-    """Return the labeled items of a split with the scores of the model."""
+    """Return the labeled items of a split with the scores of the model.
+
+    Args:
+        context: The audit, which has or computes the scores.
+        split: The split.
+        n_bins: Number of bins of the binned figures.
+    """
     scores = context.scores(split)
     return JudgedItems.of(
         scores.logits,

@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 
 
 def doubt_normalization(context: AuditContext) -> Verdict | None:
-    """Return the verdict that the confidence depends on the normalization, or None if it does not.
+    """Return the verdict that the confidence depends on how log-likelihoods are normalized.
+
+    Logs of multiple-choice tasks may contain the log-likelihoods of the choices also per character
+    and per byte, and the softmax of each is another confidence. The verdict applies if by one of
+    them the model is significantly overconfident, and by another significantly underconfident.
 
     Args:
         context: The audit, with scores.
+
+    Returns:
+        The verdict, or None if it does not apply.
     """
     split = context.primary
     if context.stored is None or context.task != "multiple_choice" or not context.has_scores(split):
@@ -35,10 +42,10 @@ def doubt_normalization(context: AuditContext) -> Verdict | None:
     overconfident = []
     underconfident = []
     for name in ("logits", *NORMALIZED):
-        # An interval that excludes zero: the confidence is off by more than chance.
         gap = _estimate_confidence_gap(split, split.column(name), context)
         if gap is None or gap.low is None or gap.high is None:
             continue
+        # An interval that excludes zero: the confidence is off by more than chance.
         if gap.low > 0:
             overconfident.append(name)
         elif gap.high < 0:

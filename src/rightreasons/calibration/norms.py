@@ -37,11 +37,19 @@ def compute_mean_gap(bins: Bins) -> Floats:
 
 
 def debias_mean_gap(bins: Bins) -> Floats:
-    r"""Return twice the mean gap, minus its expectation if the rates are drawn once more.
+    r"""Compute the mean gap, corrected for the noise in the rates of events of the bins.
 
-    The rate of a bin is redrawn from \(N(\bar y_m, \bar y_m (1 - \bar y_m) / n_m)\), the law of a
-    rate of \(n_m\) independent events. What the second draw adds to the mean gap estimates what the
-    first one added. The expectation has a closed form.
+    Noise in the rates makes the mean of \(|g_m|\) too large. The correction estimates by how much
+    from a second draw of noise: the rate of a bin is redrawn from
+    \(N(\bar y_m, \bar y_m (1 - \bar y_m) / n_m)\), the distribution of a rate of \(n_m\)
+    independent events. What this adds to the mean gap is subtracted from it, which gives twice the
+    mean gap minus the expected redrawn one. The expectation has a closed form.
+
+    Args:
+        bins: (..., C, M) bins of C classes.
+
+    Returns:
+        (...) errors, averaged over the classes. They may be below 0.
 
     References:
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5.
@@ -50,11 +58,12 @@ def debias_mean_gap(bins: Bins) -> Floats:
     variance = rate * (1.0 - rate)
     deviation = np.sqrt(variance / bins.divisor)
     gap = bins.gap
+    # (..., C) error of each class, and its expectation with redrawn rates.
     size_of_gap = np.abs(gap)
-    plain = _sum_pairs(size_of_gap, bins)
-    folded = compute_folded_mean(gap, deviation)
-    redrawn = _sum_pairs(folded, bins)
-    error = 2.0 * plain - redrawn
+    plain_error = _sum_pairs(size_of_gap, bins)
+    expected_redrawn_gap = compute_folded_mean(gap, deviation)
+    redrawn_error = _sum_pairs(expected_redrawn_gap, bins)
+    error = 2.0 * plain_error - redrawn_error
     return _average_classes(error, bins)
 
 
@@ -68,7 +77,7 @@ def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
     and hardly too large if it is above two. So the gaps are assumed to be as small as is plausible.
 
     Args:
-        bins: The bins.
+        bins: (..., C, M) bins of C classes.
         n_deviations: By how many standard deviations a true gap may be smaller than the observed
             one.
 
@@ -80,37 +89,46 @@ def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
         >>> round(float(bound_residual_bias(bins, n_deviations=2.0)), 4)
         0.0234
     """
-    # Half an event is added to each side: a bin whose events all came true is not free of noise.
+    # Half an event is added to each side: a bin with no events, or only events, has noise as well.
     n_pairs = bins.count + 1.0
     rate = (bins.event + 0.5) / n_pairs
     variance = rate * (1.0 - rate)
     deviation = np.sqrt(variance / bins.divisor)
     noise = n_deviations * deviation
-    smallest = np.abs(bins.gap) - noise
-    gap = np.maximum(smallest, 0.0)
+    smallest_gap = np.abs(bins.gap) - noise
+    smallest_gap = np.maximum(smallest_gap, 0.0)
 
-    # A redrawn gap has the noise of two draws.
-    plain = compute_folded_mean(gap, deviation)
+    # The mean of the debiased gap if the true gap is that small. A redrawn gap has the noise of two
+    # draws.
+    mean_gap = compute_folded_mean(smallest_gap, deviation)
     deviation_of_two = np.sqrt(2.0) * deviation
-    redrawn = compute_folded_mean(gap, deviation_of_two)
-    debiased = 2.0 * plain - redrawn
-    bias = debiased - gap
+    mean_redrawn_gap = compute_folded_mean(smallest_gap, deviation_of_two)
+    mean_debiased_gap = 2.0 * mean_gap - mean_redrawn_gap
+    bias = mean_debiased_gap - smallest_gap
     return _average_pairs(bias, bins)
 
 
 def compute_folded_mean(mean: Floats, deviation: Floats) -> Floats:
-    """Return E|X| of X ~ N(mean, deviation²), the mean of the folded normal distribution."""
-    # Without deviation, X is its mean. A divisor of 1 avoids 0 / 0.
+    """Compute E|X| of X ~ N(mean, deviation²), the mean of the folded normal distribution.
+
+    Args:
+        mean: Means μ, an array of any shape.
+        deviation: Standard deviations σ >= 0, of the same shape.
+
+    Returns:
+        σ sqrt(2/π) exp(-μ²/2σ²) + μ (1 - 2 Φ(-μ/σ)), and |μ| where σ is 0.
+    """
+    # A divisor of 1 avoids 0 / 0 where there is no deviation.
     is_certain = deviation == 0
     divisor = np.where(is_certain, 1.0, deviation)
     ratio = mean / divisor
     exponent = -0.5 * ratio**2
-    spread = deviation * HALF_NORMAL_MEAN * np.exp(exponent)
-    # The sign of X differs from that of its mean with the probability `flipped`.
-    flipped = special.ndtr(-ratio)
-    balance = 1.0 - 2.0 * flipped
-    folded = spread + mean * balance
-    return np.where(is_certain, np.abs(mean), folded)
+    density_term = deviation * HALF_NORMAL_MEAN * np.exp(exponent)
+    # The sign of X differs from that of its mean with this probability.
+    flip_probability = special.ndtr(-ratio)
+    balance = 1.0 - 2.0 * flip_probability
+    folded_mean = density_term + mean * balance
+    return np.where(is_certain, np.abs(mean), folded_mean)
 
 
 # --- l2: the root mean square of the gaps
@@ -123,24 +141,30 @@ def compute_mean_square(bins: Bins) -> Floats:
 
 
 def debias_mean_square(bins: Bins) -> Floats:
-    r"""Return the mean square without the variance of the rates.
+    r"""Compute the mean squared gap, minus the variance of the rates of events.
 
-    Each square loses \(\bar y_m (1 - \bar y_m) / (n_m - 1)\), the unbiased estimate of the variance
-    of the rate. A bin with one pair has no such estimate and contributes 0.
+    Each squared gap loses \(\bar y_m (1 - \bar y_m) / (n_m - 1)\), the unbiased estimate of the
+    variance of the rate. A bin with one pair has no such estimate and contributes 0.
+
+    Args:
+        bins: (..., C, M) bins of C classes.
+
+    Returns:
+        (...) errors, averaged over the classes. They may be below 0.
 
     References:
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, Definition 5.1.
     """
     rate = bins.rate
-    n_others = bins.count - 1.0
-    degrees = np.maximum(n_others, 1.0)
+    # A divisor of at least 1 avoids 0 / 0 in bins with one pair, which are set to 0 below.
+    n_other_pairs = bins.count - 1.0
+    degrees_of_freedom = np.maximum(n_other_pairs, 1.0)
     variance = rate * (1.0 - rate)
-    variance = variance / degrees
-    square = bins.gap**2
-    square = square - variance
+    variance = variance / degrees_of_freedom
+    debiased = bins.gap**2 - variance
     has_variance = bins.count >= 2
-    square = np.where(has_variance, square, 0.0)
-    return _average_pairs(square, bins)
+    debiased = np.where(has_variance, debiased, 0.0)
+    return _average_pairs(debiased, bins)
 
 
 # --- max: the largest gap
@@ -225,7 +249,18 @@ def compute_binned_error(bins: Bins, *, norm: str = "l1", debias: bool = False) 
 
 
 def compute_raw_error(bins: Bins, *, norm: str = "l1", debias: bool = False) -> Floats:
-    """Compute `compute_binned_error` before its last step: any sign, and squares for l2."""
+    """Compute the calibration error of bins before the last step of its norm.
+
+    A raw error may have any sign if it is debiased, and is a mean of squares for norm="l2".
+
+    Args:
+        bins: (..., C, M) sums. Classes without a pair do not count.
+        norm: Name of an entry of `NORMS`.
+        debias: Whether to correct the error for the noise of the rates.
+
+    Returns:
+        (...) raw errors, which `finish_error` turns into errors.
+    """
     rule = NORMS[norm]
     measure = rule.measure
     # Options that ask for a norm without a debiased form were refused.
@@ -253,14 +288,18 @@ def list_debiased_norms() -> str:
 def split_error(bins: Bins) -> tuple[Floats, Floats]:
     r"""Split the l1 error into the parts of overconfident and of underconfident bins.
 
+    Args:
+        bins: (..., C, M) sums.
+
     Returns:
         (...) \(\sum_m w_m \max(g_m, 0)\) and \(\sum_m w_m \max(-g_m, 0)\), which add up to the
         error.
     """
+    # w_m g_m: the share of pairs in the bin, times its gap.
     n_pairs = np.maximum(bins.size, 1.0)
-    weighted = (bins.score - bins.event) / n_pairs
-    positive = np.maximum(weighted, 0.0)
-    negative = np.maximum(-weighted, 0.0)
+    weighted_gap = (bins.score - bins.event) / n_pairs
+    positive = np.maximum(weighted_gap, 0.0)
+    negative = np.maximum(-weighted_gap, 0.0)
     overconfidence = _average_classes(positive.sum(axis=-1), bins)
     underconfidence = _average_classes(negative.sum(axis=-1), bins)
     return overconfidence, underconfidence
@@ -279,8 +318,15 @@ def _average_pairs(values: Floats, bins: Bins) -> Floats:
 
 
 def _average_classes(errors: Floats, bins: Bins) -> Floats:
-    """Return the mean of (..., C) errors over the classes that have a pair."""
-    # A threshold may leave a class without a pair.
+    """Return the mean of (..., C) errors over the classes that have at least one pair.
+
+    Args:
+        errors: (..., C) error of each class.
+        bins: (..., C, M) bins of the classes. A threshold may leave a class without pairs.
+
+    Returns:
+        (...) means; 0 if no class has a pair.
+    """
     n_pairs = bins.size[..., 0]
     has_pairs = n_pairs > 0
     n_classes = has_pairs.sum(axis=-1)

@@ -229,7 +229,7 @@ def negative_log_likelihood(
 
 
 def label_probability(top: TopLabel) -> Floats:
-    """Return (N,) the probability of each item's label."""
+    """Return (N,) the probability that the model gives to the label of each item."""
     rows = top.probabilities
     if isinstance(rows, Ragged):
         return rows.at(top.labels)
@@ -240,16 +240,26 @@ def label_probability(top: TopLabel) -> Floats:
 def label_log_probability(
     logits: Floats | Ragged, labels: NDArray[np.int64], inverse_temperature: float = 1.0
 ) -> Floats:
-    """Return (N,) log softmax(inverse_temperature * logits) at the labels."""
+    """Return the log probability of each label: log softmax(inverse_temperature * logits).
+
+    Args:
+        logits: (N, K) logits, or `Ragged`.
+        labels: (N,) labels.
+        inverse_temperature: Factor of the logits, 1 / temperature.
+
+    Returns:
+        (N,) log probabilities; -inf for a label with probability 0.
+    """
     if isinstance(logits, Ragged):
-        rows = Ragged(logits.values * inverse_temperature, logits.offsets)
-        return np.asarray(rows.at(labels) - rows.reduce(np.logaddexp), dtype=np.float64)
-    table = logits * inverse_temperature
-    # The largest power becomes 1, so that none overflows.
-    highest = reduce_rows(table, np.maximum)
-    powers = np.exp(table - highest[:, None])
-    at_label = table[np.arange(len(table)), labels]
-    log_probability = at_label - highest - np.log(reduce_rows(powers, np.add))
+        scaled_rows = Ragged(logits.values * inverse_temperature, logits.offsets)
+        log_sums = scaled_rows.reduce(np.logaddexp)
+        return np.asarray(scaled_rows.at(labels) - log_sums, dtype=np.float64)
+    scaled = logits * inverse_temperature
+    # Subtract the largest logit of each row, so that no exponential overflows.
+    highest = reduce_rows(scaled, np.maximum)
+    exponentials = np.exp(scaled - highest[:, None])
+    at_label = scaled[np.arange(len(scaled)), labels]
+    log_probability = at_label - highest - np.log(reduce_rows(exponentials, np.add))
     return np.asarray(log_probability, dtype=np.float64)
 
 
@@ -333,19 +343,32 @@ def selective_scores(
 
 
 def compute_aurc(confidence: Floats, correct: Flags) -> tuple[float, float]:
-    """Return the AURC and the E-AURC of (N,) confidences, with (N,) whether each is correct."""
+    """Compute the area under the risk-coverage curve, and its excess over the best ranking.
+
+    The risk at coverage j/N is the share of incorrect answers among the j most confident ones. Ties
+    are broken at random, in expectation.
+
+    Args:
+        confidence: (N,) confidence in each answer.
+        correct: (N,) whether each answer is correct.
+
+    Returns:
+        AURC and E-AURC, both in [0, 1].
+    """
     # The order within a tie does not matter: its items share their mean rate below.
     order = argsort_scores(confidence)[::-1]
     is_incorrect = (~correct[order]).astype(np.float64)
     # An item of a tie is incorrect with the mean rate of the tie.
     errors = average_ties(confidence[order], is_incorrect)
-    coverage = np.arange(1, len(order) + 1)
-    risk = np.cumsum(errors) / coverage
+    n_covered = np.arange(1, len(order) + 1)
+    risk = np.cumsum(errors) / n_covered
     # The best ranking has all correct items first.
-    best_risk = np.maximum(coverage - np.count_nonzero(correct), 0) / coverage
+    n_errors_of_best = np.maximum(n_covered - np.count_nonzero(correct), 0)
+    best_risk = n_errors_of_best / n_covered
     aurc = float(risk.mean())
     # Rounding may carry a perfect ranking below 0.
-    return aurc, max(aurc - float(best_risk.mean()), 0.0)
+    e_aurc = max(aurc - float(best_risk.mean()), 0.0)
+    return aurc, e_aurc
 
 
 def auroc(scores: Any, events: Any) -> float | None:

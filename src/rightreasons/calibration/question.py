@@ -49,9 +49,14 @@ MAX_LISTED_LABELS = 300
 
 
 def draw_reliability(key: str, m: Any) -> Drawing:
-    """Draw the reliability diagram with its consistency bars."""
+    """Draw the reliability diagram of the primary split, with its consistency bars.
+
+    Args:
+        key: Key of the drawing.
+        m: The measurement, `CalibrationAnswers`.
+    """
     null_model = m.measured.consistency
-    # Whiskers say how certain a bin is, bars what chance alone would do to a calibrated model.
+    # Whiskers show how certain a bin is, bars the accuracies of a calibrated model by chance.
     return plots.reliability_diagram(
         key,
         m.measured.bins.bins,
@@ -62,7 +67,12 @@ def draw_reliability(key: str, m: Any) -> Drawing:
 
 
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
-    """Draw accuracy and mean confidence of each split."""
+    """Draw accuracy and mean confidence of each split as two dots in a row.
+
+    Args:
+        key: Key of the drawing.
+        m: The measurement.
+    """
     rows = []
     for name, figures in m.compared.items():
         rows.append((name, [figures["accuracy"], figures["mean_confidence"]]))
@@ -72,7 +82,10 @@ def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
 
 
 def list_family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures that the overview does not show, one row each."""
+    """Return the rows of the table of figures that the overview does not show.
+
+    A row consists of name, value with unit, better direction, definition and source.
+    """
     for key, headline in m.make_headlines(m.estimates).items():
         if key not in OVERVIEW:
             yield (
@@ -103,7 +116,11 @@ def list_class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 
 def estimate_null_error(m: CalibrationAnswers) -> Estimate | None:
-    """Return the calibration error that a calibrated model would show."""
+    """Return the calibration error that a calibrated model would have by chance on these items.
+
+    Returns:
+        The mean error, with a one-sided interval; None without class scores.
+    """
     if m.measured is None:
         return None
     null_model = m.measured.consistency
@@ -127,7 +144,7 @@ def make_figure(key: str) -> Figure:
 
 
 def make_vote_figure(key: str) -> Figure:
-    """Return the figure of the report for one of `VOTE_FIGURES`."""
+    """Return the figure of the report for one of `VOTE_FIGURES`; without votes, it has no value."""
     return Figure(
         key,
         lambda m: m.votes and m.votes.estimate(key),
@@ -167,7 +184,12 @@ def measure_miscalibration(m: Any) -> float | None:
 
 
 def make_data(m: CalibrationAnswers) -> dict[str, Any]:
-    """Return the values of audit.json in addition to the figures."""
+    """Return the entries of audit.json about calibration, in addition to the headline figures.
+
+    Returns:
+        "bins", "consistency", "votes", "figures" and "splits" if there are class scores, and
+        "sources" if confidence was elicited.
+    """
     data: dict[str, Any] = {}
     if m.measured is not None:
         data["bins"] = m.measured.bins.to_dict()

@@ -229,7 +229,7 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
     scores: str = "logits",
     resampling: Resampling = Resampling(),
 ) -> RecalibrationReport:
-    """Fit a method of recalibration on one split, and give every figure of another before and after.
+    """Fit a method of recalibration on one split, and compute all figures of another before and after.
 
     Args:
         fit_predictions: (N, K) class scores or (N,) P(class 1) of the fitting split.
@@ -255,16 +255,16 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
         (0.0667, 0.0)
     """
     recalibrator = fit_recalibrator(fit_predictions, fit_references, method=method, scores=scores)
-    # The same items before and after: what both get right says nothing about the change.
+    # The changes are tested on the same items, so that the tests are paired.
     original, changed = judge_before_and_after(
         recalibrator, predictions, references, n_bins=n_bins, scores=scores
     )
-    # A log loss without a value, from a probability of 0, has no test.
     tests = {}
     for key in TESTED_FIGURES:
-        is_finite = key != "nll" or bool(np.isfinite(compute_log_losses(changed)).all())
-        if is_finite:
-            tests[key] = paired_test(key, changed, original, resampling=resampling)
+        # A label with probability 0 has an infinite log loss, whose mean cannot be tested.
+        if key == "nll" and not np.isfinite(compute_log_losses(changed)).all():
+            continue
+        tests[key] = paired_test(key, changed, original, resampling=resampling)
     return RecalibrationReport(
         method=method,
         before=calibration_summary(predictions, references, n_bins=n_bins, scores=scores),
@@ -285,7 +285,7 @@ def judge_before_and_after(
     n_bins: int = 15,
     scores: str = "logits",
 ) -> tuple[JudgedItems, JudgedItems]:
-    """Return labeled items with their scores as they are, and recalibrated.
+    """Return the same labeled items twice: with their original and with their recalibrated scores.
 
     Args:
         recalibrator: From `fit_recalibrator`.

@@ -99,42 +99,65 @@ def smooth_ece(
 
 
 def _transform_residuals(scores: Floats, events: Flags) -> Floats:
-    r"""Return the cosine coefficients of the residuals events - scores on the grid.
+    r"""Return the cosine coefficients of the calibration residuals on the grid.
 
-    Coefficient k is \(\sum_j r_j \cos(\pi k j / J)\) over the nodes j = 0 … J of J cells.
+    Coefficient k is \(\sum_j r_j \cos(\pi k j / J)\), where \(r_j\) is the sum of the residuals
+    (event minus score, divided by N) at grid node j = 0 … J, and J is `N_CELLS`.
+
+    Args:
+        scores: (N,) scores in [0, 1], which are the positions of the residuals.
+        events: (N,) whether the event of each item happened.
+
+    Returns:
+        (J + 1,) coefficients.
     """
-    nodes = _spread_on_grid(scores, events - scores)
-    # A discrete cosine transform of type 1 counts every inner node twice.
+    residuals = _spread_on_grid(scores, events - scores)
+    # A discrete cosine transform of type 1 counts every inner node twice, and the end nodes once.
     multiplicity = np.full(N_CELLS + 1, 2.0)
     multiplicity[[0, -1]] = 1.0
-    coefficients: Floats = fft.dct(nodes / multiplicity, type=1)
+    coefficients: Floats = fft.dct(residuals / multiplicity, type=1)
     return coefficients
 
 
 def _spread_on_grid(positions: Floats, weights: Floats) -> Floats:
-    """Return (N_CELLS + 1,) weights / N at the grid nodes, each split between its two neighbors."""
+    """Distribute weights in [0, 1] to the nodes of an even grid, by linear interpolation.
+
+    A weight at position x is split between the two nodes next to x: the nearer one gets more.
+
+    Args:
+        positions: (N,) positions in [0, 1].
+        weights: (N,) weights.
+
+    Returns:
+        (N_CELLS + 1,) sum of the weights at each node, divided by N.
+    """
     n_nodes = N_CELLS + 1
-    place_on_grid = positions * N_CELLS
-    cell = place_on_grid.astype(np.intp)
-    # The last node closes the last cell.
-    below = np.minimum(cell, N_CELLS - 1)
-    share_above = place_on_grid - below
-    share_below = 1.0 - share_above
-    to_below = weights * share_below
-    to_above = weights * share_above
-    nodes = np.bincount(below, to_below, minlength=n_nodes)
-    nodes += np.bincount(below + 1, to_above, minlength=n_nodes)
-    mean: Floats = nodes / len(positions)
+    scaled = positions * N_CELLS
+    # Position 1 belongs to the last cell, whose upper node is the last node.
+    cell = scaled.astype(np.intp)
+    lower_node = np.minimum(cell, N_CELLS - 1)
+    upper_share = scaled - lower_node
+    lower_share = 1.0 - upper_share
+    lower_weights = weights * lower_share
+    upper_weights = weights * upper_share
+    sums = np.bincount(lower_node, lower_weights, minlength=n_nodes)
+    sums += np.bincount(lower_node + 1, upper_weights, minlength=n_nodes)
+    mean: Floats = sums / len(positions)
     return mean
 
 
 def _compute_smooth_error(bandwidth: float, coefficients: Floats) -> float:
-    """Return the integral of the absolute smoothed residuals."""
+    """Compute the smooth calibration error at a bandwidth: the integral of |smoothed residuals|.
+
+    Args:
+        bandwidth: Standard deviation σ of the Gaussian kernel.
+        coefficients: (J + 1,) cosine coefficients of the residuals, from `_transform_residuals`.
+    """
+    # Smoothing by a Gaussian multiplies the k-th cosine coefficient by exp(-k²π²σ²/2).
     indices = np.arange(len(coefficients))
     frequencies = indices * np.pi
     decay = (frequencies * bandwidth) ** 2
-    exponents = -0.5 * decay
-    damped = coefficients * np.exp(exponents)
+    damped = coefficients * np.exp(-0.5 * decay)
     # At the nodes, the smoothed residual is a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt).
     smoothed = fft.dct(damped, type=1)
     heights = np.abs(smoothed)
@@ -145,7 +168,14 @@ def _compute_smooth_error(bandwidth: float, coefficients: Floats) -> float:
 
 
 def _find_fixed_point(coefficients: Floats) -> float:
-    """Return the bandwidth that equals its error."""
+    """Find the bandwidth σ at which the smooth calibration error equals σ.
+
+    Args:
+        coefficients: (J + 1,) cosine coefficients of the residuals.
+
+    Returns:
+        The bandwidth, in [0, 1]; 0 if the error is at most `MIN_BANDWIDTH` at every bandwidth.
+    """
     # The error decreases with the bandwidth, so that the fixed point is between these two.
     smallest = _compute_smooth_error(1.0, coefficients)
     largest = _compute_smooth_error(MIN_BANDWIDTH, coefficients)
@@ -156,10 +186,10 @@ def _find_fixed_point(coefficients: Floats) -> float:
     start = max(smallest - MIN_BANDWIDTH, MIN_BANDWIDTH)
     end = min(largest + MIN_BANDWIDTH, 1.0)
 
-    def excess(bandwidth: float) -> float:
+    def compute_excess(bandwidth: float) -> float:
         return _compute_smooth_error(bandwidth, coefficients) - bandwidth
 
-    bandwidth = optimize.brentq(excess, start, end, xtol=MIN_BANDWIDTH)
+    bandwidth = optimize.brentq(compute_excess, start, end, xtol=MIN_BANDWIDTH)
     return float(bandwidth)
 
 
@@ -259,7 +289,16 @@ def ece_sweep(
 
 
 def _count_increasing_bins(cumulative_events: Floats) -> int:
-    """Return the largest number of bins up to which the rates of the bins never decrease."""
+    """Return the largest number of bins such that rates increase in so many bins and in any fewer.
+
+    Args:
+        cumulative_events: (N + 1,) number of events among the first 0, 1, ..., N items, in order of
+            confidence.
+
+    Returns:
+        The number of bins of equal mass, from 1 to N. The rates of events of the bins, in order,
+        decrease for the first time with one more.
+    """
     n_items = len(cumulative_events) - 1
     for n_bins in range(2, n_items + 1):
         edges = _split_evenly(n_items, n_bins)
@@ -402,11 +441,23 @@ def consistency(
 
 
 def _compute_binomial_quantile(level: float, counts: Any, probabilities: Floats) -> Floats:
-    """Return the quantiles of binomial laws, like `scipy.stats`, which takes a second to load."""
-    # The inverse is a real number. It is NaN if a probability is 0, as is the quantile.
+    """Compute quantiles of binomial distributions, like `scipy.stats.binom.ppf`.
+
+    `scipy.stats` takes a second to import, which this avoids.
+
+    Args:
+        level: Level of the quantiles, in (0, 1).
+        counts: (M,) numbers of trials.
+        probabilities: (M,) probabilities of success.
+
+    Returns:
+        (M,) smallest number of successes whose cumulative probability is at least the level.
+    """
+    # The inverse is a real number, which is rounded up. It is NaN for the probability 0, whose
+    # quantile is 0.
     inverse = special.bdtrik(level, counts, probabilities)
-    above = np.nan_to_num(np.ceil(inverse))
-    # Rounding may carry the inverse above a whole number that has the level already.
-    below = np.maximum(above - 1, 0)
-    has_level = special.bdtr(below, counts, probabilities) >= level
-    return np.where(has_level, below, above)
+    quantile = np.nan_to_num(np.ceil(inverse))
+    # Rounding may carry the inverse above a whole number that reaches the level already.
+    below = np.maximum(quantile - 1, 0)
+    is_reached_below = special.bdtr(below, counts, probabilities) >= level
+    return np.where(is_reached_below, below, quantile)

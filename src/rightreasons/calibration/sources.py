@@ -37,7 +37,7 @@ FIGURE_BY_TEST = {
 
 
 def list_source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each source of confidence, one row per source."""
+    """Return the rows of the table of sources: name, share of answers, and `SOURCE_FIGURES`."""
     for source in measured.sources:
         name = SOURCE_NAMES.get(source.name, source.name)
         # A source that is not compared has no figures: its cells are empty.
@@ -46,7 +46,11 @@ def list_source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ..
 
 
 def list_difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the paired tests of each pair of sources, one row per figure."""
+    """Return the rows of the table of differences between sources, one per pair and figure.
+
+    A row consists of the pair, the figure, its difference with the interval, the p-value, and the
+    p-value after Holm's correction.
+    """
     for pair in measured.pairs:
         for key, figure_key in FIGURE_BY_TEST.items():
             test = pair.differences.get(key)

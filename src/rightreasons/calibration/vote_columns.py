@@ -24,7 +24,14 @@ from rightreasons.core.validation import check_scores, softmax
 
 
 def measure_votes(context: AuditContext, options: CalibrationOptions) -> HumanCalibration | None:
-    """Compare the scores of the primary split with votes, or return None without such columns.
+    """Compare the scores of the primary split with the votes of annotators.
+
+    Args:
+        context: The audit.
+        options: Columns and kind of the votes.
+
+    Returns:
+        The comparison; None if the options name no columns of votes.
 
     Raises:
         ValueError: If the votes are about other classes than the scores, or the classes differ
@@ -52,11 +59,18 @@ def measure_votes(context: AuditContext, options: CalibrationOptions) -> HumanCa
 
 
 def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
-    """Return (N, K) votes of the primary split, in the order of the classes of the model.
+    """Read the votes of annotators on the items of the primary split.
 
     Args:
         context: The audit.
-        headings: Either one column of lists, or one column per class.
+        headings: Either one column whose cells are lists of K votes, in the order of the classes of
+            the model, or one column per class, which are matched with the classes by their names.
+
+    Returns:
+        (N, K) votes, in the order of the classes of the model.
+
+    Raises:
+        OptionError: If there are no headings, or the split does not have one of the columns.
     """
     if not headings:
         raise OptionError(
@@ -77,17 +91,17 @@ def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
         return columns[0]
 
     votes = np.column_stack(columns)
-    classes = context.label_names
-    if classes is None or list(classes) == [str(k) for k in range(len(classes))]:
+    class_names = context.label_names
+    if class_names is None or list(class_names) == [str(k) for k in range(len(class_names))]:
         # Numbered classes have no names to match: the columns are in their order.
         return votes
-    order = match_columns(
+    column_of_class = match_columns(
         _remove_common_prefix(headings),
-        classes,
+        class_names,
         source=f"the columns {format_list(headings)}",
         target=context.source.name,
     )
-    return np.asarray(votes[:, order])
+    return np.asarray(votes[:, column_of_class])
 
 
 def _remove_common_prefix(headings: Sequence[str]) -> list[str]:
@@ -104,7 +118,15 @@ def _remove_common_prefix(headings: Sequence[str]) -> list[str]:
 
 
 def _parse_numbers(column: Sequence[Any], heading: str) -> Floats:
-    """Return the numbers, or the lists of numbers, of a column."""
+    """Return the votes of a column: (N,) if its cells are numbers, (N, K) if they are lists of K.
+
+    Args:
+        column: N cells: numbers, lists of numbers, or either of these as text.
+        heading: Heading of the column, for the message.
+
+    Raises:
+        ValueError: If a cell is neither, or the lists differ in length.
+    """
     try:
         cells = []
         for cell in column:
