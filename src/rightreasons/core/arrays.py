@@ -64,7 +64,7 @@ _CLASS_COLUMN_PATTERN = re.compile(
 
 
 def describe_kind(value: object) -> str:
-    """Describe a value and its type for an error message.
+    """Describe a value and its type for an error message, in one line of limited length.
 
     Example:
         >>> describe_kind(0.5), describe_kind(None), describe_kind(np.str_("good"))
@@ -72,12 +72,13 @@ def describe_kind(value: object) -> str:
     """
     if value is None:
         return "None"
+    # Users know `0.5`, but not numpy's `np.float64(0.5)`.
     if isinstance(value, np.generic):
         value = value.item()
     type_name = type(value).__name__
+    # `repr` fails for a number of thousands of digits, or by a mistake in a user's class.
     try:
         text = repr(value)
-    # A number of thousands of digits, a list that contains itself, or a mistake in a user's class.
     except Exception:
         return f"a value of type {type_name}"
     # Addresses in memory differ between processes, but messages should not.
@@ -94,10 +95,14 @@ def is_tensor(value: object) -> bool:
 
 
 def parse_class_column(name: str) -> tuple[str | None, str]:
-    """Split the name of a column into a prefix of `CLASS_COLUMNS` and the name of a class.
+    """Split the name of a column of scores, such as "p_yes", into its prefix and its class.
+
+    Args:
+        name: Name of the column, such as "p_yes", "P(yes)", "logit[2]", "logit2" or "yes".
 
     Returns:
-        The prefix, or None if the name has none, and the class.
+        The prefix in lower case, one of `CLASS_COLUMNS`, and the class. A name without such a
+        prefix is a class itself: the prefix is None.
 
     Example:
         >>> parse_class_column("p_Positive"), parse_class_column("logit2")
@@ -108,18 +113,22 @@ def parse_class_column(name: str) -> tuple[str | None, str]:
     match = _CLASS_COLUMN_PATTERN.fullmatch(name.lower())
     if match is None:
         return None, name
-    # The prefix is followed by exactly one of four forms: `_x`, `(x)`, `[x]` or a number.
+    # The prefix is followed by exactly one of four forms, `_x`, `(x)`, `[x]` or a number, so that
+    # the last group that matched is the class. It is cut from the name as it was written.
     start, end = match.span(match.lastindex or 0)
     class_name = name[start:end]
     return match[1], class_name
 
 
 def find_column_classes(values: Any) -> tuple[str, ...] | None:
-    """Return the class names in the columns of a table.
+    """Find the names of the classes in the headings of a table of class scores.
+
+    Args:
+        values: Class scores in any form, such as a table with the columns "p_no" and "p_yes".
 
     Returns:
-        One name per column, or None if the columns are numbered, if a name is repeated, or if the
-        input is no table.
+        One name per column, or None if the input is no table, the columns are numbered, or a name
+        is repeated.
 
     Example:
         >>> import pyarrow
@@ -132,19 +141,18 @@ def find_column_classes(values: Any) -> tuple[str, ...] | None:
         return None
     if is_tensor(values):
         return None
+    # A table that cannot be read is reported by `to_array_or_list`, not here.
     try:
         table = read_columns(values)
-    # `to_array_or_list` reports what is wrong with the table.
     except Exception:
         return None
-
     if table is None:
         return None
 
-    columns, _ = table
+    headings, _ = table
     names = []
-    for column in columns:
-        _, class_name = parse_class_column(str(column))
+    for heading in headings:
+        _, class_name = parse_class_column(str(heading))
         names.append(class_name)
     is_numbered = all(name.isdecimal() for name in names)
     is_repeated = len(set(names)) < len(names)
@@ -218,7 +226,19 @@ def to_floats(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def stack_items(items: Any, name: str) -> Array:
-    """Stack the result of `to_array_or_list` into one array."""
+    """Stack the result of `to_array_or_list` into one array.
+
+    Args:
+        items: An array, which is returned as it is, or a list of values or of rows.
+        name: Name of the input in error messages.
+
+    Returns:
+        (N,) or (N, K) array. It consists of Python objects if numpy would change the values: for
+        texts, booleans among numbers, and whole numbers beyond 64 bits.
+
+    Raises:
+        ValueError: If an item is missing, rows differ in length, or only some items are rows.
+    """
     if isinstance(items, np.ndarray):
         return items
     types = set(map(type, items))
@@ -241,13 +261,14 @@ def stack_items(items: Any, name: str) -> Array:
         # numpy refuses rows of different lengths.
         if all(map(_is_row, items)):
             raise _make_length_error(items, name) from None
-        # numpy looks for no second dimension if one item is None.
+        # Other objects, such as sequences of a user's class, are kept one by one. An additional
+        # None, removed again, keeps numpy from looking for a second dimension inside them.
         array = np.array([*items, None], dtype=object)
         return array[:-1]
 
 
 def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
-    """Cast an array to float64; refuse everything but numbers."""
+    """Cast an array of numbers to float64; raise TypeError for booleans, texts and other objects."""
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
@@ -276,7 +297,16 @@ def _is_row(value: object) -> bool:
 
 
 def _convert_items(values: list[Any], name: str, depth: int) -> list[Any]:
-    """Convert the items of a list to plain values, lists and arrays; copy only if one changes."""
+    """Convert the items of a list to plain Python values, lists and arrays.
+
+    Args:
+        values: The list. It is returned itself, without a copy, if no item needs a conversion.
+        name: Name of the list in error messages.
+        depth: Number of lists that contain the list.
+
+    Raises:
+        ValueError: If lists are nested too deeply.
+    """
     if depth > _MAX_NESTING_DEPTH:
         raise ValueError(
             f"Expected rows of values, but `{name}` is nested deeper than {_MAX_NESTING_DEPTH} levels."
@@ -301,7 +331,16 @@ def _are_leaf_types(types: set[type]) -> bool:
 
 
 def _convert_item(value: Any, name: str, depth: int) -> Any:
-    """Convert one item of a list to a plain value, a list or an array."""
+    """Convert one item of a list to a plain Python value, a list or an array.
+
+    Args:
+        value: The item: a number, a text, or a scalar, array or list of any library.
+        name: Name of the item in error messages, such as "predictions[3]".
+        depth: Number of lists that contain the item.
+
+    Returns:
+        The converted item; None for the missing values of pandas.
+    """
     if type(value) is list:
         return _convert_items(value, name, depth)
     if type(value).__name__ in _MISSING_TYPE_NAMES:
@@ -319,6 +358,7 @@ def _convert_item(value: Any, name: str, depth: int) -> Any:
         if is_tensor(value):
             value = _convert_tensor(value, name)
         return np.asarray(value).item()
+    # A row. Objects of other types are left to the caller, who knows what is expected.
     if isinstance(value, Iterable) or hasattr(value, "__array__"):
         return to_array_or_list(value, name, depth=depth)
     return value
@@ -351,16 +391,23 @@ def _check_items_are_alike(items: list[Any], types: set[type], name: str) -> Non
 
 
 def _make_length_error(rows: Sequence[Any], name: str) -> ValueError:
-    """Return the error for rows that do not form a table; the first odd row is named."""
+    """Return the error for rows that do not form a table, which names the first row that differs.
+
+    Args:
+        rows: Rows that numpy could not stack.
+        name: Name of the table in the message.
+    """
     lengths = [len(row) for row in rows]
     for index, length in enumerate(lengths):
         if length != lengths[0]:
-            first_length = lengths[0]
-            difference = f"row 0 has {first_length} and row {index} has {length}"
-            break
-    else:
-        difference = "the depths of the rows differ"
-    return ValueError(f"Expected rows of one length in `{name}`, but {difference}.")
+            return ValueError(
+                f"Expected rows of one length in `{name}`, but row 0 has {lengths[0]} and row "
+                f"{index} has {length}."
+            )
+    # The rows contain numbers in one place and lists in another.
+    return ValueError(
+        f"Expected rows of one length in `{name}`, but the depths of the rows differ."
+    )
 
 
 def _describe_first_value(array: Array) -> str:
@@ -374,7 +421,17 @@ def _describe_first_value(array: Array) -> str:
 
 
 def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
-    """Return an array of numbers, or the list of anything else."""
+    """Return an array of numbers as it is, and any other array as a list.
+
+    Args:
+        values: The array.
+        name: Name of the input in error messages.
+        expected: Description of the accepted input in error messages.
+        depth: Number of lists that contain the array.
+
+    Raises:
+        TypeError: If the array has no dimension, or contains records.
+    """
     dtype = values.dtype
     if values.ndim == 0:
         value = describe_kind(values[()])
@@ -394,7 +451,11 @@ def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
 
 
 def _convert_tensor(values: Any, name: str) -> Array:
-    """Return a tensor as an array of numpy; float32 where numpy lacks its type."""
+    """Convert a torch tensor to a numpy array; bfloat16 and 8-bit floats become float32.
+
+    Raises:
+        TypeError: If numpy has no such type, or the tensor cannot be copied to the CPU.
+    """
     try:
         tensor = values.detach().cpu()
         # numpy has neither bfloat16 nor floats of 8 bits.
@@ -412,26 +473,38 @@ def _convert_tensor(values: Any, name: str) -> Array:
 
 
 def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
-    """Convert a table, a column or an iterable of another library."""
+    """Convert an object of another library to an array or a list.
+
+    Args:
+        values: A table (pandas, polars, pyarrow, datasets), a column, anything with `__array__`, or
+            an iterable.
+        name: Name of the input in error messages.
+        expected: Description of the accepted input in error messages.
+        depth: Number of lists that contain the values.
+
+    Raises:
+        TypeError: If the object is none of these, or its library cannot read it.
+    """
 
     def run_conversion(convert: Callable[[Any], Any]) -> Any:
-        """Return what `convert` makes of the values, or raise its error as one sentence."""
-        # Foreign code may fail in any way; whatever it raises becomes one sentence.
+        """Return `convert(values)`; raise TypeError with a full sentence if it fails."""
         try:
             return convert(values)
         except MemoryError:
             raise
+        # Foreign code may raise anything.
         except Exception as error:
             _raise_unreadable(values, error, name, expected)
 
     table = run_conversion(read_columns)
     if table is not None:
-        labels, columns = table
-        return _convert_columns(labels, columns, name)
+        headings, columns = table
+        return _convert_columns(headings, columns, name)
     # A column of datasets reads its rows when it is sliced.
     if hasattr(values, "column_name") and hasattr(values, "__len__"):
         sliced = run_conversion(lambda column: column[:])
         return to_array_or_list(sliced, name, expected, depth)
+    # A column of pyarrow, pandas or polars.
     if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
         series = run_conversion(_convert_series)
         if isinstance(series, np.ndarray):
@@ -447,10 +520,18 @@ def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
 
 
 def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -> NoReturn:
-    """Raise the error of a value that a library could not convert, with the reason it gave."""
+    """Raise a TypeError for values that a library could not convert, with the library's reason.
+
+    Args:
+        values: The values.
+        error: Exception of the library.
+        name: Name of the input in the message.
+        expected: Description of the accepted input in the message.
+    """
     type_name = type(values).__name__
     error_name = type(error).__name__
     reason = f"a {type_name} cannot be read ({error_name}: {error}"
+    # Exceptions may have many lines, which are joined and truncated.
     words = reason.split()
     reason = " ".join(words)
     reason = reason[:_MAX_REASON_CHARACTERS]
@@ -458,33 +539,48 @@ def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -
 
 
 def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the names and the columns of a table, or None if the input is no table."""
+    """Return the headings and the columns of a table; None if the input is no table.
+
+    Tables of pandas, polars, pyarrow and datasets are recognized by their methods, so that none of
+    these libraries is imported.
+    """
     # pandas
     if hasattr(values, "iloc") and hasattr(values, "columns"):
-        names = list(values.columns)
+        headings = list(values.columns)
+        # By position: headings may be repeated.
         columns = []
-        for index in range(len(names)):
+        for index in range(len(headings)):
             column = values.iloc[:, index]
             columns.append(column)
-        return names, columns
+        return headings, columns
     # polars
     if hasattr(values, "get_columns"):
-        names = list(values.columns)
-        columns = list(values.get_columns())
-        return names, columns
+        return list(values.columns), list(values.get_columns())
     if not hasattr(values, "column_names") or not hasattr(values, "__getitem__"):
         return None
     # datasets, which read their rows when they are sliced
     if hasattr(values, "with_format"):
         values = values.with_format("arrow")[:]
     # pyarrow
-    names = list(values.column_names)
-    columns = list(values.columns)
-    return names, columns
+    return list(values.column_names), list(values.columns)
 
 
 def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
-    """Stack the columns of a table, in the order of the classes if they are numbered."""
+    """Stack the columns of a table of class scores into an (N, K) array.
+
+    Args:
+        labels: K headings, such as "p_no" and "p_yes", or "p_1" and "p_0".
+        columns: K columns of numbers.
+        name: Name of the table in error messages.
+
+    Returns:
+        (N, K) array. Its columns are in the order of the table, or in that of their numbers if the
+        classes are numbered.
+
+    Raises:
+        TypeError: If a column does not contain numbers.
+        ValueError: If there are no columns, or numbers are missing in their sequence.
+    """
     if not columns:
         raise ValueError(f"Expected at least one column in `{name}`, but it has none.")
     arrays = []
@@ -500,8 +596,18 @@ def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
 
 
 def _convert_column(label: Any, column: Any, name: str) -> Array:
-    """Convert one column of a table of numbers."""
+    """Convert one column of a table to an (N,) array of numbers.
+
+    Args:
+        label: Heading of the column, for error messages.
+        column: The column, of any library.
+        name: Name of the table in error messages.
+
+    Raises:
+        TypeError: If the column does not contain numbers.
+    """
     expected = f"Expected numbers in each column of `{name}`"
+    # Numbers in a column of objects may have any type, so they are not looked at.
     dtype = getattr(column, "dtype", None)
     if str(dtype) == "object":
         raise TypeError(f"{expected}, but column {label!r} holds objects.")
@@ -515,11 +621,18 @@ def _convert_column(label: Any, column: Any, name: str) -> Array:
 
 
 def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
-    """Return the positions of the columns in the order of their numbers; as they are if unnumbered.
+    """Return the positions of a table's columns in the order of their classes.
 
     Args:
-        classes: Class of each column.
+        classes: Class of each column, such as ["1", "0"] or ["no", "yes"].
         name: Name of the table in error messages.
+
+    Returns:
+        Positions in ascending order of the numbers if all classes are numbers, such as [1, 0];
+        otherwise in the order of the table, [0, 1].
+
+    Raises:
+        ValueError: If the columns are not sorted, and their numbers are not 0 to K - 1.
     """
     positions = list(range(len(classes)))
     # Longer numbers than 18 digits are names: numpy could not count so many classes.
@@ -537,7 +650,13 @@ def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
 
 
 def _convert_series(values: Any) -> Any:
-    """Convert a column of pyarrow, pandas or polars to numpy, or to a list if it is not numeric."""
+    """Convert a column of pyarrow, pandas or polars to an array of numbers, or to a list.
+
+    Returns:
+        An array if the column consists of numbers or booleans and has no missing values; otherwise
+        a list, in which missing values are None.
+    """
+    # Only pyarrow has `to_pylist`.
     if hasattr(values, "to_pylist"):
         to_list = values.to_pylist
         options = {"zero_copy_only": False}
@@ -549,9 +668,9 @@ def _convert_series(values: Any) -> Any:
     # A list can hold None; numpy would turn missing values into NaN.
     if has_missing:
         return to_list()
+    # Some types of pyarrow, such as unions, have no array.
     try:
         array = np.asarray(values.to_numpy(**options))
-    # pyarrow has no arrays of unions, among others.
     except Exception:
         return to_list()
     if array.dtype.kind in "biuf" and array.ndim:
@@ -560,11 +679,12 @@ def _convert_series(values: Any) -> Any:
 
 
 def _has_missing_values(series: Any) -> bool:
-    """Return whether a series of polars or pandas has missing values."""
+    """Return whether a series of polars or pandas has missing values; NaN does not count as one."""
+    # polars
     null_count = getattr(series, "null_count", None)
     if callable(null_count):
         return bool(null_count())
-    # In numpy's own types, pandas cannot distinguish a missing value from NaN.
+    # pandas. In numpy's own types, it cannot distinguish a missing value from NaN.
     if isinstance(getattr(series, "dtype", None), np.dtype):
         return False
     return hasattr(series, "isna") and bool(series.isna().any())
@@ -662,13 +782,17 @@ class Ragged:
     def take(self, order: Positions) -> Ragged:
         """Return the rows at the given positions, in that order.
 
+        Args:
+            order: (n,) indices of rows, which may be repeated.
+
         Example:
             >>> Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]).take(np.array([1, 0])).values
             array([0.5, 0.1, 0.9])
         """
         lengths = self.lengths[order]
         offsets = compute_offsets(lengths)
-        # Number the values of the result, and shift each row to where it begins in the source.
+        # The j-th value of the result comes from the value j + shift of these rows, where the shift
+        # of a row is the difference between its old and its new start.
         old_starts = self.starts[order]
         new_starts = offsets[:-1]
         shifts = old_starts - new_starts
@@ -677,25 +801,30 @@ class Ragged:
         return Ragged(self.values[source], offsets)
 
     def reduce(self, ufunc: np.ufunc) -> Floats:
-        """Reduce each row by a ufunc, such as `np.add` or `np.maximum`; no row may be empty.
+        """Reduce each row to one value, such as its sum or its maximum.
+
+        Args:
+            ufunc: A binary ufunc, such as `np.add` or `np.maximum`.
 
         Returns:
-            (N,) one value per row.
+            (N,) one value per row. No row may be empty.
         """
+        # A value of an empty row would be that of the next row.
         reduced = ufunc.reduceat(self.values, self.starts)
         return np.asarray(reduced, dtype=np.float64)
 
     def argmax(self) -> Integers:
-        """Return (N,) the index inside each row of its largest value, the first one of ties."""
+        """Return (N,) the position within each row of its largest value, the first one of ties."""
         n_values = len(self.values)
-        largest = self.reduce(np.maximum)
-        largest_of_row = np.repeat(largest, self.lengths)
-        is_largest = self.values == largest_of_row
-        # Smaller values get an index beyond all others, which the minimum passes over.
-        indices = np.arange(n_values)
-        candidates = np.where(is_largest, indices, n_values)
-        positions = np.minimum.reduceat(candidates, self.starts)
-        return np.asarray(positions - self.starts, dtype=np.int64)
+        row_maximum = self.reduce(np.maximum)
+        maximum_of_value = np.repeat(row_maximum, self.lengths)
+        is_largest = self.values == maximum_of_value
+        # The smallest flat index of a largest value in each row. Other values get an index that is
+        # larger than all, so that the minimum ignores them.
+        flat_indices = np.arange(n_values)
+        candidates = np.where(is_largest, flat_indices, n_values)
+        first_largest = np.minimum.reduceat(candidates, self.starts)
+        return np.asarray(first_largest - self.starts, dtype=np.int64)
 
     def softmax(self, inverse: float = 1.0) -> Ragged:
         """Return the softmax of each row.
@@ -712,14 +841,15 @@ class Ragged:
         """
         if not len(self):
             return self
+        lengths = self.lengths
         scaled = self.values * inverse
         # Subtracting the largest value of a row changes nothing, but prevents an overflow.
-        largest = np.maximum.reduceat(scaled, self.starts)
-        shifts = np.repeat(largest, self.lengths)
-        powers = np.exp(scaled - shifts)
-        sums = np.add.reduceat(powers, self.starts)
-        divisors = np.repeat(sums, self.lengths)
-        return Ragged(powers / divisors, self.offsets)
+        row_maximum = np.maximum.reduceat(scaled, self.starts)
+        shifts = np.repeat(row_maximum, lengths)
+        exponentials = np.exp(scaled - shifts)
+        row_sums = np.add.reduceat(exponentials, self.starts)
+        divisors = np.repeat(row_sums, lengths)
+        return Ragged(exponentials / divisors, self.offsets)
 
     def at(self, index: Integers) -> Floats:
         """Return (N,) the value of each row at its entry of `index`."""
@@ -740,9 +870,14 @@ class Ragged:
 
 
 def take_rows(rows: Floats | Ragged, order: Positions) -> Floats | Ragged:
-    """Return the rows of a table or of `Ragged` at the given positions.
+    """Return the rows of a table or of `Ragged` at the given positions, in that order.
 
-    Selected rows of one length become a table.
+    Args:
+        rows: (N, K) table or (N,) vector, or `Ragged`.
+        order: (n,) indices of rows, which may be repeated.
+
+    Returns:
+        An array of n rows; `Ragged` if the selected rows differ in length.
 
     Example:
         >>> take_rows(Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]), np.array([0, 0])).tolist()
@@ -758,7 +893,14 @@ MAX_ARGMAX_COLUMNS = 32
 
 
 def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]]]:
-    """Return (N,) the largest value of each row, and (N,) the first column that contains it."""
+    """Find the largest value of each row, and the first column that contains it.
+
+    Args:
+        rows: (N, K) values, or `Ragged`.
+
+    Returns:
+        (N,) largest values, and (N,) columns; these are int8 for few columns.
+    """
     if isinstance(rows, Ragged):
         column = rows.argmax()
         largest = rows.at(column)
@@ -771,8 +913,8 @@ def find_largest(rows: Floats | Ragged) -> tuple[Floats, NDArray[np.integer[Any]
 
     largest = np.empty(len(rows))
     column = np.zeros(len(rows), dtype=np.int8)
-    # numpy reduces short rows slowly. Blocks of rows stay in the processor's cache while a loop
-    # passes over their columns.
+    # numpy reduces short rows slowly. A loop over the columns of a block of rows is faster, because
+    # the block stays in the processor's cache.
     for start in range(0, len(rows), BLOCK_SIZE):
         block = slice(start, start + BLOCK_SIZE)
         _find_largest_in_block(rows[block], largest[block], column[block])
@@ -859,21 +1001,31 @@ def is_ragged(rows: Any) -> bool:
     if isinstance(rows, Ragged):
         return len(np.unique(rows.lengths)) > 1
     if isinstance(rows, np.ndarray):
+        # Only an array of objects can contain rows of different lengths.
         is_sequence = rows.dtype.kind == "O"
     else:
         is_sequence = isinstance(rows, Sequence) and not isinstance(rows, (str, bytes))
     if not is_sequence:
         return False
+    # Single values, as of a vector, have no length.
     try:
         return len(set(map(len, rows))) > 1
-    # Single values have no length.
     except TypeError:
         return False
 
 
 def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
-    """Convert rows of numbers, from `to_array_or_list`, to `Ragged`."""
-    # Lists of floats alone, the usual case, need no look at each row.
+    """Convert rows of numbers to `Ragged`.
+
+    Args:
+        rows: N lists or arrays of numbers, from `to_array_or_list`.
+        name: Name of the rows in error messages.
+
+    Raises:
+        TypeError: If an item is not a row, or a value is not a number.
+        ValueError: If a row consists of rows.
+    """
+    # Lists that contain only floats, the usual case, are checked and joined at once.
     value_types = set()
     if set(map(type, rows)) == {list}:
         value_types = set(map(type, itertools.chain.from_iterable(rows)))
@@ -889,7 +1041,7 @@ def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
         if _is_row(row):
             array = cast_to_floats(stack_items(row, row_name), row_name)
         else:
-            # Raises the error for what is not a row.
+            # This raises the error for a value that is not a row.
             array = to_floats(row, row_name)
         arrays.append(array)
     for index, array in enumerate(arrays):

@@ -34,24 +34,31 @@ def make_uniform_edges(n_bins: int) -> Floats:
 
 
 def make_quantile_edges(scores: Floats, n_bins: int) -> Floats:
-    """Return the (M + 1,) edges of M bins of equal mass: the quantiles m / M of the scores.
+    """Return the edges of bins with equal numbers of scores: the quantiles m / M of the scores.
 
     Quantiles are interpolated linearly. Tied scores may give several equal edges. The bins between
     them have no width and stay empty, so that equal scores always share a bin and the bins do not
     depend on the order of the items. Without scores, the bins have equal width.
+
+    Args:
+        scores: (N,) scores.
+        n_bins: Number of bins M.
+
+    Returns:
+        (M + 1,) edges in ascending order.
     """
     if not len(scores):
         return make_uniform_edges(n_bins)
-    # numpy sorts floats several times faster than np.quantile partitions them around many
-    # quantiles.
+    # A full sort is several times faster than `np.quantile` with many quantiles.
     ordered = np.sort(scores)
-    highest = len(ordered) - 1
-    position = np.arange(n_bins + 1) * highest / n_bins
+    last_index = len(ordered) - 1
+    # Quantile m / M is at this fractional index of the sorted scores.
+    position = np.arange(n_bins + 1) * last_index / n_bins
     below = np.floor(position).astype(np.intp)
-    above = np.minimum(below + 1, highest)
-    share = position - below
+    above = np.minimum(below + 1, last_index)
+    fraction = position - below
     step = ordered[above] - ordered[below]
-    edges = ordered[below] + share * step
+    edges = ordered[below] + fraction * step
     # Rounding of an interpolated edge must not lift it above the next one.
     increasing = np.maximum.accumulate(edges)
     return np.asarray(increasing, dtype=np.float64)
@@ -86,7 +93,7 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 
 def assign_bins(scores: Floats, edges: Floats, *, is_uniform: bool = False) -> Positions:
-    """Return the index of the bin (lower, upper] of each score.
+    """Return the index of the bin (lower, upper] that contains each score.
 
     Scores at or below the first edge belong to the first bin.
 
@@ -104,15 +111,17 @@ def assign_bins(scores: Floats, edges: Floats, *, is_uniform: bool = False) -> P
         array([0, 0, 1, 4])
     """
     if not is_uniform:
-        # Only the inner edges: whatever lies above the last of them is in the last bin.
+        # Only the inner edges: scores above the last of them are in the last bin.
         return np.searchsorted(edges[1:-1], scores, side="left")
     n_bins = len(edges) - 1
-    # Arithmetic finds the nearest edge j. One comparison with it decides between the bins j - 1 and
-    # j, so that rounding in the product cannot move a score across an edge.
-    bins = np.rint(scores * n_bins).astype(np.intp)
-    highest_below = np.concatenate(([-1.0], edges[1:]))
-    bins -= scores <= highest_below[bins]
-    return bins
+    # Edge j is the nearest one to a score: the score is in bin j - 1 (at or below the edge) or in
+    # bin j. Comparing with the edge itself makes the result exact, whatever rounding the product
+    # has. The first edge is replaced by -1, so that a score of 0 is above it, in bin 0.
+    nearest_edge = np.rint(scores * n_bins).astype(np.intp)
+    exact_edges = np.concatenate(([-1.0], edges[1:]))
+    is_below = scores <= exact_edges[nearest_edge]
+    nearest_edge -= is_below
+    return nearest_edge
 
 
 # -------------------------------------------------------------------------------------------- sums
@@ -161,7 +170,8 @@ class Bins:
         return self.count / np.maximum(self.size, 1.0)
 
     def select_class(self, k: int) -> Bins:
-        """Return (..., 1, M) the bins of class k."""
+        """Return the bins of class k, as (..., 1, M) sums."""
+        # A slice keeps the axis of the classes.
         columns = slice(k, k + 1)
         return Bins(
             count=self.count[..., columns, :],
@@ -198,7 +208,7 @@ class BinSums:
         *,
         threshold: float = 0.0,
     ) -> BinSums:
-        """Bin the scores and events of each class.
+        """Sum the scores and events of each class in bins.
 
         Args:
             pairs: For each of C classes, (N,) scores and (N,) events.
@@ -207,19 +217,23 @@ class BinSums:
             threshold: Bound above which scores count; 0 (default) if all count.
         """
         rule = STRATEGIES[strategy]
-        edges = np.empty((len(pairs), n_bins + 1))
-        count, total, square = np.zeros((3, len(pairs), 2, n_bins))
+        n_classes = len(pairs)
+        edges = np.empty((n_classes, n_bins + 1))
+        count = np.zeros((n_classes, 2, n_bins))
+        total = np.zeros((n_classes, 2, n_bins))
+        square = np.zeros((n_classes, 2, n_bins))
         for k, (class_scores, class_events) in enumerate(pairs):
             rows = _select_above(class_scores, threshold)
             scores = class_scores[rows]
             events = class_events[rows]
             edges[k] = rule.make_edges(scores, n_bins)
+            # Blocks of rows stay in the processor's cache.
             for start in range(0, len(scores), BLOCK_SIZE):
                 block = slice(start, start + BLOCK_SIZE)
                 # A column of a table becomes contiguous, and so faster to compute with.
                 values = np.ascontiguousarray(scores[block])
                 cells = assign_bins(values, edges[k], is_uniform=rule.is_uniform)
-                # The M cells of pairs with the event follow those of pairs without it.
+                # Cells 0 to M - 1 count pairs without the event, cells M to 2M - 1 pairs with it.
                 cells += n_bins * events[block]
                 count[k] += _sum_cells(cells, None, n_bins)
                 total[k] += _sum_cells(cells, values, n_bins)
@@ -295,7 +309,10 @@ class BinnedPairs:
 
     @property
     def columns(self) -> Iterator[PairColumns]:
-        """The columns of each class, made one class at a time: those of many need much memory."""
+        """The scores, events and bins of each class, as an iterator over the classes.
+
+        They are made one class at a time, because the columns of many classes need much memory.
+        """
         is_uniform = STRATEGIES[self.strategy].is_uniform
         for k, (class_scores, class_events) in enumerate(self.pairs):
             rows = _select_above(class_scores, self.threshold)

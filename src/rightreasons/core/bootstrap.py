@@ -162,7 +162,12 @@ def make_bca_interval(
 
 
 def _compute_bias_correction(estimate: float, resamples: Floats) -> float:
-    """Return the normal quantile of the share of resamples below a figure."""
+    """Return the bias correction z0 of BCa: the normal quantile of the share of smaller resamples.
+
+    Args:
+        estimate: The figure.
+        resamples: (R,) values of the figure in resamples.
+    """
     # Ties count by half; values that differ by rounding are ties.
     share_below = np.mean(resamples < estimate - ROUNDING_TOLERANCE)
     share_up_to = np.mean(resamples <= estimate + ROUNDING_TOLERANCE)
@@ -174,7 +179,12 @@ def _compute_bias_correction(estimate: float, resamples: Floats) -> float:
 
 
 def _compute_acceleration(jackknife: Floats) -> float:
-    """Return the acceleration of BCa, from the figures without each unit."""
+    """Return the acceleration a of BCa, a sixth of the skewness of the jackknife figures.
+
+    Args:
+        jackknife: (G,) figures without each unit or group of units. Values that are not finite are
+            ignored.
+    """
     figures = jackknife[np.isfinite(jackknife)]
     # A figure that is undefined without any one of its units has no measurable skewness.
     if not len(figures):
@@ -281,7 +291,7 @@ def bootstrap_checked_mean(
     codes: NDArray[np.intp] | None,
     resampling: Resampling,
 ) -> Interval:
-    """Compute `bootstrap_mean` of unbounded values that are already checked.
+    """Compute the BCa bootstrap interval of a mean of unbounded, checked values.
 
     Args:
         values: (N,) finite values.
@@ -351,7 +361,16 @@ def bootstrap_sums(
 def _bootstrap_units(
     statistic: Callable[[Floats], Any], units: Floats, resampling: Resampling
 ) -> Interval:
-    """Compute the interval of `bootstrap_sums` from the (G, S) sums of independent units."""
+    """Compute the BCa bootstrap interval of a figure of sums, by resampling independent units.
+
+    Args:
+        statistic: Function of (..., S) sums that returns (...) figures, NaN if undefined.
+        units: (G, S) sums of each unit. Many units are pooled first.
+        resampling: Confidence level, number of resamples R, and seed.
+
+    Raises:
+        ValueError: If the figure is undefined for all units together, or for every resample.
+    """
     units = pool_units(units, resampling.seed)
     n_units = len(units)
     total = units.sum(axis=0)
@@ -360,12 +379,14 @@ def _bootstrap_units(
     rng = np.random.default_rng([resampling.seed, 1])
     probabilities = np.full(n_units, 1.0 / n_units)
     blocks = []
+    # An undefined figure, such as a ratio with the divisor 0, is NaN and excluded below.
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = float(np.asarray(statistic(total)))
         for n_resamples in resampling.split_into_blocks(n_units):
             copies = rng.multinomial(n_units, probabilities, size=n_resamples)
             sums = copies.astype(np.float64) @ units
             blocks.append(np.atleast_1d(statistic(sums)))
+        # Row g of the difference is the sum of all units but unit g.
         figures_without_unit = np.atleast_1d(statistic(total - units))
 
     resamples = _select_defined(estimate, np.concatenate(blocks))
@@ -457,7 +478,16 @@ def _make_interval_of_groups(
     items: _Columns,
     level: float,
 ) -> Interval | None:
-    """Return the interval of `make_group_interval` for columns, or None if it is undefined."""
+    """Compute the t interval of a figure from its values in random groups of items.
+
+    Args:
+        statistic: Function of the columns that returns the figure, or None if it is undefined.
+        items: The columns.
+        level: Confidence level.
+
+    Returns:
+        The interval, or None if the figure is undefined for all items or in any group.
+    """
     estimate = statistic(*items.arrays)
     figures = [statistic(*items.select(rows)) for rows in items.draw_groups()]
     if estimate is None:
@@ -468,13 +498,22 @@ def _make_interval_of_groups(
 def _make_figure_function(
     statistic: Callable[..., float | None], items: _Columns
 ) -> Callable[[NDArray[np.intp]], float]:
-    """Return a function of unit numbers, perhaps repeated, that computes a figure of their items."""
-    members = None if items.codes is None else list_members(items.codes)
+    """Return a function that computes a figure of the items of some clusters.
+
+    Args:
+        statistic: Function of columns that returns the figure, or None if it is undefined.
+        items: The columns of all items.
+
+    Returns:
+        Function of an array of cluster numbers (of row numbers for independent items), which may be
+        repeated. It returns the figure of their items, NaN if it is undefined.
+    """
+    rows_by_cluster = None if items.codes is None else list_members(items.codes)
 
     def compute_figure(units: NDArray[np.intp]) -> float:
         rows = units
-        if members is not None:
-            rows = np.concatenate([members[unit] for unit in units])
+        if rows_by_cluster is not None:
+            rows = np.concatenate([rows_by_cluster[unit] for unit in units])
         figure = statistic(*items.select(rows))
         return np.nan if figure is None else float(figure)
 
@@ -482,8 +521,15 @@ def _make_figure_function(
 
 
 def _split_units(n_units: int, seed: int) -> list[NDArray[np.intp]]:
-    """Split units at random into the groups whose absence gives the acceleration of BCa."""
-    # Without its only unit, a figure is undefined.
+    """Split units at random into at most `MAX_JACKKNIFE_GROUPS` groups, which BCa leaves out in turn.
+
+    Args:
+        n_units: Number of units.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        Unit numbers of each group. No group for a single unit, without which nothing is left.
+    """
     if n_units == 1:
         return []
     # The second number separates these draws from those of the resamples.
@@ -604,13 +650,19 @@ def compute_jackknife(
 
 
 def _leave_out_groups(statistic: Callable[..., float], items: _Columns) -> JackknifeResult:
-    """Compute a figure without each of at most `MAX_JACKKNIFE_GROUPS` groups of units."""
+    """Compute bias and standard error of a figure by the delete-a-group jackknife.
+
+    Args:
+        statistic: Function of columns that returns the figure.
+        items: The columns. Their units are put into at most `MAX_JACKKNIFE_GROUPS` random groups.
+    """
     n_groups = min(items.n_units, MAX_JACKKNIFE_GROUPS)
-    groups = items.assign_groups(n_groups)
+    group_of_item = items.assign_groups(n_groups)
     figure = float(statistic(*items.arrays))
     figures = []
     for group in range(n_groups):
-        figures.append(statistic(*items.select(groups != group)))
+        remaining = items.select(group_of_item != group)
+        figures.append(statistic(*remaining))
     figures_without_group = np.array(figures)
 
     # Figures that share all but one group differ little. The factor of their squares makes up for
@@ -650,12 +702,13 @@ def draw_random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.in
 
 @functools.lru_cache(maxsize=1)
 def _draw_groups_of_items(n_items: int) -> tuple[NDArray[np.intp], ...]:
-    """Return the rows of random groups of independent items.
+    """Return the row numbers of each of `N_RANDOM_GROUPS` random groups of independent items.
 
-    The groups only depend on the number of items. An audit needs those of one number for several
-    figures, so that the last ones are kept.
+    The groups only depend on the number of items. They are cached, because an audit computes
+    several figures of the same items.
     """
     groups = list_members(_assign_groups(n_items, None, N_RANDOM_GROUPS))
+    # The cached arrays are shared, so nobody may write to them.
     for rows in groups:
         rows.flags.writeable = False
     return tuple(groups)
@@ -666,7 +719,16 @@ def _assign_groups(
     codes: NDArray[np.intp] | None,
     n_groups: int,
 ) -> NDArray[np.intp]:
-    """Return (N,) random group numbers, equal within each cluster."""
+    """Assign items to random groups of about equal numbers of units.
+
+    Args:
+        n_items: Number of items N.
+        codes: (N,) cluster numbers, whose items share a group. If None, the items are independent.
+        n_groups: Number of groups.
+
+    Returns:
+        (N,) group numbers.
+    """
     if codes is None:
         codes = np.arange(n_items)
     n_units = count_numbered_units(codes, n_items)
@@ -692,7 +754,15 @@ class _Columns:
 
     @classmethod
     def parse(cls, columns: Sequence[Any], clusters: Any) -> _Columns:
-        """Check columns and cluster names."""
+        """Check columns of equal length, and number the clusters of their items.
+
+        Args:
+            columns: Arrays or lists with N items each.
+            clusters: (N,) cluster names. If None, the items are independent.
+
+        Raises:
+            ValueError: If there is no column, a column is empty, or lengths differ.
+        """
         arrays = []
         for number, column in enumerate(columns, start=1):
             arrays.append(to_numpy(column, f"column {number}"))
@@ -735,7 +805,14 @@ def parse_vector(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Floats:
-    """Return (N,) finite numbers within closed bounds; True and False count as 1 and 0."""
+    """Check a vector of finite numbers or booleans, and return it as float64.
+
+    Args:
+        values: (N,) values; True and False count as 1 and 0.
+        name: Name of the vector in error messages.
+        minimum: Smallest allowed number; None if there is no bound.
+        maximum: Largest allowed number; None if there is no bound.
+    """
     array = to_numpy(values, name)
     if array.dtype.kind == "b":
         array = array.astype(np.float64)
@@ -743,7 +820,7 @@ def parse_vector(
 
 
 def _parse_table(values: Any) -> Floats:
-    """Return an (N, S) table of finite numbers."""
+    """Check an (N, S) table of finite numbers with at least one row, and return it as float64."""
     table = to_floats(values, "values")
     if table.ndim != 2 or table.shape[0] == 0:
         raise ValueError(
@@ -758,7 +835,12 @@ def _parse_table(values: Any) -> Floats:
 
 
 def _select_defined(estimate: float, resamples: Floats) -> Floats:
-    """Return the finite resamples of a figure that is itself finite."""
+    """Return the resampled figures that are finite; raise ValueError if nothing is.
+
+    Args:
+        estimate: The figure of all items, which must be finite.
+        resamples: (R,) figures of the resamples, of which at least one must be finite.
+    """
     defined = resamples[np.isfinite(resamples)]
     if not np.isfinite(estimate) or not defined.size:
         raise ValueError("Expected a figure that is defined for the items, but it is undefined.")

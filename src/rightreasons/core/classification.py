@@ -155,7 +155,14 @@ class _LabeledPredictions:
         references: Any,
         n_classes: int | None = None,
     ) -> _LabeledPredictions:
-        """Check predicted classes and labels, and infer the number of classes if it is None."""
+        """Check predicted classes and labels.
+
+        Args:
+            predictions: (N,) predicted classes.
+            references: (N,) labels.
+            n_classes: Number of classes K. If None, the largest class that occurs determines it, at
+                least 2 and at most `MAX_CLASSES`.
+        """
         # Without a limit, one label of a billion would take gigabytes of counts.
         max_classes = MAX_CLASSES
         if n_classes is not None:
@@ -291,14 +298,21 @@ class _ConfusionCells:
 
     @classmethod
     def from_items(cls, predicted: NDArray[Any], labels: NDArray[Any]) -> _ConfusionCells:
-        """Count the predictions and labels of N items."""
+        """Count the items in the cells of the confusion matrix of the classes that occur.
+
+        Args:
+            predicted: (N,) predicted classes, whole numbers from 0.
+            labels: (N,) labels.
+        """
         n_items = len(labels)
-        values = np.concatenate((labels, predicted))
-        occurring, numbers = _number_values(values)
+        occurring, class_of_value = _number_values(np.concatenate((labels, predicted)))
+        label_class = class_of_value[:n_items]
+        predicted_class = class_of_value[n_items:]
         n_classes = len(occurring)
-        # The only class of the data may still be taken for another one.
+        # A matrix of one class gets a second one, for which the prior may mistake it.
         size = max(n_classes, 2)
-        item_cells = numbers[:n_items] * size + numbers[n_items:]
+        # A cell (label, prediction) is numbered row by row.
+        item_cells = label_class * size + predicted_class
 
         # The prior of a class: half an item in its diagonal cell, and half in the next one.
         classes = np.arange(n_classes)
@@ -310,7 +324,8 @@ class _ConfusionCells:
         counts = np.bincount(positions[:n_items], minlength=n_cells)
         prior = np.bincount(positions[n_items:], minlength=n_cells) / 2
 
-        # Entries of one cell and class add up: a diagonal cell counts twice for its class.
+        # Each cell counts for the class of its row and for that of its column. A diagonal cell
+        # counts twice for its class, because equal entries of a sparse matrix add up.
         row_classes, column_classes = np.divmod(cells, size)
         entry_classes = np.concatenate((row_classes, column_classes))
         entry_cells = np.tile(np.arange(n_cells), 2)
@@ -325,8 +340,15 @@ class _ConfusionCells:
         )
 
     def compute_mean_f1(self, tables: NDArray[Any]) -> Floats:
-        """Return (R,) macro F1 of (R, C) counts, which need not be whole."""
-        # 2 TP + FP + FN of each class.
+        """Compute the macro F1 of several confusion matrices.
+
+        Args:
+            tables: (R, C) counts of the C cells in R confusion matrices; they need not be whole.
+
+        Returns:
+            (R,) mean F1 over the classes. A class without counts has the F1 0.
+        """
+        # 2 TP + FP + FN of each class: the counts of its row and of its column.
         totals = tables @ self.membership
         divisors = np.where(totals > 0, totals, 1)
         f1 = 2 * tables[:, self.hits] / divisors
@@ -334,14 +356,23 @@ class _ConfusionCells:
 
 
 def _number_values(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct values in order, and (N,) the number of each value among them."""
+    """Return the sorted distinct values, and the rank of each value among them.
+
+    The result is that of `np.unique(values, return_inverse=True)`.
+
+    Args:
+        values: (N,) values.
+
+    Returns:
+        (D,) distinct values, and (N,) ranks from 0 to D - 1.
+    """
     is_small = values.dtype.kind in "iu" and len(values) and values.min() >= 0
     if not is_small or values.max() > len(values):
         return np.unique(values, return_inverse=True)
-    # Counts take the place of a sort, which takes far longer for the few classes of many items.
+    # For small whole numbers, counting is far faster than sorting.
     is_present = np.bincount(values) > 0
-    numbers = np.cumsum(is_present) - 1
-    return np.flatnonzero(is_present), numbers[values]
+    rank_by_value = np.cumsum(is_present) - 1
+    return np.flatnonzero(is_present), rank_by_value[values]
 
 
 def _resample_macro_f1(
@@ -371,7 +402,17 @@ def _resample_macro_f1(
 def _resample_items(
     cells: _ConfusionCells, n_items: int, rng: np.random.Generator, blocks: list[int]
 ) -> Floats:
-    """Return (R,) macro F1 of resamples of items; arguments as of `_resample_macro_f1`."""
+    """Return the macro F1 of bootstrap resamples of independent items.
+
+    Args:
+        cells: Confusion matrix of the items.
+        n_items: Number of items.
+        rng: Generator of the resamples.
+        blocks: Numbers of resamples that are made at once, whose sum is R.
+
+    Returns:
+        (R,) macro F1.
+    """
     # Drawing items with replacement is a multinomial draw of their cells.
     shares = cells.counts / n_items
     figures = []
@@ -388,13 +429,23 @@ def _resample_clusters(
     rng: np.random.Generator,
     blocks: list[int],
 ) -> Floats:
-    """Return (R,) macro F1 of resamples of clusters; arguments as of `_resample_macro_f1`."""
-    # Very many clusters are put into random groups, as in the bootstrap of a mean.
+    """Return the macro F1 of bootstrap resamples of whole clusters.
+
+    Args:
+        cells: Confusion matrix of the items.
+        codes: (N,) number of the cluster of each item.
+        n_units: Number of clusters. More than `MAX_UNITS` are put into random groups first.
+        rng: Generator of the resamples.
+        blocks: Numbers of resamples that are made at once, whose sum is R.
+
+    Returns:
+        (R,) macro F1.
+    """
     n_drawn = n_units
     if n_units > MAX_UNITS:
         codes = rng.integers(MAX_UNITS, size=n_units)[codes]
         n_drawn = MAX_UNITS
-    # Entry (u, c) is the number of items of cluster u in cell c; entries of equal place add up.
+    # Entry (u, c) is the number of items of cluster u in cell c: a one per item, which add up.
     ones = np.ones(len(codes))
     counts_by_unit = sparse.csr_array(
         (ones, (codes, cells.cell_of_item)), shape=(n_drawn, len(cells.counts))
@@ -402,7 +453,7 @@ def _resample_clusters(
     shares = np.full(n_drawn, 1 / n_drawn)
     figures = []
     for n_resamples in blocks:
-        # How often each cluster is drawn.
+        # (n_resamples, n_drawn) how often each cluster is drawn.
         copies = rng.multinomial(n_drawn, shares, size=n_resamples)
         counts = np.asarray(copies @ counts_by_unit)
         figures.append(cells.compute_mean_f1(counts))
@@ -415,11 +466,21 @@ def _draw_posterior_macro_f1(
     rng: np.random.Generator,
     blocks: list[int],
 ) -> Floats:
-    """Return the macro F1 of draws from the posterior of the cells."""
+    """Return the macro F1 of confusion matrices drawn from a Dirichlet posterior.
+
+    Args:
+        cells: The C cells of the confusion matrix.
+        weights: (C,) parameters of the Dirichlet distribution: counts plus prior.
+        rng: Generator of the draws.
+        blocks: Numbers of draws that are made at once, whose sum is R.
+
+    Returns:
+        (R,) macro F1.
+    """
     figures = []
-    for n_rounds in blocks:
+    for n_draws in blocks:
         # A Dirichlet draw is a set of gamma draws divided by their sum, which cancels in F1.
-        table = rng.standard_gamma(weights, size=(n_rounds, len(weights)))
+        table = rng.standard_gamma(weights, size=(n_draws, len(weights)))
         figures.append(cells.compute_mean_f1(table))
     return np.concatenate(figures)
 
@@ -429,7 +490,16 @@ def _correct_for_bias(
     resamples: Floats,
     tails: Floats,
 ) -> Floats:
-    """Return the ends of the bias-corrected percentile interval of a figure (Efron 1981)."""
+    """Compute the ends of a bias-corrected percentile interval (Efron 1981).
+
+    Args:
+        value: The figure.
+        resamples: (R,) values of the figure in resamples.
+        tails: (2,) levels of the ends without a bias, such as 0.025 and 0.975.
+
+    Returns:
+        (2,) lower and upper end.
+    """
     # The share of resamples below the figure; ties, also by rounding, count by half.
     share_below = np.mean(resamples < value - ROUNDING_TOLERANCE)
     share_up_to = np.mean(resamples <= value + ROUNDING_TOLERANCE)
@@ -497,11 +567,14 @@ def label_errors(probabilities: Any, labels: Any) -> NDArray[np.int64]:
 
 
 def find_disputed_labels(probabilities: Floats, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of the `label_errors` whose label the model does not predict.
+    """Find the labels that confident learning contradicts, and that the model does not predict.
 
     Args:
         probabilities: (N, K) probabilities.
         labels: (N,) labels from 0 to K - 1.
+
+    Returns:
+        Rows of the labels, sorted by the probability of the label, lowest first.
     """
     rows = label_errors(probabilities, labels)
     # A label that the model predicts is not in dispute, even if another class seems likely.

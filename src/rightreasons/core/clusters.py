@@ -43,7 +43,7 @@ class UnitSums:
 
 
 def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
-    """Number the clusters of N items from 0, in the order of their names.
+    """Replace the cluster names of N items by numbers from 0, in the order of the names.
 
     Args:
         clusters: (N,) cluster names. If None, the items are independent.
@@ -82,7 +82,14 @@ def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
 
 
 def _number_names(names: NDArray[Any]) -> NDArray[np.intp]:
-    """Number (N,) names from 0 in their sorted order."""
+    """Replace names by their ranks among the distinct names, from 0.
+
+    Args:
+        names: (N,) numbers or texts.
+
+    Returns:
+        (N,) ranks, without gaps.
+    """
     # An unsigned number of 64 bits may not fit into a signed one.
     if names.dtype.kind in "iu" and names.dtype != np.uint64 and names.size:
         lowest = int(names.min())
@@ -91,10 +98,11 @@ def _number_names(names: NDArray[Any]) -> NDArray[np.intp]:
         if span <= 2 * len(names):
             offsets = names.astype(np.intp) - lowest
             is_present = np.bincount(offsets, minlength=span) > 0
-            numbers = np.cumsum(is_present) - 1
-            return numbers[offsets]
-    _, numbers = np.unique(names, return_inverse=True)
-    return np.asarray(numbers, dtype=np.intp)
+            # The rank of a number is the number of smaller ones that occur.
+            rank_by_offset = np.cumsum(is_present) - 1
+            return rank_by_offset[offsets]
+    _, ranks = np.unique(names, return_inverse=True)
+    return np.asarray(ranks, dtype=np.intp)
 
 
 def select_clusters(clusters: Any, rows: Any) -> Any:
@@ -176,10 +184,18 @@ def sum_rows(
 
 
 def pool_units(units: Floats, seed: int) -> Floats:
-    """Add up (G, S) units in `MAX_UNITS` random groups if there are more units than that."""
+    """Add up the sums of independent units in random groups, if there are too many to resample.
+
+    Args:
+        units: (G, S) sums of each unit.
+        seed: Seed of the groups.
+
+    Returns:
+        (`MAX_UNITS`, S) sums of each group; the units themselves if there are not more of them.
+    """
     if len(units) <= MAX_UNITS:
         return units
-    # Groups are drawn, not cut from the order of the units, which may be sorted by value.
+    # Random groups: consecutive units may be sorted by value, and so differ too much.
     rng = np.random.default_rng(seed)
     groups = rng.integers(MAX_UNITS, size=len(units))
     return sum_rows(groups, units, MAX_UNITS)

@@ -93,14 +93,14 @@ class Power:
         return _count_planned(MARGINS[self.margin].small, level, self.item_fraction)
 
     def find_needed_items(self, n_items: int, n_units: int | None = None) -> int | None:
-        """Return the number of items that the decision needs; None if the given ones suffice.
+        """Return the number of items that the decision needs; None if the present ones suffice.
 
-        The number is planned before anything is measured. A number that follows from the measured
-        figure would vary by orders of magnitude: it grows as the figure comes close to a margin by
-        chance.
+        The number is planned from the margin, before anything is measured. A number that follows
+        from the measured figure would vary by orders of magnitude, because it becomes huge if the
+        figure is close to a margin by chance.
 
         Args:
-            n_items: Number of items.
+            n_items: Number of items at hand.
             n_units: Number of clusters of the items. If None, the items are independent.
 
         Example:
@@ -114,14 +114,30 @@ class Power:
 
 
 def _count_planned(margin: float, level: float, item_fraction: float = 1.0) -> int:
-    """Return the number of units at which the interval of any share has the margin as half width."""
+    """Return the number of items whose interval of a share of one half has the margin as half width.
+
+    Args:
+        margin: The half width, such as 0.05.
+        level: Confidence level of the interval.
+        item_fraction: Fraction of the items from which the share is estimated.
+
+    Returns:
+        The number, rounded up to tens, at least `MIN_ITEMS`.
+    """
+    # The half width is z sqrt(1/4) / sqrt(n).
     z = float(special.ndtri((1 + level) / 2))
     tens = math.ceil((z / 2 / margin) ** 2 / item_fraction / 10)
     return max(10 * tens, MIN_ITEMS)
 
 
 def _scale_to_items(n_planned: int, n_items: int, n_units: int | None) -> int | None:
-    """Return how many items come in the planned number of units; None if the given ones suffice."""
+    """Convert a planned number of independent units to items; None if the present units suffice.
+
+    Args:
+        n_planned: Planned number of units.
+        n_items: Number of items at hand.
+        n_units: Number of their clusters. If None, each item is a unit.
+    """
     if n_units is None:
         n_units = n_items
     if n_units >= n_planned:
@@ -214,7 +230,15 @@ def decide_above(
     n_items: int,
     n_units: int | None = None,
 ) -> Decision:
-    """Decide like `decide`, for a figure that is a problem only above 0; below, it is small.
+    """Decide whether a figure above 0 is small, some, large or unknown; any below 0 is small.
+
+    It is `decide` for figures that are a problem only if they are positive.
+
+    Args:
+        estimate: The figure with its interval. If there is none, the decision is "unknown".
+        margin: The thresholds.
+        n_items: Number of items.
+        n_units: Number of clusters of the items. If None, the items are independent.
 
     Example:
         >>> estimates = [Estimate(d, d - 0.1, d + 0.1) for d in (-0.5, 0.5)]

@@ -50,8 +50,8 @@ class EngineOptions(Options):
     )
 
     def _check(self) -> None:
-        """Check the name of the engine, and that only dask has an address."""
-        # It imports numpy, which would slow down `--help`.
+        """Check that the engine is known, and that only dask has an address."""
+        # This imports numpy, which would slow down `--help`.
         from rightreasons.core.validation import check_one_of
 
         check_one_of(self.name, ENGINES, "engine")
@@ -122,10 +122,23 @@ def run_tasks(
 def _run_remotely(
     function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions
 ) -> Iterator[tuple[int, R]]:
-    """Run tasks in worker processes, and yield the results in the order in which they arrive."""
+    """Run a function on each task in worker processes of joblib, on this computer or a dask cluster.
+
+    Args:
+        function: Function of one task.
+        tasks: The tasks.
+        options: The engine ("loky" or "dask"), and the number of workers.
+
+    Yields:
+        (index of the task, result), in the order in which the results arrive.
+
+    Raises:
+        RuntimeError: If a worker process dies.
+    """
     require_package("joblib")
     import joblib
 
+    # The stack closes the configuration and the cluster, also if the caller stops early.
     with contextlib.ExitStack() as stack:
         backend_options = {}
         if options.name == "dask":
@@ -157,7 +170,14 @@ def _run_with_index(function: Callable[[T], R], index: int, task: T) -> tuple[in
 
 @contextlib.contextmanager
 def _connect_dask(options: EngineOptions) -> Iterator[Any]:
-    """Connect to the cluster at an address, or start one of processes on this computer."""
+    """Connect to a dask cluster, or start one of processes on this computer if there is no address.
+
+    Yields:
+        The client of the cluster. A cluster that was started here ends with the block.
+
+    Raises:
+        ValueError: If the cluster cannot be reached.
+    """
     require_package("distributed")
     import distributed
 
@@ -180,6 +200,5 @@ def _connect_dask(options: EngineOptions) -> Iterator[Any]:
         raise ValueError(
             f"Expected a dask scheduler at {options.address}, but got none: {error}."
         ) from None
-    # A cluster that was started here ends with its client.
     with client:
         yield client

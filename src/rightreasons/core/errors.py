@@ -100,9 +100,16 @@ def warn_stored_results(message: str) -> None:
 
 @contextlib.contextmanager
 def attach_options(*options: str) -> Iterator[None]:
-    """Add the names of options to the errors of a block, or of a function that this decorates.
+    """Add names of options to the TypeErrors and ValueErrors of a block, for the command line.
 
-    An error that already names its option is raised as it is.
+    It may also decorate a function. An error that already names its option is raised as it is.
+
+    Args:
+        *options: Names of the options that are to blame.
+
+    Raises:
+        OptionError: In place of a ValueError.
+        OptionTypeError: In place of a TypeError.
     """
     try:
         yield
@@ -134,7 +141,7 @@ def is_fatal_disk_error(error: BaseException) -> bool:
 
 
 def _find_full_disk_error(error: BaseException) -> BaseException | None:
-    """Return the error that reports a full disk: the given one, or one of its causes."""
+    """Return the first error that reports a full disk, among an error and its causes; None if none does."""
     candidate: BaseException | None = error
     while candidate is not None:
         if isinstance(candidate, OSError) and candidate.errno in _DISK_FULL_CODES:
@@ -147,10 +154,11 @@ def _find_full_disk_error(error: BaseException) -> BaseException | None:
 
 
 def _is_network_error(error: BaseException) -> bool:
-    """Return whether an error comes from a network client.
+    """Return whether an error is of a type that a network client, such as requests, defines.
 
-    Clients are recognized by package name, since importing them only for their types is slow.
+    Clients are recognized by the name of their package, since importing them is slow.
     """
+    # The package of the error's type and of each of its base types.
     packages = {base.__module__.partition(".")[0] for base in type(error).__mro__}
     return not packages.isdisjoint(_NETWORK_PACKAGES)
 
@@ -185,11 +193,15 @@ def format_error(error: BaseException) -> str:
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return the message of an error in one line, in the words of this package if it has none."""
+    """Return the message of an error in one line; explain errors of the system and of our own code.
+
+    Messages of this package begin with "Expected" and are kept. Errors of a full disk, of files, of
+    the network, and types that a user cannot cause, get a sentence of our own.
+    """
     message = str(error)
     if message.startswith("Expected"):
-        # Indented lines are a printed array. Any other line break stands in a name of the user's,
-        # which is escaped.
+        # Indented lines are a printed array, which is joined into one line. Any other line break is
+        # part of a name that the user chose, and is escaped.
         message = re.sub("\n +", " ", message)
         message = escape_name(message, max_chars=len(message))
     message = " ".join(message.split())
@@ -212,7 +224,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _describe_full_disk(error: BaseException) -> str:
-    """Return the sentence for an error of a full disk."""
+    """Return a sentence for the user about an error of a full disk, with the file if it is known."""
     file = getattr(error, "filename", None)
     target = ""
     if isinstance(file, (str, os.PathLike)):
@@ -233,6 +245,11 @@ def get_first_line(error: Exception) -> str:
 
 def make_unknown_name_error(kind: str, name: object, known_names: Iterable[str]) -> ValueError:
     """Return the error for an unknown name, with the known names and the most similar ones.
+
+    Args:
+        kind: Noun for what has the name, such as "module".
+        name: The unknown name.
+        known_names: The known names.
 
     Example:
         >>> str(make_unknown_name_error("module", "eec", ["ece", "lmi"]))

@@ -189,7 +189,13 @@ def make_rate_interval(
     resampling: Resampling,
     clusters: Any = None,
 ) -> Interval:
-    """Return the interval of `estimate_rate` for at least one flag."""
+    """Compute the Wilson interval of the share of True flags.
+
+    Args:
+        flags: (N,) at least one flag, as True and False or 1 and 0.
+        resampling: Confidence level of the interval.
+        clusters: (N,) cluster names. If None, the items are independent.
+    """
     values = np.asarray(flags, dtype=np.float64)
     level = resampling.level
     # Independent items have an interval that needs no estimate of a variance.
@@ -310,8 +316,22 @@ def _make_adjusted_interval(
     specificity: JudgeRate,
     level: float,
 ) -> Interval:
-    """Return the interval of Lang and Reiczigel (2014): rates with added counts, and a shifted center."""
-    # As for Agresti and Coull's interval of the share itself.
+    """Compute the interval of a share corrected for an imperfect judge (Lang and Reiczigel 2014).
+
+    It is a Wald interval of adjusted rates, to whose counts a few successes and failures are added,
+    around a shifted center.
+
+    Args:
+        share: Share of the items in which the judge finds the property.
+        n_items: Number of items.
+        sensitivity: Share found of known items with the property.
+        specificity: Share spared of known items without it.
+        level: Confidence level.
+
+    Returns:
+        The interval, inside [0, 1].
+    """
+    # The share gets z² more items, half of them with the property (Agresti and Coull).
     z = get_normal_quantile(level)
     n_adjusted = n_items + z**2
     adjusted_share = (n_items * share + z**2 / 2) / n_adjusted

@@ -67,7 +67,14 @@ def require_package(package: str) -> None:
 
 
 def with_install_hint(error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return an import error that names the extra to install, or the given one if no extra does."""
+    """Return an import error that says how to install the missing package.
+
+    Args:
+        error: The error of Python.
+
+    Returns:
+        A new error; the same one if no extra of this package installs the missing package.
+    """
     # A missing submodule, such as `torch.nn`, means that the package is missing.
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
@@ -102,10 +109,10 @@ def make_install_command(extra: str) -> str:
 
 
 def _find_installer(name: str | None) -> str:
-    """Return the command that installs into the running Python.
+    """Return the command that installs packages for the running Python, such as "pip install".
 
     Args:
-        name: Program that installed the package, as its metadata says. None if that is unknown.
+        name: Program that installed this package, as its metadata says. None if that is unknown.
     """
     if _is_in_notebook():
         # The shell of a notebook, also on Colab, may have another Python than its kernel.
@@ -144,11 +151,15 @@ def _write_uv_command() -> str:
 
 
 def _write_requirement(extra: str, origin: str | None) -> str:
-    """Return the package with its extra, from where it was installed.
+    """Return the requirement of this package with an extra, from the place it was installed from.
 
     Args:
         extra: Name of the extra.
-        origin: Content of direct_url.json (PEP 610). None for a package of an index.
+        origin: Content of direct_url.json (PEP 610), which records the place: a repository, a file
+            at a URL, or a local folder. None for a package of an index such as PyPI.
+
+    Returns:
+        Words for a command, such as "'rightreasons[models]'" or "-e '.[models]'".
     """
     if origin is None:
         return f"'{PACKAGE}[{extra}]'"
@@ -159,7 +170,7 @@ def _write_requirement(extra: str, origin: str | None) -> str:
         return f"'{PACKAGE}[{extra}] @ {address}'"
     if not url.startswith("file:"):
         return f"'{PACKAGE}[{extra}] @ {url}'"
-    # The module takes longer to import than all that is needed here.
+    # Imported late, because the module takes longer to import than everything else here.
     from urllib.request import url2pathname
 
     folder = url2pathname(urllib.parse.urlsplit(url).path)

@@ -51,10 +51,11 @@ def find_hub_id(address: str) -> str:
 
 
 def explain_unreachable_hub() -> str:
-    """Return why no connection to the hub, or to the proxy in front of it, can be made.
+    """Try a connection to the Hugging Face hub, or to the proxy in front of it.
 
     Returns:
-        The reason, in the words of the operating system. "" if a connection can be made.
+        The reason why no connection can be made, in the words of the operating system. "" if a
+        connection can be made.
     """
     # Importing the package must stay quick, and few calls of it need the network.
     import urllib.request
@@ -86,7 +87,8 @@ def explain_unreachable_hub() -> str:
 def use_hub_or_cache() -> None:
     """Take `huggingface_hub` offline while the hub cannot be reached, and online again afterwards.
 
-    A user who set HF_HUB_OFFLINE stays offline.
+    The connection is tried at most once in `HUB_STATUS_TTL_SECONDS`. A user who set HF_HUB_OFFLINE
+    stays offline.
     """
     from huggingface_hub import constants
 

@@ -185,15 +185,18 @@ def _estimate_cluster_variance(
     share: float,
     total: float,
 ) -> float:
-    """Estimate the variance of a share over clusters.
+    r"""Estimate the variance of a share of items in clusters.
+
+    It is \(\frac{G}{G - 1} \sum_g (k_g - \hat p m_g)^2 / M^2\) for G clusters with \(k_g\)
+    successes among \(m_g\) items.
 
     Args:
         counts: Successes and sizes of at least two clusters.
-        share: Share of successes.
-        total: Sum of the sizes.
+        share: Share of successes, p.
+        total: Sum of the sizes, M.
     """
-    # The sizes vary as the successes do: for a ratio of two sums, the deviation of a cluster is
-    # what its successes exceed its expected successes by.
+    # The share is a ratio of two sums that both vary from cluster to cluster. Its deviations are
+    # therefore those of the successes from what is expected for the size of the cluster.
     n_clusters = len(counts.sizes)
     deviations = counts.successes - share * counts.sizes
     correction = n_clusters / (n_clusters - 1)
@@ -270,21 +273,24 @@ def _estimate_difference_rates(shares: Floats, sizes: Floats) -> Floats:
     Args:
         shares: (F,) share of successes of each stratum.
         sizes: (F,) number of items of each stratum.
+
+    Returns:
+        (F,) chances.
     """
     # A stratum of one item has no pair: its share is 0 or 1, so that any divisor gives a rate of 0.
     divisors = np.maximum(sizes - 1, 1)
     rates = 2 * shares * (1 - shares) * sizes / divisors
 
-    # One further stratum keeps the mean above 0 if no pair of items differs. Half an item in its
+    # One additional stratum keeps the mean above 0 if no pair of items differs. Half an item in its
     # share keeps that share away from 0 and 1.
     n_strata = len(sizes)
     share = float(shares.mean())
     smoothed_share = (n_strata * share + 0.5) / (n_strata + 1)
-    further_rate = 2 * smoothed_share * (1 - smoothed_share)
+    additional_rate = 2 * smoothed_share * (1 - smoothed_share)
 
     rates_of_pairs = rates[sizes > 1]
     n_rates = len(rates_of_pairs) + 1
-    mean_rate = (rates_of_pairs.sum() + further_rate) / n_rates
+    mean_rate = (rates_of_pairs.sum() + additional_rate) / n_rates
 
     # Shrinkage: one item of each stratum counts as an item of an average stratum.
     totals = (sizes - 1) * rates + mean_rate
@@ -383,10 +389,12 @@ def make_bounded_mean_interval(
     high: float,
     level: float,
 ) -> Interval:
-    """Compute `bounded_mean_interval` from values that are already checked.
+    """Compute the interval of a mean of bounded values by Student's t, with a unit at each bound.
+
+    It is `bounded_mean_interval` for values that are already checked.
 
     Args:
-        units: Values, added up by unit.
+        units: Sums and numbers of the values of each independent unit.
         low: Smallest possible value.
         high: Largest possible value.
         level: Confidence level.
@@ -512,7 +520,17 @@ class _ScoredEvents:
         clusters: Any,
         confidence_level: Any,
     ) -> _ScoredEvents:
-        """Check the arguments of `delong`."""
+        """Check the scores and events of items, and number their clusters.
+
+        Args:
+            scores: (N,) finite scores.
+            events: (N,) flags.
+            clusters: (N,) cluster names; None for independent items.
+            confidence_level: Confidence level, strictly between 0 and 1.
+
+        Raises:
+            ValueError: If lengths differ, or all items or none have the event.
+        """
         values = check_vector(scores, "scores")
         flags = check_flags(events, "events")
         check_same_length(scores=values, events=flags)
@@ -552,18 +570,21 @@ class _KindPlacements:
 
     @classmethod
     def measure(cls, placements: Floats, unit_size: float) -> _KindPlacements:
-        """Measure mean and variance of placements.
+        """Compute mean and variance of placements, after adding half a unit with the placement 1/2.
+
+        The half unit keeps the variance above 0 if all placements are 1, as for separable scores.
 
         Args:
             placements: (m,) placements of the items of one kind.
             unit_size: Mean number of items per unit.
         """
         n_items = len(placements)
+        # Half a unit has the weight unit_size / 2, and half of this as the sum of its placements.
         weight = n_items + unit_size / 2
         mean = (placements.sum() + unit_size / 4) / weight
         deviations = (placements - mean) / weight
 
-        # Half a unit: its deviation is that of a whole unit, and its square counts by half.
+        # The half unit has the deviation of a whole unit, whose square counts by half.
         half_deviation = unit_size * (0.5 - mean) / weight
         half_square = half_deviation * half_deviation / 2
         square = half_square + (deviations**2).sum()
@@ -585,7 +606,16 @@ def _estimate_auroc_variance(
     negatives: _KindPlacements,
     items: _ScoredEvents,
 ) -> tuple[float, float]:
-    """Return the variance of an AUROC and its degrees of freedom; zeros if all scores are tied."""
+    """Estimate the variance of an AUROC over items or clusters, and its degrees of freedom.
+
+    Args:
+        positives: Placements of the items with the event.
+        negatives: Placements of the items without it.
+        items: All items, with their clusters.
+
+    Returns:
+        Variance and degrees of freedom; 0 and 0 if all scores are tied.
+    """
     variances = np.array([positives.variance, negatives.variance])
     variance = float(variances.sum())
     if variance <= ROUNDING_TOLERANCE:
@@ -626,11 +656,14 @@ def compute_placements(scores: Floats, events: NDArray[np.bool_]) -> tuple[float
         >>> compute_placements(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
         (0.875, array([1.  , 0.75, 0.75, 1.  ]))
     """
+    # Rows in ascending order of their scores, because sorted scores are counted faster.
     positive_rows = _sort_rows(np.flatnonzero(events), scores)
     negative_rows = _sort_rows(np.flatnonzero(~events), scores)
     positive_scores = scores[positive_rows]
     negative_scores = scores[negative_rows]
+
     placements = np.empty(len(scores))
+    # Counts are doubled, so that a tie, which counts one half, is a whole number.
     twice_below = _count_twice_below(positive_scores, negative_scores)
     placements[positive_rows] = twice_below / (2 * len(negative_rows))
     # An item without the event should be below those with it.
@@ -648,8 +681,13 @@ def _sort_rows(rows: Positions, scores: Floats) -> Positions:
 def _count_twice_below(scores: Floats, references: Floats) -> Positions:
     """Return twice the number of references below each score, where a tie counts one half.
 
-    Both are sorted: the binary search then stays in the processor's cache, and is several times as
-    fast for a million scores.
+    Args:
+        scores: (n,) scores in ascending order.
+        references: (m,) scores in ascending order. With both sorted, the binary search stays in the
+            processor's cache, and is several times as fast for a million scores.
+
+    Returns:
+        (n,) whole numbers.
     """
     n_below = np.searchsorted(references, scores, side="left")
     n_below_or_equal = np.searchsorted(references, scores, side="right")
@@ -680,13 +718,17 @@ class _GroupCounts:
         *,
         min_size: float | None = None,
     ) -> _GroupCounts:
-        """Check successes and sizes.
+        """Check the numbers of successes and of items of several groups.
 
         Args:
             successes: (G,) number of successes.
             sizes: (G,) number of items.
-            group: Noun for a group, for error messages.
+            group: Noun for a group, such as "cluster", for error messages.
             min_size: Smallest allowed size. If None, sizes must be above 0.
+
+        Raises:
+            ValueError: If lengths differ, a size is too small, or a group has more successes than
+                items.
         """
         n_successes = check_vector(successes, "successes", minimum=0)
         n_items = check_vector(sizes, "sizes", minimum=min_size)
@@ -728,7 +770,14 @@ def _make_wilson_interval(
     level: float,
     method: str,
 ) -> Interval:
-    """Return the Wilson interval of a share for a whole or an effective number of items."""
+    """Compute the Wilson score interval of a share.
+
+    Args:
+        share: Share of successes.
+        n_items: Number of items, or an effective number, which need not be whole.
+        level: Confidence level.
+        method: Name of the method, for the interval.
+    """
     low, high = compute_wilson_ends(share, n_items, get_normal_quantile(level))
     return Interval(low=low, high=high, confidence_level=level, method=method)
 

@@ -128,10 +128,15 @@ def read_tagged_json(file: str | os.PathLike[str], tag: str, description: str) -
 
 
 def _measure_depth(text: str) -> int:
-    """Return the number of levels of a valid document."""
+    """Return the largest number of nested lists and objects of a valid JSON document.
+
+    Args:
+        text: The document.
+    """
     # Brackets inside strings are no levels. What remains is one byte per character.
     structure = _STRING_PATTERN.sub("", text).encode("ascii", "replace")
     characters = np.frombuffer(structure, dtype=np.uint8)
+    # +1 for each opening and -1 for each closing bracket: their running sum is the depth.
     steps = np.zeros(len(characters), dtype=np.int8)
     for bracket in b"[{":
         steps[characters == bracket] = 1

@@ -96,15 +96,17 @@ def estimate_incorrect_share(
     if not len(rows) or n_classes < 2:
         return Estimate(None, method="no disputed label")
 
-    # The likelihood needs one number per item and temperature.
+    # Fit the noise to a sample: the likelihood needs one number per item and temperature.
     sample = _select_evenly(probabilities, labels)
     sampled = _compute_label_probabilities(probabilities[sample], labels[sample])
     fit = _fit_noise(sampled, n_classes)
-    # Items of a group repeat each other, so that a group counts as one item.
+    # The likelihood of the sample is scaled to all items. Items of a group repeat each other, so
+    # that a group counts as one item.
     unit_share = (n_units or n_items) / n_items
     weight = unit_share * n_items / len(sample)
     is_accepted = _test_noise(fit, weight, resampling.level)
 
+    # (S,) expected share of incorrect labels among the rows, for each share among all labels.
     disputed = _compute_label_probabilities(probabilities[rows], labels[rows])
     doubts = _compute_doubts(disputed, fit, n_classes)
     shares = doubts.mean(axis=0)
@@ -127,7 +129,16 @@ def estimate_incorrect_share(
 
 
 def _test_noise(fit: NoiseFit, weight: float, level: float) -> NDArray[np.bool_]:
-    """Return which of `NOISE_SHARES` a likelihood ratio test does not reject."""
+    """Test each of `NOISE_SHARES` by its likelihood ratio to the most likely one.
+
+    Args:
+        fit: Likelihoods of a sample of the items.
+        weight: Number of independent items per item of the sample.
+        level: Confidence level.
+
+    Returns:
+        (S,) whether the test does not reject each share.
+    """
     distances = fit.log_likelihoods.max() - fit.log_likelihoods
     # The quantile of a chi-squared variable with one degree of freedom.
     threshold = special.chdtri(1, 1 - level)
@@ -136,7 +147,12 @@ def _test_noise(fit: NoiseFit, weight: float, level: float) -> NDArray[np.bool_]
 
 
 def _compute_sampling_error(doubts: Floats, level: float) -> float:
-    """Return half of the width of the interval of a share of labels, if the noise were known."""
+    """Return half of the width of the interval of a share of incorrect labels, by sampling alone.
+
+    Args:
+        doubts: (n,) probability that each label is incorrect.
+        level: Confidence level.
+    """
     # Each label is incorrect with its probability: a sum of unequal binary variables.
     variance = np.sum(doubts * (1 - doubts))
     quantile = special.ndtri((1 + level) / 2)
@@ -144,11 +160,19 @@ def _compute_sampling_error(doubts: Floats, level: float) -> float:
 
 
 def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Positions:
-    """Return at most `MAX_FITTED_ITEMS` rows, at even distances in an order by their values."""
+    """Select at most `MAX_FITTED_ITEMS` items, at even distances in an order by their values.
+
+    Args:
+        probabilities: (N, K) probabilities.
+        labels: (N,) labels.
+
+    Returns:
+        Rows of the items. They represent all probabilities, and do not depend on the order of the
+        input.
+    """
     n_items = len(labels)
     if n_items <= MAX_FITTED_ITEMS:
         return np.arange(n_items)
-    # The order of the input decides nothing, and all probabilities are represented.
     order = argsort_canonical(probabilities, labels)
     steps = np.arange(MAX_FITTED_ITEMS)
     positions = steps * n_items // MAX_FITTED_ITEMS
@@ -156,7 +180,15 @@ def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Position
 
 
 def _compute_label_probabilities(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
-    """Return the (N, T) probability of each label, for each of `INVERSE_TEMPERATURES`."""
+    """Compute the probability of each label at each of `INVERSE_TEMPERATURES`.
+
+    Args:
+        probabilities: (N, K) probabilities of the classes, at temperature 1.
+        labels: (N,) labels.
+
+    Returns:
+        (N, T) probabilities.
+    """
     positive = np.maximum(probabilities, MIN_PROBABILITY)
     logs = np.log(positive)
     indices = np.arange(len(labels))
@@ -169,11 +201,18 @@ def _compute_label_probabilities(probabilities: Floats, labels: NDArray[np.int64
 
 
 def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
-    """Return the likelihood of each share of incorrect labels."""
+    """Compute the likelihood of each of `NOISE_SHARES`, at its most likely temperature.
+
+    Args:
+        label_probabilities: (N, T) probability of each label without noise, at each of
+            `INVERSE_TEMPERATURES`.
+        n_classes: Number of classes.
+    """
     log_likelihoods = []
     temperature_indices = []
     for noise in NOISE_SHARES:
         total, _ = _mix_labels(label_probabilities, noise, n_classes)
+        # (T,) log-likelihood of all labels at each temperature.
         sums = np.log(total).sum(axis=0)
         # The temperature is no figure of interest: each share has its most likely one.
         index = int(sums.argmax())
@@ -183,22 +222,37 @@ def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
 
 
 def _compute_doubts(label_probabilities: Floats, fit: NoiseFit, n_classes: int) -> Floats:
-    """Return the (N, S) probability that each label is incorrect, for each of `NOISE_SHARES`."""
+    """Compute the probability that each label is incorrect, for each of `NOISE_SHARES`.
+
+    Args:
+        label_probabilities: (N, T) probability of each label without noise, at each of
+            `INVERSE_TEMPERATURES`.
+        fit: Most likely temperature for each share.
+        n_classes: Number of classes.
+
+    Returns:
+        (N, S) probabilities.
+    """
     columns = []
     for noise, index in zip(NOISE_SHARES, fit.temperature_indices, strict=True):
         probabilities = label_probabilities[:, index]
         total, incorrect = _mix_labels(probabilities, noise, n_classes)
+        # Bayes' rule.
         columns.append(incorrect / total)
     return np.stack(columns, axis=1)
 
 
 def _mix_labels(label_probabilities: Floats, noise: float, n_classes: int) -> tuple[Floats, Floats]:
-    """Return the probability of each label if a share of labels is incorrect, and the part of those.
+    """Compute the probability of labels of which a share is incorrect.
 
     Args:
-        label_probabilities: Probability that the true class is that of the label.
+        label_probabilities: Probability that the true class is that of the label, of any shape.
         noise: Share of incorrect labels.
         n_classes: Number of classes.
+
+    Returns:
+        The probability of each label, and the part of it in which the label is incorrect; both of
+        the same shape.
     """
     correct = (1 - noise) * label_probabilities
     # An incorrect label is any of the other classes with the same probability.

@@ -74,7 +74,15 @@ class Options(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _check_value(cls, value: Any, info: ValidationInfo) -> Any:
-        """Check a value against the limits of its option, before pydantic checks its type."""
+        """Check a value against the choices or bounds of its option, before pydantic checks its type.
+
+        Args:
+            value: The value, of any type.
+            info: Context of pydantic, with the name of the option.
+
+        Returns:
+            The value as a plain Python value.
+        """
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
         limits = typing.cast("dict[str, Any]", field.json_schema_extra)
@@ -103,7 +111,11 @@ class Options(BaseModel):
 
     @classmethod
     def list_names(cls) -> tuple[str, ...]:
-        """Return the names in the order of help texts: those of the class, then of its bases."""
+        """Return the names of the options in the order of help texts.
+
+        The options that the class itself declares come first, then those of its bases.
+        """
+        # Level 0 is the class itself. An option that is declared twice has the lower level.
         levels: dict[str, int] = {}
         for level, base in enumerate(cls.__mro__):
             for name in inspect.get_annotations(base):
@@ -157,7 +169,7 @@ class Options(BaseModel):
         return changes
 
     def to_flags(self) -> list[str]:
-        """Return the words of a command line that sets these options."""
+        """Return the words of a command line that sets the options that differ from their defaults."""
         words: list[str] = []
         for name, value in self.get_changes().items():
             flag = name.replace("_", "-")
@@ -253,7 +265,14 @@ def check_options(
     owner: str,
     error_type: type[ValueError] | type[TypeError] = ValueError,
 ) -> None:
-    """Check that every option has a known name; see `make_unknown_option_error`."""
+    """Check that all options have known names; otherwise raise an error with the nearest known name.
+
+    Args:
+        names: Names of the options.
+        known_names: The known names.
+        owner: What the options belong to, for the error message.
+        error_type: Type of the error: `TypeError` for keywords of a function, as in Python itself.
+    """
     for name in names:
         if name not in known_names:
             raise make_unknown_option_error(name, known_names, owner, error_type)
@@ -326,7 +345,13 @@ def accept_options_as_keywords(
 def _replace_options_parameter(
     signature: inspect.Signature, options_class: type[Options], exclude: Sequence[str]
 ) -> list[inspect.Parameter]:
-    """Return the parameters of a signature with one for each option in place of `options`."""
+    """Return the parameters of a signature, with a keyword for each option in place of `options`.
+
+    Args:
+        signature: Signature of a function with the parameter `options`.
+        options_class: Class of the options.
+        exclude: Options that are no keywords.
+    """
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         if parameter.name != "options":
@@ -349,10 +374,13 @@ def _replace_options_parameter(
 
 
 def parse_names(text: str | None) -> list[str] | None:
-    """Split comma-separated names, of which one with a comma is in quotation marks.
+    """Split a text of comma-separated names; a name with a comma is in quotation marks.
+
+    Args:
+        text: The text. None for no names.
 
     Returns:
-        The names, or None for None.
+        The names without spaces around them, or None for None.
 
     Example:
         >>> parse_names('joy, "anger, mild"')
@@ -397,7 +425,10 @@ def parse_name_or_names(text: str | None) -> str | list[str] | None:
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert paths, scalars of numpy and sequences to texts, numbers and tuples."""
+    """Convert a path to a text, a scalar of numpy to a number, and a sequence to a tuple.
+
+    Any other value is returned as it is.
+    """
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     # numpy is recognized by name, as importing it would slow down each command line.
@@ -410,7 +441,14 @@ def _to_plain(value: Any) -> Any:
 
 
 def _check_limits(value: Any, name: str, limits: Mapping[str, Any]) -> None:
-    """Check a value by the choices, or by the minimum and the maximum, of an option."""
+    """Check the value of an option by its choices, or by its minimum and maximum.
+
+    Args:
+        value: The value.
+        name: Name of the option.
+        limits: `choices`, or `minimum` and `maximum`. The number must be whole unless the minimum
+            is a float.
+    """
     # The checks import numpy, which a command that only lists its options does not need.
     from rightreasons.core.validation import check_count, check_number, check_one_of
 
@@ -433,7 +471,12 @@ _NOUN_BY_ERROR = {
 
 
 def _format_validation_error(error: ValidationError, options_class: type[Options]) -> Exception:
-    """Return the first error of pydantic as one sentence in our own form."""
+    """Convert the first error of a pydantic validation to one of our errors, in one sentence.
+
+    Args:
+        error: Error of pydantic.
+        options_class: Class whose options were validated.
+    """
     from rightreasons.core.arrays import describe_kind
 
     details = error.errors()[0]
@@ -445,6 +488,7 @@ def _format_validation_error(error: ValidationError, options_class: type[Options
     if details["type"] == "extra_forbidden":
         names = options_class.list_names()
         return make_unknown_option_error(name, names, options_class.__name__, TypeError)
+    # Types of errors are like "int_type" and "string_type".
     expected = _NOUN_BY_ERROR[details["type"].split("_")[0]]
     # A second part of the location is the index inside a tuple.
     subject = f"each of `{name}`" if len(details["loc"]) > 1 else f"`{name}`"

@@ -72,7 +72,13 @@ class LazyArrowColumn(Sequence[Any]):
 
 
 def to_sortable(names: Any) -> Array:
-    """Return an array that sorts as names do: the names, or the ranks of a column of Arrow.
+    """Return an array that sorts in the order of names.
+
+    Args:
+        names: N names. A `LazyArrowColumn` is not converted to Python strings.
+
+    Returns:
+        (N,) names; for a `LazyArrowColumn`, their ranks.
 
     Example:
         >>> import pyarrow
@@ -83,7 +89,7 @@ def to_sortable(names: Any) -> Array:
     """
     if not isinstance(names, LazyArrowColumn):
         return np.asarray(names, dtype=np.str_)
-    # Ranks avoid a Python string per row.
+    # pyarrow is imported only if a column of it is at hand.
     compute = importlib.import_module("pyarrow.compute")
     ranks = compute.rank(names.arrow, tiebreaker="dense")
     return np.asarray(ranks.to_numpy())
@@ -99,6 +105,7 @@ def average_ties(ordered: Array, values: Floats) -> Floats:
     Returns:
         (N,) values: the expectation at each position if ties are put in random order.
     """
+    # A run of equal scores starts where a score differs from the one before it.
     n_items = len(ordered)
     is_start = np.ones(n_items, dtype=bool)
     is_start[1:] = ordered[1:] != ordered[:-1]
@@ -114,7 +121,9 @@ def average_ties(ordered: Array, values: Floats) -> Floats:
 def argsort_descending(values: Array, ids: Sequence[Any] | Array) -> Positions:
     """Return the positions of items by descending value, and of equal values by id.
 
-    The order therefore does not depend on the order of the input.
+    Args:
+        values: (N,) numbers.
+        ids: N ids. They make the order independent of the order of the input.
 
     Example:
         >>> argsort_descending(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
@@ -139,13 +148,16 @@ def argsort_scores(scores: Floats) -> Positions:
 
 
 def argsort_canonical(*columns: Array) -> Positions:
-    """Return an order of items that depends on their values alone.
+    """Return an order of items that depends only on their values, not on the order of the input.
 
-    Random draws from items in this order do not depend on the order of the input.
+    Random draws from items in this order do not depend on the order of the input, either.
 
     Args:
         *columns: (N,) or (N, K) numbers. The first column decides. Among its equal values a
             weighted sum of all numbers of an item decides.
+
+    Returns:
+        (N,) positions.
 
     Example:
         >>> tied = np.array([2.0, 1.0, 2.0])
@@ -194,12 +206,14 @@ def _sort_ties(rows: Positions, ranks: Floats, primary: Array, sums: Array) -> P
     """
     values = sums[rows]
     lowest = values.min()
+    # The span of infinite sums, or of NaN, is not finite.
     with np.errstate(invalid="ignore", over="ignore"):
         span = values.max() - lowest
     if not np.isfinite(span):
         return _sort_by_two(rows, primary, sums)
 
-    # A single key, the rank plus the sum within [0, 0.5], is sorted much faster than two columns.
+    # One column is sorted much faster than two. Ranks are whole numbers, so that a key of the rank
+    # plus the sum, scaled to [0, 0.5], orders rows by rank and then by sum.
     scale = 0.5 / max(span, np.finfo(np.float64).tiny)
     keys = ranks + (values - lowest) * scale
     by_key = np.argsort(keys)
@@ -212,7 +226,14 @@ def _sort_ties(rows: Positions, ranks: Floats, primary: Array, sums: Array) -> P
 
 
 def _mark_ties(is_rising: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return (N,) whether each of N sorted values equals a neighbor, from (N - 1,) rises."""
+    """Mark the sorted values that equal the value before or after them.
+
+    Args:
+        is_rising: (N - 1,) whether value i is below value i + 1.
+
+    Returns:
+        (N,) flags.
+    """
     is_flat = ~is_rising
     is_tied = np.zeros(len(is_flat) + 1, dtype=bool)
     is_tied[:-1] = is_flat
@@ -221,8 +242,14 @@ def _mark_ties(is_rising: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _sort_by_two(rows: Positions, primary: Array, secondary: Array) -> Positions:
-    """Sort rows by their primary value, by the secondary one among ties, and then by position."""
-    # The sort by keys is stable, so that rows of equal keys keep this order.
+    """Sort rows by their primary value, by the secondary one among ties, and then by position.
+
+    Args:
+        rows: (n,) row numbers, in any order.
+        primary: (N,) values of all rows.
+        secondary: (N,) values that decide among equal primary ones.
+    """
+    # `lexsort` is stable: in ascending order, rows with equal keys stay in this order.
     rows = np.sort(rows)
     keys = (secondary[rows], primary[rows])
     ordering = np.lexsort(keys)
@@ -230,7 +257,10 @@ def _sort_by_two(rows: Positions, primary: Array, secondary: Array) -> Positions
 
 
 def factorize(values: Any) -> tuple[Integers, list[Any]]:
-    """Number the distinct values in the order in which they occur.
+    """Number the distinct values from 0, in the order of their first occurrence.
+
+    Args:
+        values: N hashable values: an array, a `LazyArrowColumn` or any other sequence.
 
     Returns:
         (N,) the code of each value, and the distinct values by code.
@@ -244,6 +274,7 @@ def factorize(values: Any) -> tuple[Integers, list[Any]]:
         return _factorize_arrow(values.arrow)
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
         return _factorize_array(values)
+    # A dictionary keeps the order in which its keys were added.
     code_by_value: dict[Any, int] = {}
     for value in values:
         code_by_value.setdefault(value, len(code_by_value))
@@ -264,13 +295,18 @@ def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
 
 
 def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
-    """Number the distinct values of an array in the order in which they occur."""
-    distinct, positions, codes = np.unique(
+    """Number the distinct values of an (N,) array from 0, in the order of their first occurrence.
+
+    Returns:
+        (N,) the code of each value, and the distinct values by code.
+    """
+    distinct, first_positions, ranks = np.unique(
         values,
         return_index=True,
         return_inverse=True,
     )
-    # numpy numbers the values in sorted order: renumber them by their first positions.
-    order = np.argsort(positions)
-    new_code_by_code = np.argsort(order)
-    return new_code_by_code[codes], distinct[order].tolist()
+    # numpy numbers the values in sorted order: renumber them by their first positions. The inverse
+    # of the permutation gives the new code of each rank.
+    rank_by_code = np.argsort(first_positions)
+    code_by_rank = np.argsort(rank_by_code)
+    return code_by_rank[ranks], distinct[rank_by_code].tolist()

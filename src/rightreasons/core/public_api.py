@@ -36,11 +36,11 @@ _MIN_SIMILARITY = 0.75
 def make_facade(
     name: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package that is described by its stub.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that imports its names lazily.
 
     Args:
         name: Dotted name of the package, its `__name__`.
-        file: Path of its `__init__.py`, next to which the stub is.
+        file: Path of its `__init__.py`. The stub `__init__.pyi` next to it lists the public names.
     """
     get_attribute, list_names, names = lazy_loader.attach_stub(name, file)
 
@@ -83,7 +83,16 @@ def suggest_public_name(attribute: str, package: str = "rightreasons") -> str:
 
 
 def _find_synonym(attribute: str, package: str, paths: dict[str, str]) -> str | None:
-    """Return the path of what a name, or one of its words, is called in this package."""
+    """Find the public name for a name that other libraries use, such as "expected_calibration_error".
+
+    Args:
+        attribute: The unknown name.
+        package: Dotted name of the package in which it was looked up.
+        paths: Public name -> its path below `rightreasons`.
+
+    Returns:
+        A path, or None if neither the name nor one of its words is known.
+    """
     synonyms = json.loads(OTHER_NAMES.read_text("utf-8"))
     path_below_root = f"{package}.{attribute}".partition(".")[2]
     lower = attribute.lower()
@@ -96,7 +105,15 @@ def _find_synonym(attribute: str, package: str, paths: dict[str, str]) -> str | 
 
 
 def _find_similar_name(attribute: str, paths: dict[str, str]) -> str | None:
-    """Return the path of the public name that is spelled most like a name."""
+    """Find the public name whose spelling is most similar to an unknown name.
+
+    Args:
+        attribute: The unknown name.
+        paths: Public name -> its path below `rightreasons`.
+
+    Returns:
+        The path of the name, or None if none is similar enough.
+    """
     lower = attribute.lower()
     words = set(lower.split("_"))
     related = []

@@ -192,7 +192,7 @@ class Reply(Result):
 def split_thinking(
     text: str, tags: Sequence[tuple[str, str]] = (), *, opened: bool = False
 ) -> tuple[str, list[str], bool]:
-    """Split a text into what a reader should see, and the reasoning between tags.
+    """Split the reply of a language model into its visible text and the reasoning between tags.
 
     A closing tag without an opening one ends reasoning that began before the text. Reasoning
     without a closing tag extends to the end of the text. In a text without tags of reasoning, the
@@ -210,16 +210,18 @@ def split_thinking(
         >>> split_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
-    visible: list[str] = []
-    thoughts: list[str] = []
-    start = 0
-    # The tag that closes the present reasoning: "" outside of reasoning.
-    expected_tag = _UNKNOWN_TAG if opened else ""
     marks = list(find_thinking_marks(text, tags))
     if not marks and not opened:
         block = find_opening_block(text)
         if block is not None:
             return block
+
+    visible: list[str] = []
+    thoughts: list[str] = []
+    # Everything before `start` has been assigned to one of the two.
+    start = 0
+    # The tag that closes the present reasoning: "" outside of reasoning.
+    expected_tag = _UNKNOWN_TAG if opened else ""
     for match, closing_tag in marks:
         segment = text[start : match.start()]
         is_opening = bool(closing_tag)
@@ -251,13 +253,17 @@ def split_thinking(
 
 
 def find_opening_block(text: str) -> tuple[str, list[str], bool] | None:
-    """Split a text that begins with reasoning between marks that no list names.
+    """Split a text that begins with reasoning between marks that are not known as such.
 
     The marks are special tokens, of which the last one ends the reasoning; a tag that is closed
-    and followed by text; or the undecoded channels of gpt-oss.
+    and followed by text; or the channels of gpt-oss without their special tokens.
+
+    Args:
+        text: The text of a reply.
 
     Returns:
-        As `split_thinking`; None for a text that does not begin with such marks.
+        The text after the reasoning, a list with the reasoning, and whether it is closed. None for
+        a text that does not begin with such marks.
 
     Example:
         >>> find_opening_block("<|inner_prefix|>A? No.<|inner_suffix|>B")
@@ -267,19 +273,25 @@ def find_opening_block(text: str) -> tuple[str, list[str], bool] | None:
         >>> find_opening_block("analysisIs it A? No.assistantfinalB")
         ('B', ['Is it A? No.'], True)
     """
-    undecoded = _UNDECODED_OPENING.match(text)
-    if undecoded is not None:
-        thought, closing, answer = text[undecoded.end() :].rpartition(_UNDECODED_CLOSING)
-        # Without a closing mark, all of the text is in the last part.
-        return (answer.strip(), [thought], True) if closing else ("", [answer], False)
+    # gpt-oss: "analysis" begins the reasoning, and "assistantfinal" ends it.
+    channel = _UNDECODED_OPENING.match(text)
+    if channel is not None:
+        thought, closing, answer = text[channel.end() :].rpartition(_UNDECODED_CLOSING)
+        if not closing:
+            # Without the closing mark, `rpartition` returns all of the text as its last part.
+            return "", [answer], False
+        return answer.strip(), [thought], True
 
+    # Special tokens: the text before the first one is reasoning, that after the last one is not.
     special = _SPECIAL_TOKEN.match(text.lstrip())
     if special is not None:
         body = _FINAL_TOKENS.sub("", text.lstrip()[special.end() :])
         closings = list(_SPECIAL_TOKEN.finditer(body))
         if not closings:
             return "", [body], False
-        return body[closings[-1].end() :].strip(), [body[: closings[0].start()]], True
+        thought = body[: closings[0].start()]
+        answer = body[closings[-1].end() :]
+        return answer.strip(), [thought], True
 
     tag = _OPENING_TAG.match(text)
     if tag is None or tag["name"].lower() in _ANSWER_TAG_NAMES:
@@ -322,8 +334,16 @@ def find_thinking_marks(
 
 @functools.lru_cache(maxsize=16)
 def _compile_tags(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return the closing tag of each tag, "" for a closing one, and the pattern of all tags."""
+    """Compile the pattern that finds tags of reasoning.
+
+    Args:
+        tags: (opening, closing) tags, in addition to the usual ones.
+
+    Returns:
+        Tag -> the tag that closes it ("" for a closing tag), and the pattern of all tags.
+    """
     closing_by_opening = dict((*THINKING_TAGS, *tags))
+    # A tag that both opens and closes counts as an opening one.
     closing_by_tag = dict.fromkeys(closing_by_opening.values(), "")
     closing_by_tag.update(closing_by_opening)
     # The longest alternative first: a regular expression takes the first that matches, and a tag

@@ -20,7 +20,13 @@ MAX_NUMBERS_PER_BLOCK = 4_000_000
 
 
 def item_rng(seed: int, item_id: object) -> np.random.Generator:
-    """Return the random generator of an item, which depends only on the seed and the item's id.
+    """Return a random generator that depends only on a seed and the id of an item.
+
+    So the random choices about an item do not depend on the other items.
+
+    Args:
+        seed: Seed, a whole number from 0.
+        item_id: Id of the item; its text counts.
 
     Example:
         >>> int(item_rng(0, "a").integers(1000)) == int(item_rng(0, "a").integers(1000))

@@ -36,20 +36,27 @@ class Result:
         """
         values: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            if field.metadata.get("is_serialized", True):
-                value = getattr(self, field.name)
-                # Most fields are plain already, and a call for each field of a long table is slow.
-                is_plain = type(value) in _PLAIN_TYPES
-                if type(value) is float:
-                    is_plain = math.isfinite(value)
-                if not is_plain:
-                    value = to_plain_python(value)
-                values[field.name] = value
+            if not field.metadata.get("is_serialized", True):
+                continue
+            value = getattr(self, field.name)
+            # Most fields are plain already, and a call for each field of a long table is slow.
+            is_plain = type(value) in _PLAIN_TYPES
+            if type(value) is float:
+                is_plain = math.isfinite(value)
+            if not is_plain:
+                value = to_plain_python(value)
+            values[field.name] = value
         return values
 
 
 def to_plain_python(value: Any) -> Any:
-    """Convert a value to float, int, str, bool, None, and lists and dictionaries of them.
+    """Convert a value to plain Python, ready for JSON.
+
+    Args:
+        value: A number, a text, None, an array, a `Result`, or a mapping or sequence of these.
+
+    Returns:
+        float, int, str, bool, None, or lists and dictionaries of them.
 
     Raises:
         ValueError: If a number is not finite: NaN and infinities must not leave the library.

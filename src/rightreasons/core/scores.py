@@ -55,7 +55,11 @@ class Scores:
         return len(self.ids)
 
     def take(self, rows: NDArray[np.intp]) -> Scores:
-        """Return the scores of selected items."""
+        """Return the scores of selected items, in the order of the selection.
+
+        Args:
+            rows: (M,) indices of items.
+        """
         # A million ids stay in their Arrow column: a tuple of them takes seconds to build.
         ids: Sequence[str]
         if isinstance(self.ids, LazyArrowColumn):
@@ -85,7 +89,14 @@ class Scores:
         return np.asarray(self.logits.argmax(axis=1), dtype=np.int64)
 
     def answers(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Return (M,) predicted classes or choices of items by id, -1 for items without scores."""
+        """Return the predicted classes or choices of items by their ids.
+
+        Args:
+            ids: M ids, in any order.
+
+        Returns:
+            (M,) predictions; -1 for items without scores.
+        """
         prediction_by_id: dict[str, int] = {}
         # The largest score of no rows at all is undefined.
         if len(self):

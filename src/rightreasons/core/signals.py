@@ -43,6 +43,7 @@ class _SignalFlag:
         self.is_waiting = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Record a signal, and print that the work will stop; end the process at a second signal."""
         if self.received is not None:
             # The person insists. The default action ends the process wherever it is, even in
             # compiled code that never returns to Python.
@@ -63,9 +64,10 @@ _flag = _SignalFlag()
 
 @contextlib.contextmanager
 def catch_signals() -> Iterator[Callable[[], int]]:
-    """Record the first of `STOP_SIGNALS` for `stop_if_signaled`. A second one ends the process.
+    """Record signals such as Ctrl-C during a block, so that `stop_if_signaled` can stop its work.
 
-    Python only lets the main thread handle signals: elsewhere the handlers stay as they are.
+    The first of `STOP_SIGNALS` is recorded; a second one ends the process. Python only lets the
+    main thread handle signals: elsewhere the handlers stay as they are.
 
     Yields:
         A function that returns the exit code of a stopped command: 128 plus the signal's number.
@@ -119,7 +121,7 @@ def defer_stop() -> Iterator[None]:
 
 @contextlib.contextmanager
 def allow_immediate_interrupt() -> Iterator[None]:
-    """Let a signal interrupt a block that only waits for other threads or processes.
+    """Let a signal raise `KeyboardInterrupt` at once, in a block that only waits for other threads.
 
     Nothing runs in this thread meanwhile, so an interrupt leaves nothing half done. Waiting for the
     next step could take forever.

@@ -153,7 +153,15 @@ class _PairedValues:
         low: float | None,
         high: float | None,
     ) -> _PairedValues:
-        """Check the arguments of `compare_paired_means`, and subtract the values."""
+        """Check the values of two models on the same items, and subtract them.
+
+        Args:
+            first: (N,) values of the first model, in [low, high].
+            second: (N,) values of the second model, in the same order.
+            clusters: (N,) cluster names; None for independent items.
+            low: Smallest possible value; None if there is no bound.
+            high: Largest possible value; None if there is no bound.
+        """
         first_values = parse_vector(first, "first", minimum=low, maximum=high)
         second_values = parse_vector(second, "second", minimum=low, maximum=high)
         n_items = check_same_length(first=first_values, second=second_values)
@@ -178,8 +186,16 @@ def _make_unbounded_interval(
     p_value: float,
     resampling: Resampling,
 ) -> Interval | None:
-    """Return the bootstrap interval of a mean difference that agrees with its p-value."""
-    # Equal differences have equal resamples, which show nothing of their error.
+    """Compute the bootstrap interval of a mean difference; include 0 if the test does not reject it.
+
+    Args:
+        pairs: The paired values.
+        p_value: p-value of "no difference", from an exact test.
+        resampling: Confidence level, number of resamples, and seed.
+
+    Returns:
+        The interval, or None if all differences are equal: no resample would differ.
+    """
     if np.ptp(pairs.differences) <= ROUNDING_TOLERANCE:
         return None
     interval = bootstrap_checked_mean(pairs.differences, pairs.codes, resampling)
@@ -232,7 +248,16 @@ def sign_flip_p_value(
 
 
 def _flip_signs(sums: Floats, resampling: Resampling) -> float:
-    """Return the p-value of `sign_flip_p_value` for the sums of independent units."""
+    """Test whether sums of independent units are symmetric around 0, by flipping signs at random.
+
+    Args:
+        sums: (G,) sum of the differences of each unit.
+        resampling: Number of random assignments of signs, and their seed.
+
+    Returns:
+        The two-sided p-value: the share of assignments, including the observed one, whose total is
+        at least as far from 0 as the observed total.
+    """
     # Zeros do not depend on their sign. Sorting makes the draws independent of the items' order.
     nonzero_sums = np.sort(sums[sums != 0])
     n_sums = len(nonzero_sums)
@@ -246,8 +271,8 @@ def _flip_signs(sums: Floats, resampling: Resampling) -> float:
         # One byte per sign: the draws take most of the time and memory.
         is_positive = rng.integers(2, size=(n_rounds, n_sums), dtype=np.int8)
         signs = is_positive * np.int8(2) - np.int8(1)
-        distances = np.abs(signs @ nonzero_sums)
-        n_extreme += int(np.count_nonzero(distances >= threshold))
+        totals = signs @ nonzero_sums
+        n_extreme += int(np.count_nonzero(np.abs(totals) >= threshold))
 
     # The observed assignment counts, too: no random test may have a p-value of 0.
     return (n_extreme + 1) / (resampling.resamples + 1)
@@ -292,14 +317,19 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
 
 
 def _test_discordant_pairs(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedTest:
-    """Return the result of `mcnemar` for checked flags of one length."""
+    """Test whether two models are correct equally often, by McNemar's mid-p test of checked flags.
+
+    Args:
+        first: (N,) whether the first model is correct.
+        second: (N,) whether the second model is correct.
+    """
     n_first_only = int(np.count_nonzero(first & ~second))
     n_second_only = int(np.count_nonzero(second & ~first))
     n_discordant = n_first_only + n_second_only
     n_rarer = min(n_first_only, n_second_only)
 
-    # 2 P(X < k) + P(X = k) is P(X <= k) + P(X < k). If b and c are equal, both tails together hold
-    # every outcome.
+    # The mid-p-value 2 P(X < k) + P(X = k) is P(X <= k) + P(X < k). If both counts are equal, the
+    # two tails together contain every outcome.
     p_value = 1.0
     if n_first_only != n_second_only:
         p_value = float(special.bdtr(n_rarer, n_discordant, 0.5))
@@ -350,7 +380,7 @@ def poisson_binomial_p_values(
     chances: Any,
     trials: Any = 1,
 ) -> list[float]:
-    """Test several observed numbers of successes in the same trials.
+    """Test several observed numbers of successes in the same trials with different chances.
 
     Args:
         successes: Observed numbers of successes.
@@ -363,8 +393,8 @@ def poisson_binomial_p_values(
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
 
-    # Trials of equal chance are one binomial, which is fast: few chances are distinct as a rule.
-    # Independent counts add up by convolution of their probabilities.
+    # (n + 1,) probability of each total number of successes. Trials of equal chance are one
+    # binomial; sums of independent counts are convolutions of their probabilities.
     distinct_chances, groups = np.unique(probabilities, return_inverse=True)
     n_trials_by_chance = np.bincount(groups, counts).astype(np.int64)
     pmf = np.ones(1)
@@ -372,26 +402,28 @@ def poisson_binomial_p_values(
         binomial_pmf = scipy.stats.binom.pmf(np.arange(n_trials + 1), n_trials, chance)
         pmf = np.convolve(pmf, np.asarray(binomial_pmf, dtype=np.float64))
 
-    # Counts on both sides of the mean may be equally likely but for rounding.
     p_values = []
     for count in successes:
+        # Outcomes that are at most as likely; those that are equally likely may differ by rounding.
         threshold = pmf[count] * (1 + 1e-7)
         p_values.append(float(min(1.0, pmf[pmf <= threshold].sum())))
     return p_values
 
 
 def compute_log_binomial(n: Any, k: Any) -> Floats:
-    """Return the logarithm of the number of ways to choose k of n.
+    """Return the logarithm of the binomial coefficient, the number of ways to choose k of n.
+
+    Args:
+        n: Numbers of things, an array or a number.
+        k: Numbers of chosen things, from 0 to n.
 
     Example:
         >>> round(float(np.exp(compute_log_binomial(5, 2))), 6)
         10.0
     """
-    log_orders = special.gammaln(n + 1)
-    log_orders_of_chosen = special.gammaln(k + 1)
-    log_orders_of_remaining = special.gammaln(n - k + 1)
-    log_ways = log_orders - log_orders_of_chosen - log_orders_of_remaining
-    return np.asarray(log_ways, dtype=np.float64)
+    # log n! - log k! - log (n - k)!
+    log_binomial = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.asarray(log_binomial, dtype=np.float64)
 
 
 def chances_p_value(
@@ -436,7 +468,9 @@ def chances_p_value(
 def compute_chances_p_value(
     is_hit: NDArray[np.bool_], chances: Floats, codes: NDArray[np.intp] | None
 ) -> float:
-    """Compute `chances_p_value` from values that are already checked.
+    """Test whether items are hits as often as their chances say, from checked values.
+
+    Independent items are tested exactly, clusters by Student's t, as in `chances_p_value`.
 
     Args:
         is_hit: (N,) whether each item is a hit.
@@ -448,6 +482,7 @@ def compute_chances_p_value(
     if count_numbered_units(codes, n_items) == n_items:
         return poisson_binomial_p_value(int(is_hit.sum()), chances)
 
+    # (G,) number of hits of each cluster minus its expected number.
     units = sum_units(is_hit - chances, codes)
     spread = math.sqrt(sum_squares(units.sums))
     # One cluster shows nothing of the variance between clusters.
@@ -523,7 +558,7 @@ def _fisher_p_value(
     second_hits: int,
     n_second: int,
 ) -> float:
-    """Return the p-value of Fisher's exact test for two rates."""
+    """Return the p-value of Fisher's exact test of `first_hits / n_first = second_hits / n_second`."""
     table = [
         [first_hits, n_first - first_hits],
         [second_hits, n_second - second_hits],
@@ -532,7 +567,15 @@ def _fisher_p_value(
 
 
 def _test_difference_of_rates(difference: float, units: UnitSums) -> float:
-    """Return the p-value of a difference of two rates from the contributions of clusters."""
+    """Test whether a difference of two rates is 0, by Student's t over clusters.
+
+    Args:
+        difference: The difference of the rates.
+        units: Contribution of each cluster to the difference.
+
+    Returns:
+        The two-sided p-value; 1 for a single cluster.
+    """
     n_units = len(units)
     if n_units == 1 or difference == 0:
         return 1.0

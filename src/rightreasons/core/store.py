@@ -124,7 +124,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
 
 
 def _write_temporary_file(folder: Path) -> None:
-    """Write a file to a folder and remove it; raise OSError if the folder cannot be written."""
+    """Check that a folder can be written, by a temporary file; raise OSError if it cannot."""
     # Permission bits do not answer this: a superuser ignores them, and a read-only file system
     # ignores the superuser.
     with tempfile.TemporaryFile(dir=folder):
@@ -175,7 +175,13 @@ def check_file(path: object, name: str = "out") -> Path:
 
 
 def _parse_path(path: object, name: str, kind: str) -> Path:
-    """Return a path that the system and a report can hold."""
+    """Check that an argument is a path that is not empty, and return it as `Path`.
+
+    Args:
+        path: The argument.
+        name: Name of the argument, for errors.
+        kind: "a file" or "a folder", for errors.
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."
@@ -205,14 +211,17 @@ Earlier versions left out the computer.
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file so that a reader finds either all of it, or what was there before.
+    """Write a file so that a reader finds either all of its new content or all of its old content.
 
     Args:
         path: The file. Its folder is created if it does not exist.
-        write: Function that fills the file at a path. It gets a temporary one in the same folder.
+        write: Function that writes a file at a path. It gets a temporary path in the same folder.
 
     Returns:
         The file.
+
+    Raises:
+        OSError: If the file cannot be written; the error names it.
     """
     # A rename is atomic within one file system only, so the temporary file is a neighbor. Its name
     # says who writes it, so that `remove_stale_parts` can tell whether the writer is still alive.
@@ -222,8 +231,8 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
         write(temporary)
         temporary.replace(path)
     except OSError as error:
-        # Python names a file that it cannot open, but not one for which the disk has no room. And
-        # a user knows the file, not the part.
+        # Name the file in the error. Python does not do so if the disk is full, and a user does not
+        # know the temporary file.
         is_unnamed = error.filename is None or Path(error.filename) == temporary
         if error.errno is not None and is_unnamed:
             error.filename = str(path)
@@ -261,10 +270,11 @@ def _digest_host() -> str:
 
 
 def _is_process_alive(pid: int) -> bool:
-    """Return whether a process of this computer lives, or True if that cannot be known."""
+    """Return whether a process of this computer is running; True if that cannot be known."""
     if os.name != "posix":
-        # Elsewhere the call below does not ask whether a process lives: it ends it.
+        # On Windows, `os.kill` would end the process instead of looking for it.
         return True
+    # Signal 0 is not sent, but raises an error if there is no such process.
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -421,7 +431,14 @@ def replace_files_on_success(
 
 
 def _replace_files(folder: Path, staging: Path, old_files: Iterable[str]) -> None:
-    """Move all files from a staging folder to their final places, and delete outdated ones."""
+    """Move all files from a staging folder into a folder, and delete the outdated ones there.
+
+    Args:
+        folder: The folder.
+        staging: The staging folder, with files and subfolders as they should be in `folder`.
+        old_files: Files of an earlier result, relative to `folder`. Those without a new version are
+            deleted.
+    """
     outdated = [name for name in old_files if not (staging / name).exists()]
     new_files = [path for path in staging.rglob("*") if path.is_file()]
     # In falling order, so that audit.json comes last. It holds the digests of the other files: if
@@ -506,7 +523,10 @@ class Records:
 
     @classmethod
     def open(cls: type[R], folder: str | os.PathLike[str]) -> R:
-        """Open the records of an earlier run, whatever it depends on.
+        """Open the records that an earlier run has left in a folder.
+
+        Args:
+            folder: The folder, whose manifest says what the records depend on.
 
         Raises:
             ValueError: If the folder has no intact manifest.
@@ -527,7 +547,12 @@ class Records:
         return read_record(self.folder / name, self.digest)
 
     def write_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write named arrays to an .npz file atomically."""
+        """Write named arrays to an .npz file atomically, with digests of their content and inputs.
+
+        Args:
+            name: Name of the file.
+            arrays: Name -> array.
+        """
         header = np.array(json.dumps(_make_header(self.digest, digest_arrays(arrays))))
 
         def save(path: Path) -> None:
@@ -538,9 +563,13 @@ class Records:
         write_atomically(self.folder / name, save)
 
     def read_arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Return named arrays, or None if they are missing.
+        """Read named arrays from an .npz file of `write_arrays`.
 
-        Damaged or outdated arrays count as missing, and are set aside.
+        Args:
+            name: Name of the file.
+
+        Returns:
+            Name -> array. None if the file is missing, damaged or outdated; it is then moved aside.
         """
         path = self.folder / name
         try:
@@ -558,7 +587,12 @@ class Records:
         return arrays
 
     def _set_aside(self, earlier_run: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Move the results of another run aside, and warn about it."""
+        """Move the results of an earlier run with other inputs to a subfolder, and warn about it.
+
+        Args:
+            earlier_run: Everything that the earlier results depend on.
+            names: Files and folders with the results.
+        """
         target = self.folder / SET_ASIDE / digest_value(earlier_run)[:16]
         target.mkdir(parents=True, exist_ok=True)
         # The manifest last: it says whose results these are, if a kill stops the moves halfway.
@@ -617,9 +651,9 @@ def seal(folder: Path, inputs: str) -> None:
 
 
 def is_sealed(folder: Path, inputs: str) -> bool:
-    """Return whether a folder still holds the files with which it was sealed.
+    """Return whether a folder has the files and the inputs with which `seal` was called.
 
-    A folder that does not is set aside.
+    A folder that does not is moved aside.
 
     Args:
         folder: The folder, which need not exist.
@@ -684,9 +718,11 @@ def _make_header(inputs: str, content: str) -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the run to which a folder belongs, or None if its manifest is missing or damaged.
+    """Return the inputs of the run whose results are in a folder.
 
-    A damaged manifest is set aside.
+    Returns:
+        Everything that the results depend on. None if the manifest is missing or damaged; a damaged
+        one is moved aside.
     """
     path = folder / MANIFEST
     run, inputs = _read_value(path)
@@ -699,7 +735,7 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _read_value(path: Path) -> tuple[Any, str | None]:
-    """Return the value of a record and the digest of its inputs.
+    """Read the value of a record, and the digest of the inputs that it depends on.
 
     Returns:
         (value, digest), or (None, None) if the record is missing, damaged, or of another version.
@@ -708,9 +744,11 @@ def _read_value(path: Path) -> tuple[Any, str | None]:
         record = json.loads(path.read_text("utf-8"))
         header = record[_HEADER]
         value = record["value"]
-        if header["version"] == VERSION and header["content"] == digest_value(value):
+        is_intact = header["version"] == VERSION and header["content"] == digest_value(value)
+        if is_intact:
             return value, str(header["inputs"])
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        # The record is missing.
         pass
     except (ValueError, KeyError, TypeError, RecursionError):
         # Not JSON, JSON of another form, or JSON of absurd depth: the record is damaged.
@@ -727,7 +765,7 @@ def _list_visible_files(folder: Path) -> list[str]:
 
 
 def _find_free_path(path: Path) -> Path:
-    """Return a path, with a number appended if it exists already."""
+    """Return a path that does not exist: the path itself, or with a number appended, from 2 on."""
     candidate = path
     number = 1
     while candidate.exists():
@@ -796,7 +834,12 @@ def digest_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, 
 
 
 def list_changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
-    """Return the files that are missing, or no longer have the given digests."""
+    """Return the files of a folder that are missing, or whose content has changed.
+
+    Args:
+        folder: The folder.
+        digests: File, relative to the folder -> digest of its original content.
+    """
     changed = []
     for name, digest in digests.items():
         path = folder / name

@@ -88,7 +88,7 @@ PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
 
 
 def is_original_first(spec: Mapping[str, Any]) -> bool:
-    """Return whether the first example of a case is the original of the others.
+    """Return whether the first example of a case is the original with which others are compared.
 
     Args:
         spec: The expectation, as in the suite.
@@ -124,7 +124,10 @@ def _drop_nulls(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
-    """Check the name and the parameters of an expectation.
+    """Check the name and the parameters of an expectation of a suite.
+
+    Args:
+        spec: `name` and parameters of the expectation, as in the file of a suite.
 
     Raises:
         TypeError: If the expectation is not a mapping.

@@ -203,7 +203,18 @@ def _find_word_beginnings(
     style: str,
     is_punctuation_mark: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Return for each token whether it begins a word."""
+    """Return which tokens begin a word, rather than continue the word of the token before.
+
+    Args:
+        ids: (total,) indices into `vocabulary` of the tokens of all texts, text by text.
+        offsets: (N + 1,) position of the first token of each text, and the total.
+        vocabulary: The distinct tokens.
+        style: How tokens mark the beginning of a word, one of `PIECE_STYLES`.
+        is_punctuation_mark: (total,) whether each token is punctuation.
+
+    Returns:
+        (total,) flags.
+    """
     if style == "wordpiece":
         # "##" alone is two number signs, and counts as punctuation whatever is returned here.
         is_piece = [token.startswith(_CONTINUATION_MARK) for token in vocabulary]
@@ -222,7 +233,13 @@ def _find_word_beginnings(
 
 
 def find_piece_style(vocabulary: Iterable[str]) -> str:
-    """Return the style of the tokens of a vocabulary: that whose mark most of them carry.
+    """Return how the tokens of a vocabulary mark word beginnings, judged by the most frequent mark.
+
+    Args:
+        vocabulary: The distinct tokens.
+
+    Returns:
+        One of `PIECE_STYLES`; "word" if no token has a mark.
 
     Example:
         >>> find_piece_style(["the", "##s", "##ing"]), find_piece_style(["Ġthe", "s"])
@@ -234,6 +251,7 @@ def find_piece_style(vocabulary: Iterable[str]) -> str:
     best_style = "word"
     best_count = 0
     for style, mark in {"wordpiece": _CONTINUATION_MARK, **_SPACE_MARKS}.items():
+        # A token that consists of the mark alone is a character of a text.
         count = sum(len(token) > len(mark) and token.startswith(mark) for token in tokens)
         if count > best_count:
             best_style = style
@@ -291,12 +309,23 @@ def _assign_released_categories(
     style: str,
     stop_words: Collection[str],
 ) -> NDArray[np.int8]:
-    """Return the categories by the rules of the code that Bihani and Rayz released."""
+    """Return the category of every token by the rules of the code that Bihani and Rayz released.
+
+    Args:
+        ids: (total,) indices into `vocabulary` of the tokens of all texts, text by text.
+        offsets: (N + 1,) position of the first token of each text, and the total.
+        vocabulary: The distinct tokens.
+        style: How tokens mark the beginning of a word, one of `PIECE_STYLES`.
+        stop_words: Stop words, which are compared with their case.
+
+    Returns:
+        (total,) indices into `CATEGORIES`.
+    """
+    # Each distinct token is categorized once.
     n_tokens = len(vocabulary)
     codes_by_id = np.zeros(n_tokens, dtype=np.int8)
     for index, token in enumerate(vocabulary):
-        code = _categorize_later_token(token, style, stop_words)
-        codes_by_id[index] = code
+        codes_by_id[index] = _categorize_later_token(token, style, stop_words)
     codes = codes_by_id[ids]
     if style in _SPACE_MARKS:
         # The released code takes the first token of a text as a whole word, mark or not.
@@ -307,7 +336,16 @@ def _assign_released_categories(
 
 
 def _categorize_later_token(token: str, style: str, stop_words: Collection[str]) -> int:
-    """Return the category of a token that is not the first of its text, by the released code."""
+    """Return the category of a token that is not the first of its text, by the released code.
+
+    Args:
+        token: The token, with its marks.
+        style: How tokens mark the beginning of a word, one of `PIECE_STYLES`.
+        stop_words: Stop words, which are compared with their case.
+
+    Returns:
+        An index into `CATEGORIES`.
+    """
     if style not in _SPACE_MARKS:
         is_piece = style == "wordpiece" and "#" in token
         return _categorize_released(token, stop_words, is_piece=is_piece)
@@ -320,7 +358,13 @@ def _categorize_later_token(token: str, style: str, stop_words: Collection[str])
 
 
 def _categorize_released(token: str, stop_words: Collection[str], *, is_piece: bool = False) -> int:
-    """Return the category of a token without its marks, by the released code."""
+    """Return the category of a token by the released code, as an index into `CATEGORIES`.
+
+    Args:
+        token: The token, without the mark of a word's beginning.
+        stop_words: Stop words, which are compared with their case.
+        is_piece: Whether the token continues a word.
+    """
     # `in` looks for a substring, as the released code does: "()" is punctuation, "..." is not.
     if token in string.punctuation:
         return _PUNCTUATION

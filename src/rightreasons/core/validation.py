@@ -72,6 +72,14 @@ def check_kind(value: object, name: str, kind: Any) -> None:
     The items of a collection are not checked. Nor are numbers, as whoever reads a number also knows
     its range.
 
+    Args:
+        value: The value.
+        name: Name of the argument in error messages.
+        kind: A class or a type annotation, such as `str | None` or `dict[str, int]`.
+
+    Raises:
+        TypeError: If the value is an instance of none of the classes.
+
     Example:
         >>> check_kind(7, "text", str | None)
         Traceback (most recent call last):
@@ -82,13 +90,13 @@ def check_kind(value: object, name: str, kind: Any) -> None:
     members = typing.get_args(kind) if is_union else (kind,)
     # The origin of `dict[str, int]` is `dict`; a plain class has none.
     classes = [typing.get_origin(member) or member for member in members]
-    if not {Any, int, float, bool}.isdisjoint(classes) or isinstance(value, tuple(classes)):
+    is_unchecked = not {Any, int, float, bool}.isdisjoint(classes)
+    if is_unchecked or isinstance(value, tuple(classes)):
         return
-    nouns = [
-        _NOUN_BY_TYPE.get(member_class, f"a {member_class.__name__}")
-        for member_class in classes
-        if member_class is not types.NoneType
-    ]
+    nouns = []
+    for member_class in classes:
+        if member_class is not types.NoneType:
+            nouns.append(_NOUN_BY_TYPE.get(member_class, f"a {member_class.__name__}"))
     raise TypeError(
         f"Expected `{name}` to be {' or '.join(nouns)}, "
         f"but got {format_value(value)} ({type(value).__name__})."
@@ -97,6 +105,18 @@ def check_kind(value: object, name: str, kind: Any) -> None:
 
 def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     """Check an option that takes one of a few words.
+
+    Args:
+        value: The option.
+        allowed: The words.
+        name: Name of the option in error messages.
+
+    Returns:
+        The option.
+
+    Raises:
+        OptionTypeError: If the option is not a text.
+        OptionError: If it is none of the words; the most similar one is suggested.
 
     Example:
         >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
@@ -124,7 +144,12 @@ but got 'quantiles'. Did you mean 'quantile'?
 
 
 def require_value(value: Any, name: str, description: str) -> Any:
-    """Return an option that has no default, or raise if it is None.
+    """Return the value of an option that has no default; raise OptionError if it is None.
+
+    Args:
+        value: Value of the option.
+        name: Name of the option in the error message.
+        description: Description of the expected value, such as "a Suite".
 
     Example:
         >>> require_value(None, "suite", "a Suite")
@@ -138,7 +163,18 @@ def require_value(value: Any, name: str, description: str) -> Any:
 
 
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
-    """Check a whole number with closed bounds; `maximum` may be None."""
+    """Check an option that is a whole number, and return it as int.
+
+    Args:
+        value: The option; numpy integers are accepted, booleans are not.
+        name: Name of the option in error messages.
+        minimum: Smallest allowed number.
+        maximum: Largest allowed number. If None, there is no upper bound.
+
+    Raises:
+        OptionTypeError: If the option is not a whole number.
+        OptionError: If it is out of bounds.
+    """
     if not _is_whole(value):
         raise OptionTypeError(
             f"Expected `{name}` to be a whole number, but got {describe_kind(value)}.", option=name
@@ -151,11 +187,9 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | No
     else:
         return number
     # Python refuses to write numbers of more than some thousand digits.
-    text = (
-        str(number)
-        if number.bit_length() < _MAX_NUMBER_BITS
-        else f"one of {number.bit_length()} bits"
-    )
+    text = str(number)
+    if number.bit_length() >= _MAX_NUMBER_BITS:
+        text = f"one of {number.bit_length()} bits"
     raise OptionError(f"Expected `{name}` to be {bound}, but got {text}.", option=name)
 
 
@@ -167,7 +201,18 @@ def check_seed(value: object) -> int:
 def check_number(
     value: object, name: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> float:
-    """Check a finite real number with closed bounds, each of which may be None."""
+    """Check an option that is a finite real number, and return it as float.
+
+    Args:
+        value: The option; booleans are refused.
+        name: Name of the option in error messages.
+        minimum: Smallest allowed number. If None, there is no lower bound.
+        maximum: Largest allowed number. If None, there is no upper bound.
+
+    Raises:
+        OptionTypeError: If the option is not a real number.
+        OptionError: If it is not finite or out of bounds.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise OptionTypeError(
             f"Expected `{name}` to be a number, but got {describe_kind(value)}.", option=name
@@ -190,7 +235,13 @@ def check_number(
 
 
 def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
-    """Check a number in [0, 1], or in (0, 1) if `open_ends` is True."""
+    """Check an option that is a number in [0, 1], and return it as float.
+
+    Args:
+        value: The option.
+        name: Name of the option in error messages.
+        open_ends: Whether 0 and 1 themselves are refused.
+    """
     if not open_ends:
         return check_number(value, name, minimum=0, maximum=1)
     number = check_number(value, name)
@@ -222,14 +273,14 @@ def check_all(
     first: int = 0,
     names: Sequence[object] | None = None,
 ) -> None:
-    """Check each value by a function, and report the first one that is not valid.
+    """Check each value by a function, and raise ValueError for the first one that is not valid.
 
     Args:
         values: N values.
         is_valid: Function of one value that returns whether it is valid.
-        expected: What is expected, and where.
-        unit: What a value belongs to.
-        first: Number of the first unit.
+        expected: Valid values and their place, in words: "shares in the column 'p' of x.csv".
+        unit: Noun for the place of a single value, such as "row".
+        first: Number of the first unit in the message.
         names: N names of the units; None for their numbers.
 
     Example:
@@ -249,13 +300,13 @@ def check_all(
 
 
 def check_at_most(number: int, maximum: int, unit: str, source: object) -> None:
-    """Check that a number of things does not exceed a limit.
+    """Check that the size of something does not exceed a limit; otherwise raise ValueError.
 
     Args:
-        number: Number of things.
+        number: The size, such as a number of rows.
         maximum: The limit.
-        unit: What is counted.
-        source: Name of what contains them.
+        unit: Noun for the units of the size, such as "rows".
+        source: Name of the thing, such as a file.
 
     Example:
         >>> check_at_most(1_001, 1_000, "rows", "long.csv")
@@ -268,7 +319,10 @@ def check_at_most(number: int, maximum: int, unit: str, source: object) -> None:
 
 
 def check_same_length(**columns: Any) -> int:
-    """Check that the named columns have one length, and return it.
+    """Check that columns have the same length, and return it; otherwise raise ValueError.
+
+    Args:
+        **columns: Columns by the names that an error message uses.
 
     Example:
         >>> check_same_length(predictions=[1, 2, 3], references=[1, 2])
@@ -312,7 +366,15 @@ text, class.
 
 
 def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
-    """Check that ids are unique, and return them as strings."""
+    """Check that ids are unique, and return them as strings.
+
+    Args:
+        ids: N ids. A `LazyArrowColumn` of unique ids is returned as it is.
+        name: Name of the ids in the error message.
+
+    Raises:
+        ValueError: If an id occurs twice; the message names the first repetition.
+    """
     # Arrow counts distinct values much faster than Python.
     if isinstance(ids, LazyArrowColumn) and len(ids.arrow.unique()) == len(ids):
         return ids
@@ -413,9 +475,16 @@ def check_token_lists(
 
 
 def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
-    """Check the items of a list: at least one, all of them texts, and none blank unless allowed.
+    """Check that a list has at least one item, that all are texts, and that none is blank.
 
-    It is the second half of `check_texts`, for input that is already a list.
+    Args:
+        items: The items.
+        name: Name of the list in error messages.
+        allow_empty: Whether a text may be empty or blank.
+
+    Raises:
+        TypeError: If an item is not a text.
+        ValueError: If there are no items, or a text is blank.
     """
     _check_not_empty(len(items), "text", name)
     for index, item in enumerate(items):
@@ -431,7 +500,13 @@ def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> N
 
 
 def _parse_lists(rows: object, name: str, *, unit: str) -> list[Any]:
-    """Convert rows to a non-empty list of lists."""
+    """Convert rows to a list of at least one list; raise TypeError if a row is something else.
+
+    Args:
+        rows: N rows in any form that `to_array_or_list` accepts.
+        name: Name of the rows in error messages.
+        unit: Plural noun for the items of a row, such as "tokens", for error messages.
+    """
     items = list(to_array_or_list(rows, name, f"a sequence of lists of {unit}"))
     _check_not_empty(len(items), "item", name)
     for index, item in enumerate(items):
@@ -487,7 +562,7 @@ def to_labels(
 ) -> Integers:
     """Check an array of class labels from 0, and return them as int64.
 
-    It is the second half of `check_labels`, for input that is already an array.
+    It is `check_labels` for input that is already an array.
 
     Args:
         array: (N,) labels from `to_numpy`.
@@ -511,7 +586,7 @@ def check_labels_of_rows(
     rows_name: str = "predictions",
     minimum: int | None = 0,
 ) -> Integers:
-    """Check that there is one label per row of class scores, and that it is one of its classes.
+    """Check that there is one label per row of class scores, and that it is one of the row's classes.
 
     Args:
         references: (N,) labels, as in `check_labels`.
@@ -538,20 +613,32 @@ def check_labels_of_rows(
 def check_vector(
     values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> Floats:
-    """Check a non-empty (N,) vector of finite numbers with closed bounds, each of which may be None.
+    """Check a non-empty vector of finite numbers, and return it as float64.
+
+    Args:
+        values: (N,) numbers in any form that `to_array_or_list` accepts.
+        name: Name of the vector in error messages.
+        minimum: Smallest allowed number. If None, there is no lower bound.
+        maximum: Largest allowed number. If None, there is no upper bound.
 
     Returns:
         (N,) float64.
+
+    Raises:
+        TypeError: If a value is not a number.
+        ValueError: If the vector is empty, or a number is not finite or out of bounds.
     """
     vector = to_floats(values, name)
     _check_is_vector(vector, name)
     _check_finite(vector, name)
     _check_not_empty(vector.size, "value", name)
-    # Look for the item only if the extremes exceed a bound.
+    # The extremes decide quickly whether a mask is needed to find the invalid item.
     if minimum is not None and vector.min() < minimum:
-        is_invalid, bounds = vector < minimum, f"at least {minimum}"
+        is_invalid = vector < minimum
+        bounds = f"at least {minimum}"
     elif maximum is not None and vector.max() > maximum:
-        is_invalid, bounds = vector > maximum, f"at most {maximum}"
+        is_invalid = vector > maximum
+        bounds = f"at most {maximum}"
     else:
         return vector
     item = int(np.argmax(is_invalid))
@@ -561,10 +648,19 @@ def check_vector(
 
 
 def check_flags(values: object, name: str) -> NDArray[np.bool_]:
-    """Check a non-empty (N,) vector of booleans, or of 0 and 1.
+    """Check a non-empty vector of flags: booleans, or the whole numbers 0 and 1.
+
+    Args:
+        values: (N,) flags in any form that `to_array_or_list` accepts.
+        name: Name of the vector in error messages.
 
     Returns:
         (N,) booleans.
+
+    Raises:
+        TypeError: If a value is something else. 0.0 and 1.0 are refused, as they may be
+            probabilities.
+        ValueError: If the vector is empty, or has more than one dimension.
     """
     flags = to_numpy(values, name)
     _check_is_vector(flags, name)
@@ -576,7 +672,6 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
         is_invalid = np.array([not _is_flag(value) for value in flags])
     else:
         is_invalid = ~np.isin(flags, (0, 1))
-    # 0.0 and 1.0 are refused, too, as they may be probabilities.
     if is_invalid.any() or flags.dtype.kind not in "iuO":
         item = int(np.argmax(is_invalid))
         raise TypeError(
@@ -596,7 +691,17 @@ def _cast_to_whole_numbers(
     values: object,
     name: str,
 ) -> Integers:
-    """Cast an array to int64; refuse everything but whole numbers of at most 64 bits."""
+    """Cast labels to int64; refuse everything but whole numbers of at most 64 bits.
+
+    Args:
+        array: (N,) labels, from `to_numpy`.
+        values: The labels as the user gave them, for error messages.
+        name: Name of the labels in error messages.
+
+    Raises:
+        TypeError: If a label is a boolean, a text or a float.
+        ValueError: If there are no labels, or a label is not whole or too large.
+    """
     _check_is_vector(array, name)
     _check_not_empty(array.size, "label", name)
     if array.dtype.kind == "f":
@@ -620,13 +725,22 @@ def _cast_to_whole_numbers(
 
 
 def _make_float_label_error(array: Floats, values: object, name: str) -> Exception:
-    """Return the error for floats in place of labels; of a list, the first float is named."""
+    """Return the error for floats in place of labels, which names the first float.
+
+    Args:
+        array: (N,) floats.
+        values: The labels as the user gave them: numpy makes all numbers of a list floats if one
+            is, and the list shows which one it was.
+        name: Name of the labels in the message.
+
+    Returns:
+        A ValueError if a number is not whole, otherwise a TypeError.
+    """
     is_fractional = (array != np.floor(array)) | ~np.isfinite(array)
     if is_fractional.any():
         item = int(np.argmax(is_fractional))
         error_type: type[Exception] = ValueError
     else:
-        # One float among whole numbers makes all of them floats: the list shows which one it was.
         is_listed = isinstance(values, (list, tuple))
         item = _find_first_float(values) if is_listed else 0
         error_type = TypeError
@@ -644,9 +758,16 @@ def _find_first_float(values: Any) -> int:
 def _check_label_range(
     labels: Integers, n_classes: int | Integers | None, *, name: str, minimum: int | None
 ) -> None:
-    """Refuse labels below a minimum, or beyond the number of classes of their items."""
+    """Refuse labels below a minimum, or beyond the number of classes of their items.
+
+    Args:
+        labels: (N,) labels.
+        n_classes: Number of classes, for all items or (N,) for each item. If None, there is no
+            upper bound.
+        name: Name of the labels in error messages.
+        minimum: Smallest label. If None, there is no lower bound.
+    """
     largest: Any = _LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1
-    # The bound may differ between items, which then have different numbers of choices.
     is_invalid = labels > largest
     if minimum is not None:
         is_invalid |= labels < minimum
@@ -655,6 +776,7 @@ def _check_label_range(
     item = int(np.argmax(is_invalid))
     maximum = None
     if n_classes is not None:
+        # The bound of this item, which may differ from those of others.
         maximum = int(np.broadcast_to(largest, labels.shape)[item])
     bounds = _describe_bounds(minimum, maximum)
     raise ValueError(
@@ -683,7 +805,11 @@ MAX_LOOP_COLUMNS = 7
 
 
 def reduce_rows(table: NDArray[Any], ufunc: np.ufunc) -> NDArray[Any]:
-    """Reduce each row of an (N, C) table by a ufunc, such as `np.add` or `np.maximum`.
+    """Reduce each row of a table by a ufunc, quickly for rows of few columns.
+
+    Args:
+        table: (N, C) values.
+        ufunc: A binary ufunc, such as `np.add` or `np.maximum`.
 
     Returns:
         (N,) one value per row.
@@ -695,7 +821,8 @@ def reduce_rows(table: NDArray[Any], ufunc: np.ufunc) -> NDArray[Any]:
     if table.shape[1] > MAX_LOOP_COLUMNS:
         reduced = ufunc.reduce(table, axis=1)
         return np.asarray(reduced)
-    # numpy needs several times as long for rows that are so short.
+    # numpy reduces short rows slowly. A loop over the columns of a block of rows is several times
+    # as fast, because the block stays in the processor's cache.
     reduced = np.empty(len(table), dtype=table.dtype)
     for start in range(0, len(table), BLOCK_SIZE):
         block = table[start : start + BLOCK_SIZE]
@@ -707,16 +834,21 @@ def reduce_rows(table: NDArray[Any], ufunc: np.ufunc) -> NDArray[Any]:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return the softmax over the last axis without overflow; (…, K) to (…, K)."""
+    """Compute the softmax over the last axis, without overflow.
+
+    Args:
+        logits: (..., K) logits.
+
+    Returns:
+        (..., K) float64 probabilities.
+    """
     rows = logits.reshape(-1, logits.shape[-1])
     # Subtracting the largest logit changes nothing, but prevents an overflow.
     highest = reduce_rows(rows, np.maximum)
-    shifted = rows - highest[:, None]
-    powers = np.exp(shifted)
-    sums = reduce_rows(powers, np.add)
-    shares = powers / sums[:, None]
-    shares = shares.reshape(logits.shape)
-    return np.asarray(shares, dtype=np.float64)
+    exponentials = np.exp(rows - highest[:, None])
+    sums = reduce_rows(exponentials, np.add)
+    probabilities = exponentials / sums[:, None]
+    return np.asarray(probabilities.reshape(logits.shape), dtype=np.float64)
 
 
 def to_probabilities(
@@ -854,7 +986,12 @@ def check_logits(
 
 
 def as_ragged(rows: object, name: str) -> Ragged:
-    """Convert a sequence of rows of numbers, of equal or different lengths, to `Ragged`."""
+    """Convert rows of numbers, of equal or different lengths, to `Ragged`.
+
+    Args:
+        rows: N rows in any form that `to_array_or_list` accepts.
+        name: Name of the rows in error messages.
+    """
     if isinstance(rows, Ragged):
         return rows
     items = to_array_or_list(rows, name, "a sequence of rows of numbers")
@@ -869,9 +1006,19 @@ def as_ragged(rows: object, name: str) -> Ragged:
 
 
 def table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
-    """Check an (N, K) table of scores, or (N,) P(class 1), and return (N, K) probabilities.
+    """Check a table of class scores, and convert it to probabilities.
 
-    It is the second half of `check_scores`, for input that is already an array of floats.
+    Args:
+        table: (N, K) scores with K >= 2, or (N,) P(class 1).
+        scores: One of `SCORE_KINDS`: "probabilities", "logits" or "log_probabilities".
+        name: Name of the table in error messages.
+        allow_vector: Whether (N,) is accepted; logits must be (N, K) in any case.
+
+    Returns:
+        (N, K) probabilities in [0, 1].
+
+    Raises:
+        ValueError: If the shape or a value is wrong, or a row of probabilities does not sum to 1.
     """
     _check_not_empty(table.size, "row", name)
     # A single logit per item is no score of two classes: its softmax would always be 1.
@@ -895,7 +1042,17 @@ def table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vecto
 
 
 def _ragged_to_probabilities(rows: Ragged, scores: str, name: str) -> Ragged:
-    """Check rows of scores, each of at least two, and return probabilities."""
+    """Check rows of choice scores, and convert them to probabilities.
+
+    Args:
+        rows: Rows of at least two scores each.
+        scores: One of `SCORE_KINDS`: "probabilities", "logits" or "log_probabilities".
+        name: Name of the rows in error messages.
+
+    Raises:
+        ValueError: If a row has fewer than two scores, a value is wrong, or a row of probabilities
+            does not sum to 1.
+    """
     _check_not_empty(len(rows), "row", name)
     lengths = rows.lengths
     # With one choice there is nothing to choose, and its probability is always 1.
@@ -916,13 +1073,19 @@ def _ragged_to_probabilities(rows: Ragged, scores: str, name: str) -> Ragged:
 
 
 def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | None = None) -> Floats:
-    """Return probabilities, or the exponentials of log-probabilities, clipped to [0, 1].
+    """Check probabilities, or convert log-probabilities; clip to [0, 1] what rounding carried beyond.
 
     Args:
-        values: Probabilities or log-probabilities.
-        scores: Which of the two they are.
+        values: Probabilities or log-probabilities, of any shape.
+        scores: "probabilities" or "log_probabilities".
         name: Name of the scores in error messages.
         rows: Rows that the values belong to, if these differ in length.
+
+    Returns:
+        Probabilities of the same shape.
+
+    Raises:
+        ValueError: If a value is not finite, or outside [0, 1] by more than `RANGE_TOLERANCE`.
     """
     is_log = scores != "probabilities"
     _check_finite(values, name, allow_minus_infinity=is_log, rows=rows)
@@ -944,7 +1107,13 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
 
 
 def _check_row_sums(sums: Floats, name: str) -> None:
-    """Refuse probabilities whose rows do not sum to 1, up to `ROW_SUM_TOLERANCE`."""
+    """Check that rows of probabilities sum to 1, up to `ROW_SUM_TOLERANCE`.
+
+    Args:
+        sums: (N,) sum of each row.
+        name: Name of the scores in error messages.
+    """
+    # The extremes decide quickly whether a row has to be looked for.
     if sums.max() - 1.0 <= ROW_SUM_TOLERANCE and 1.0 - sums.min() <= ROW_SUM_TOLERANCE:
         return
     distances = np.abs(sums - 1.0)
@@ -955,7 +1124,12 @@ def _check_row_sums(sums: Floats, name: str) -> None:
 
 
 def _check_has_finite_logits(largest: Floats, name: str) -> None:
-    """Check that the largest logit of each row is finite: otherwise no choice is possible."""
+    """Check that each row has a logit above minus infinity: otherwise no choice is possible.
+
+    Args:
+        largest: (N,) largest logit of each row.
+        name: Name of the logits in the error message.
+    """
     is_impossible = np.isneginf(largest)
     if is_impossible.any():
         row = int(np.argmax(is_impossible))
@@ -980,7 +1154,14 @@ def _check_is_vector(array: NDArray[Any], name: str) -> None:
 def _check_finite(
     values: Floats, name: str, *, allow_minus_infinity: bool = False, rows: Ragged | None = None
 ) -> None:
-    """Check that numbers are finite; minus infinity may be allowed, as the logit of a zero."""
+    """Check that numbers are finite; raise ValueError with the first row that has another one.
+
+    Args:
+        values: Numbers of any shape.
+        name: Name of the numbers in the error message.
+        allow_minus_infinity: Whether minus infinity is accepted, as the logarithm of zero.
+        rows: Rows that the values belong to, if these differ in length.
+    """
     # A sum is finite if all its terms are: one pass, and no mask in the usual case.
     if np.isfinite(values.sum()):
         return
@@ -997,7 +1178,13 @@ def _check_finite(
 
 
 def _find_row(index: int, values: Floats, rows: Ragged | None) -> int:
-    """Return the row of an index of the flattened values."""
+    """Return the row that contains an index of the flattened values.
+
+    Args:
+        index: Index into `values.reshape(-1)`.
+        values: (N,) or (N, K) values, or the flat values of `rows`.
+        rows: Rows that the values belong to, if these differ in length.
+    """
     if rows is not None:
         # The row is the last one that begins at the index or before it.
         return int(np.searchsorted(rows.offsets, index, side="right")) - 1
@@ -1016,6 +1203,7 @@ def _is_flag(value: object) -> bool:
 
 
 def _describe_bounds(minimum: float | None, maximum: float | None) -> str:
+    """Return bounds in words, such as "between 0 and 1"; at most one of them may be None."""
     if minimum is None:
         return f"at most {maximum}"
     if maximum is None:

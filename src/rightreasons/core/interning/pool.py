@@ -56,8 +56,11 @@ class TokenPool:
     ) -> Numbers:
         """Return the number of each token of a chunk, and add the tokens that are new.
 
+        Equal tokens get equal numbers. Tokens are looked up by their hashes, and then compared
+        character by character, because different tokens may share a hash.
+
         Args:
-            codes: (C,) characters of the chunk.
+            codes: (C,) code points of the chunk.
             starts: (T,) position of the first character of each token.
             ends: (T,) position after the last.
 
@@ -69,7 +72,7 @@ class TokenPool:
         sorted_hashes = hashes[order]
         is_first = flag_changes(sorted_hashes)
 
-        # One token of the chunk represents all that have its hash.
+        # Look up each distinct hash once, by the first of the tokens that have it.
         samples = order[is_first]
         sample_numbers = self._number_hashes(
             hashes[samples],
@@ -77,9 +80,10 @@ class TokenPool:
             starts[samples],
             ends[samples],
         )
-        sample_of_token = np.cumsum(is_first) - 1
+        # Copy its number to all tokens with the same hash, in the order of the chunk.
+        sample_of_sorted_token = np.cumsum(is_first) - 1
         numbers = np.empty(len(order), dtype=np.int32)
-        numbers[order] = sample_numbers[sample_of_token]
+        numbers[order] = sample_numbers[sample_of_sorted_token]
 
         # Tokens that share a hash with another token are numbered one by one.
         is_equal = self._compare(numbers, codes, starts, ends)
@@ -100,14 +104,19 @@ class TokenPool:
         starts: Positions,
         ends: Positions,
     ) -> Numbers:
-        """Return the number of the owner of each hash; new hashes are owned by the given spans.
+        """Return the number of the token with each hash; add tokens for the hashes that are new.
 
         Args:
             hashes: (D,) distinct hashes in ascending order.
-            codes: (C,) characters of the chunk.
-            starts: (D,) first character of a span with each hash.
+            codes: (C,) code points of the chunk.
+            starts: (D,) first character of a span with each hash, which becomes the token if the
+                hash is new.
             ends: (D,) position after its last.
+
+        Returns:
+            (D,) numbers.
         """
+        # A hash is new if its insertion points before and after equal hashes are the same.
         positions = np.searchsorted(self._hashes, hashes)
         next_positions = np.searchsorted(self._hashes, hashes, side="right")
         is_new = positions == next_positions
@@ -117,7 +126,7 @@ class TokenPool:
         numbers[is_new] = new_numbers
         numbers[~is_new] = self._owners[positions[~is_new]]
 
-        # Both columns stay sorted by hash, as new hashes go to where the search has ended.
+        # Inserted at these positions, the hashes stay sorted.
         self._hashes = np.insert(self._hashes, new_positions, hashes[is_new])
         self._owners = np.insert(self._owners, new_positions, new_numbers)
         self._append(codes, starts[is_new], ends[is_new])
@@ -129,7 +138,13 @@ class TokenPool:
         starts: Positions,
         ends: Positions,
     ) -> None:
-        """Add spans of a chunk as new tokens."""
+        """Add spans of a chunk as new tokens, numbered after those that exist.
+
+        Args:
+            codes: (C,) code points of the chunk.
+            starts: (n,) position of the first character of each span.
+            ends: (n,) position after its last.
+        """
         lengths = ends - starts
         size = self._size
         new_size = size + int(lengths.sum())
@@ -139,6 +154,7 @@ class TokenPool:
             grown[:size] = self._codes[:size]
             self._codes = grown
 
+        # Copy the characters of all spans one after another to the end of the pool.
         positions = list_positions(starts, lengths)
         self._codes[size:new_size] = codes[positions]
         new_ends = size + np.cumsum(lengths)
@@ -153,7 +169,17 @@ class TokenPool:
         starts: Positions,
         ends: Positions,
     ) -> Flags:
-        """Return which spans of a chunk equal the token with their number, to the character."""
+        """Compare spans of a chunk, character by character, with the tokens of the given numbers.
+
+        Args:
+            numbers: (n,) number of the token that each span is compared with.
+            codes: (C,) code points of the chunk.
+            starts: (n,) position of the first character of each span.
+            ends: (n,) position after its last.
+
+        Returns:
+            (n,) whether each span equals its token.
+        """
         lengths = ends - starts
         token_starts = self._starts[numbers]
         token_lengths = self._ends[numbers] - token_starts
@@ -165,13 +191,17 @@ class TokenPool:
         expected = self._codes.take(token_positions, mode="clip")
         differences = np.flatnonzero(codes[positions] != expected)
         if differences.size:
-            tokens = np.arange(len(numbers))
-            token_of_character = np.repeat(tokens, lengths)
-            is_equal[token_of_character[differences]] = False
+            spans = np.arange(len(numbers))
+            span_of_character = np.repeat(spans, lengths)
+            is_equal[span_of_character[differences]] = False
         return is_equal
 
     def _number_collided(self, codes: Codes) -> int:
-        """Return the number of one token whose hash is owned by another token."""
+        """Return the number of a token whose hash equals that of a different, earlier token.
+
+        Args:
+            codes: Code points of the token.
+        """
         token = decode_text(codes)
         if token not in self._number_by_collided:
             self._number_by_collided[token] = len(self)
@@ -184,7 +214,7 @@ def hash_spans(
     starts: Positions,
     ends: Positions,
 ) -> Hashes:
-    r"""Return the hash of each span of an array of code points.
+    r"""Compute a polynomial hash of each span of an array of code points.
 
     \[ h = \sum_{j=0}^{n-1} c_j B^j \bmod 2^{64} \]
 
@@ -199,8 +229,9 @@ def hash_spans(
         (T,) hashes.
     """
     powers, inverse_powers = _list_powers(1 << len(codes).bit_length())
-    # Running sums over all characters, so that a span is the difference of two of them. It then has
-    # the powers of its position in the chunk, which the inverse power of its start takes out.
+    # With running sums of c_i B^i over all positions i, the sum of a span is one subtraction. It is
+    # the hash times B^start, so that it is multiplied by the inverse of this power. Unsigned
+    # integers of 64 bits wrap around, which is the modulus.
     terms = codes * powers[: len(codes)]
     sums = np.zeros(len(codes) + 1, dtype=np.uint64)
     np.cumsum(terms, out=sums[1:])
@@ -210,7 +241,14 @@ def hash_spans(
 
 @functools.lru_cache(maxsize=1)
 def _list_powers(size: int) -> tuple[Hashes, Hashes]:
-    """Return the powers of the base and of its inverse modulo 2^64, exponents from 0."""
+    """Return the powers of the hash base, and those of its inverse, modulo 2^64.
+
+    Args:
+        size: Number of powers, with exponents from 0 to size - 1.
+
+    Returns:
+        (size,) powers, and (size,) inverse powers.
+    """
     inverse = pow(_HASH_BASE, exp=-1, mod=1 << 64)
     factors = np.ones((2, size), dtype=np.uint64)
     factors[0, 1:] = _HASH_BASE

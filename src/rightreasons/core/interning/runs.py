@@ -26,15 +26,23 @@ def list_positions(
     starts: Positions,
     lengths: Positions,
 ) -> Positions:
-    """Return the positions that runs cover, one run after another.
+    """Return the positions that several runs of consecutive positions cover, one run after another.
+
+    Args:
+        starts: (R,) first position of each run.
+        lengths: (R,) number of positions of each run.
+
+    Returns:
+        (total of the lengths,) positions.
 
     Example:
         >>> list_positions(np.array([5, 0]), np.array([2, 3])).tolist()
         [5, 6, 0, 1, 2]
     """
-    # The result counts up by one, except that it is shifted from one run to the next.
-    ends = np.cumsum(lengths)
-    shifts = starts - (ends - lengths)
+    # Within a run, positions count up as the indices of the result do. So each run is the indices
+    # plus a shift: the difference between its first position and its first index.
+    first_indices = np.cumsum(lengths) - lengths
+    shifts = starts - first_indices
     positions = np.repeat(shifts, lengths)
     positions += np.arange(len(positions))
     return positions
@@ -56,10 +64,10 @@ def iterate_blocks(
     offsets: Positions,
     size: int = BLOCK_SIZE,
 ) -> Iterator[tuple[int, int]]:
-    """Divide rows into consecutive blocks of about `size` elements.
+    """Divide rows of elements into consecutive blocks of about `size` elements.
 
     Args:
-        offsets: (N + 1,) position at which each row begins, and the total.
+        offsets: (N + 1,) position of the first element of each row, and the total.
         size: Number of elements of a block. A block exceeds it by at most its first row.
 
     Yields:
@@ -81,12 +89,20 @@ def iterate_blocks(
 
 
 def group_rows(labels: NDArray[np.integer[Any]], n_labels: int) -> list[Positions]:
-    """Return the rows of each label from 0, in ascending order; rows with other labels are left out.
+    """Return the rows of each label, in ascending order.
+
+    Args:
+        labels: (N,) labels; rows with a label outside 0 to n_labels - 1 are left out.
+        n_labels: Number of labels.
+
+    Returns:
+        One array of row numbers per label.
 
     Example:
         >>> [rows.tolist() for rows in group_rows(np.array([1, 0, 1, -1]), 2)]
         [[1], [0, 2]]
     """
+    # A stable sort keeps the rows of a label in ascending order.
     order = np.argsort(labels, kind="stable")
     borders = np.searchsorted(labels[order], np.arange(n_labels + 1))
     groups = []

@@ -53,7 +53,10 @@ def decode_text(codes: Codes) -> str:
 
 
 def classify_characters(codes: Codes) -> NDArray[np.uint8]:
-    """Return the kind of each character.
+    """Return the kind of each character: SPACE, MARK, SIGN, LETTER or FLAG_LETTER.
+
+    Args:
+        codes: (C,) code points.
 
     Example:
         >>> classify_characters(encode_text("a b!")).tolist() == [LETTER, SPACE, LETTER, MARK]
@@ -63,6 +66,7 @@ def classify_characters(codes: Codes) -> NDArray[np.uint8]:
     if kinds.all():
         return kinds
 
+    # Add the kinds of characters that occur for the first time to the table.
     unknown = codes[kinds == UNKNOWN]
     for code in np.unique(unknown).tolist():
         _KIND_BY_CODE[code] = _classify_character(chr(code))
@@ -83,6 +87,7 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
         >>> starts.tolist(), ends.tolist()
         ([0, 2, 3, 5], [2, 3, 4, 7])
     """
+    # A word consists of letters, and of the signs (such as accents) that follow a letter.
     kinds = classify_characters(codes)
     in_word = kinds == LETTER
     is_sign = kinds == SIGN
@@ -91,35 +96,53 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
         anchors = _find_anchors(is_sign)
         in_word |= is_sign & in_word[anchors]
 
-    # Every character that is neither in a word nor white space is a token by itself, unless it
-    # continues the one before it. A token ends where the next character does not continue it.
-    is_start = kinds != SPACE
-    is_inside = in_word[1:] & in_word[:-1]
+    # (C - 1,) whether character i + 1 continues the token of character i. Every character that is
+    # neither in a word nor white space is a token by itself, with the signs that follow it.
+    continues_token = in_word[1:] & in_word[:-1]
+    is_visible = kinds != SPACE
     if has_signs:
-        follows_character = is_start[:-1]
-        is_inside |= is_sign[1:] & follows_character
-        is_inside |= _find_joined_marks(codes, kinds, anchors)
+        continues_token |= is_sign[1:] & is_visible[:-1]
+        continues_token |= _find_joined_marks(codes, kinds, anchors)
     is_flag_letter = kinds == FLAG_LETTER
     if is_flag_letter.any():
-        is_inside |= _find_second_flag_letters(is_flag_letter)
-    is_last = is_start.copy()
-    is_start[1:] &= ~is_inside
-    is_last[:-1] &= ~is_inside
-    starts = np.flatnonzero(is_start)
+        continues_token |= _find_second_flag_letters(is_flag_letter)
+
+    is_first = is_visible.copy()
+    is_first[1:] &= ~continues_token
+    is_last = is_visible
+    is_last[:-1] &= ~continues_token
+    starts = np.flatnonzero(is_first)
     ends = np.flatnonzero(is_last) + 1
     return starts, ends
 
 
 def _find_anchors(is_sign: Flags) -> Positions:
-    """Return for each character the position of the nearest one up to it that is no sign."""
-    # Signs at the very beginning have none; they get position 0, which is a sign itself.
+    """Return, for each character, the position of the character that it modifies.
+
+    Args:
+        is_sign: (C,) whether each character is a sign, which modifies the nearest character before
+            it that is no sign.
+
+    Returns:
+        (C,) positions; the own position for other characters. Signs at the very beginning have the
+        position 0, which is a sign itself.
+    """
     anchors = np.arange(len(is_sign))
     anchors[is_sign] = 0
     return np.maximum.accumulate(anchors)
 
 
 def _find_joined_marks(codes: Codes, kinds: NDArray[np.uint8], anchors: Positions) -> Flags:
-    """Return which characters, from the second on, are marks that a joiner connects to a mark."""
+    """Find the marks that a zero-width joiner connects to the mark before, as in combined emoji.
+
+    Args:
+        codes: (C,) code points.
+        kinds: (C,) kind of each character.
+        anchors: (C,) position of the character that each one modifies, from `_find_anchors`.
+
+    Returns:
+        (C - 1,) whether character i + 1 is such a mark.
+    """
     # A joiner after a letter is a part of the word, and flags are never joined.
     anchor_kinds = kinds[anchors]
     follows_word = anchor_kinds == LETTER
@@ -131,25 +154,35 @@ def _find_joined_marks(codes: Codes, kinds: NDArray[np.uint8], anchors: Position
 
 
 def _find_second_flag_letters(is_flag_letter: Flags) -> Flags:
-    """Return which characters, from the second on, are the second letter of a flag."""
-    # The letters of a run are paired from its beginning.
+    """Find the second letters of flags: each pair of regional letters, from the left, is one flag.
+
+    Args:
+        is_flag_letter: (C,) whether each character is a regional letter.
+
+    Returns:
+        (C - 1,) whether character i + 1 is the second letter of a flag.
+    """
     positions = np.arange(len(is_flag_letter))
+    # The position of the last other character before each letter; -1 if there is none. The number
+    # of a letter in its run of letters, from 1, is its distance from there.
     other_positions = np.where(is_flag_letter, -1, positions)
-    run_starts = np.maximum.accumulate(other_positions)
-    numbers = positions - run_starts
-    is_even = numbers % 2 == 0
+    last_other = np.maximum.accumulate(other_positions)
+    number_in_run = positions - last_other
+    is_even = number_in_run % 2 == 0
     is_second: Flags = is_flag_letter & is_even
     return is_second[1:]
 
 
 def _classify_character(character: str) -> int:
-    """Return the kind of a character, which shows in what `WORD_PATTERN` does with it."""
+    """Return the kind of a character, by testing how `WORD_PATTERN` matches it."""
     if WORD_PATTERN.match(character) is None:
         return SPACE
+    # A character that does not continue a word is a mark, or a letter of a flag. Only two letters
+    # of flags make one token.
     if WORD_PATTERN.fullmatch(f"a{character}") is None:
-        # Two marks are two tokens.
         is_flag_letter = WORD_PATTERN.fullmatch(character * 2) is not None
         return FLAG_LETTER if is_flag_letter else MARK
+    # A sign continues a word, but cannot begin one.
     if WORD_PATTERN.fullmatch(f"{character}a") is None:
         return SIGN
     return LETTER

@@ -90,7 +90,11 @@ class InternedTexts:
         return position if self.vocabulary[position] == token else None
 
     def select_rows(self, rows: NDArray[np.integer[Any]]) -> InternedTexts:
-        """Return some rows, in the given order, with the same vocabulary."""
+        """Return selected rows, in the order of the selection, with the same vocabulary.
+
+        Args:
+            rows: (n,) row numbers, which may be repeated.
+        """
         lengths = self.lengths[rows]
         positions = list_positions(self.offsets[rows], lengths)
         spans = None
@@ -104,7 +108,12 @@ class InternedTexts:
         )
 
     def select_range(self, start: int, stop: int) -> InternedTexts:
-        """Return the rows from `start` to before `stop`; the ids are not copied."""
+        """Return consecutive rows with the same vocabulary, without copying their ids.
+
+        Args:
+            start: First row.
+            stop: Row after the last one.
+        """
         tokens = slice(self.offsets[start], self.offsets[stop])
         spans = None
         if self.spans is not None:
@@ -124,15 +133,17 @@ class InternedTexts:
             >>> texts.get_tokens(0), texts.offsets.tolist()
             (['a', 'b'], [0, 2, 3])
         """
+        # A row and an id are packed into one integer, with the row in the upper bits, so that one
+        # sort orders the tokens by row and then by id.
         id_bits = len(self.vocabulary).bit_length()
         id_mask = (1 << id_bits) - 1
         ids = [self.ids[:0]]
         lengths = np.zeros(len(self), dtype=np.int64)
         for start, stop in iterate_blocks(self.offsets):
-            # A row and an id make one sort key, with the row in the upper bits.
             block = self.select_range(start, stop)
             keys = np.sort(block.rows << id_bits | block.ids)
 
+            # Equal keys are neighbors: keep the first of each.
             keys = keys[flag_changes(keys)]
             lengths[start:stop] = np.bincount(keys >> id_bits, minlength=stop - start)
             ids.append((keys & id_mask).astype(np.int32))
@@ -144,20 +155,21 @@ class InternedTexts:
         )
 
     def count_tokens(self, rows: NDArray[np.integer[Any]] | None = None) -> Positions:
-        """Count the occurrences of each token.
+        """Count the occurrences of each token of the vocabulary.
+
+        After `select_distinct`, these are the numbers of rows that have the tokens.
 
         Args:
-            rows: Rows to count; None for all. Of `select_distinct()`, rows are counted.
+            rows: Rows to count in; None for all.
 
         Returns:
-            (V,) counts.
+            (V,) counts; 0 for a token that no selected row has.
 
         Example:
             >>> texts = intern_texts(["b a b", "b"])
             >>> texts.count_tokens().tolist(), texts.select_distinct().count_tokens().tolist()
             ([1, 3], [1, 2])
         """
-        # Tokens of the vocabulary that no selected row has are counted as 0.
         texts = self if rows is None else self.select_rows(rows)
         return np.bincount(texts.ids, minlength=len(self.vocabulary))
 
@@ -185,7 +197,7 @@ class InternedTexts:
         return counts
 
     def index_rows(self) -> RowIndex:
-        """Return which rows have each token.
+        """Return an index from each token to the rows that have it.
 
         Example:
             >>> texts = intern_texts(["b a b", "b"])
@@ -214,6 +226,9 @@ class InternedTexts:
             >>> exclusive.groups.tolist(), exclusive.members.tolist(), exclusive.ids.tolist()
             ([0, 0, 1], [0, 1, 0], [0, 2, 0])
         """
+        # A key packs three numbers into one integer, from the upper to the lower bits: the group,
+        # the id, and the member (the number of the row in its group). Without the member, it is a
+        # pair of group and id.
         group_sizes = np.diff(group_offsets)
         member_bits = int(group_sizes.max(initial=0)).bit_length()
         id_bits = len(self.vocabulary).bit_length()
@@ -229,15 +244,16 @@ class InternedTexts:
             groups = np.repeat(np.arange(start, stop), sizes)
             members = list_positions(np.zeros_like(sizes), sizes)
 
-            # Rows of one group that have the same token are neighbors in the order of these keys.
+            # Sorted distinct keys: the rows of a group that have the same token are neighbors.
             rows = block.rows
             pairs = groups[rows] << id_bits | block.ids
             keys = pairs << member_bits | members[rows]
             keys.sort()
             keys = keys[flag_changes(keys)]
             pairs = keys >> member_bits
-            is_last = flag_changes(pairs[::-1])[::-1]
+            # A pair with a single row differs from the pair before it and from the one after it.
             is_first = flag_changes(pairs)
+            is_last = flag_changes(pairs[::-1])[::-1]
             is_exclusive = is_first & is_last
             keys = keys[is_exclusive]
             pairs = pairs[is_exclusive]
@@ -263,14 +279,15 @@ class InternedTexts:
         if size == 1:
             return self
 
-        # A run begins wherever the token that would end it is in the same row.
+        # A run begins at each token whose row also has the token that would end the run.
         rows = self.rows
         n_starts = max(self.n_tokens - size + 1, 0)
         last_rows = rows[self.n_tokens - n_starts :]
         starts = np.flatnonzero(rows[:n_starts] == last_rows)
 
-        # Runs grow by one token at a time: a longer run is the rank of the shorter one among all of
-        # its length, and one more id. So keys stay small, and in the order of the tokens.
+        # Number the distinct runs by growing them one token at a time: the key of a longer run is
+        # the rank of the shorter one, followed by the id of its last token. Ranks keep the keys
+        # small, and in the order of the tokens. `examples` has one run of each rank.
         ranks = self.ids[starts].astype(np.int64)
         examples = np.zeros(0, dtype=np.int64)
         for shift in range(1, size):
@@ -279,6 +296,7 @@ class InternedTexts:
             _, examples, ranks = np.unique(keys, return_index=True, return_inverse=True)
 
         example_starts = starts[examples]
+        # (G, size) ids of the tokens of each distinct run.
         grams = self.ids[example_starts[:, None] + np.arange(size)]
         lengths = np.bincount(rows[starts], minlength=len(self))
         return InternedTexts(
@@ -431,7 +449,13 @@ def intern_token_lists(token_lists: Iterable[Iterable[Any]]) -> InternedTexts:
 
 
 def sort_tokens(tokens: list[Any]) -> tuple[list[Any], Ids]:
-    """Return tokens in sorted order, and (V,) the position there of each token as given.
+    """Sort tokens, and return the rank of each.
+
+    Args:
+        tokens: V distinct tokens.
+
+    Returns:
+        The tokens in sorted order, and (V,) the position there of each token.
 
     Example:
         >>> vocabulary, ranks = sort_tokens(["b", "c", "a"])
@@ -466,15 +490,16 @@ class _Chunk:
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> _Chunk:
-        """Find the tokens of some texts."""
+        """Find the words and marks of n texts, in lower case."""
         # Text by text, because the lower case of a letter may depend on its neighbors.
         lowered = [text.lower() for text in texts]
         codes = encode_text("\n".join(lowered))
         starts, ends = find_words(codes)
 
-        # The line feed between two texts is white space, so that no token crosses it.
-        steps = np.array(list(map(len, lowered)), dtype=np.int64) + 1
-        text_starts = np.cumsum(steps) - steps
+        # Each text is followed by a line feed, except for the last one. A line feed is white space,
+        # so that no token crosses it.
+        widths = np.array(list(map(len, lowered)), dtype=np.int64) + 1
+        text_starts = np.cumsum(widths) - widths
         borders = np.append(text_starts, len(codes))
         return cls(
             codes=codes,
@@ -490,20 +515,23 @@ class _Chunk:
         return np.diff(self.offsets)
 
     def compute_spans(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Return (t, 2) the place of each token in its text as given, not in lower case.
+        """Return the place of each token in its original text, whose lower case was searched.
 
         Args:
-            texts: The texts of this chunk.
+            texts: The n original texts of this chunk.
+
+        Returns:
+            (t, 2) first character of each token, and the position after its last.
         """
         text_starts = np.repeat(self.text_starts, self.n_tokens)
         starts = self.starts - text_starts
         ends = self.ends - text_starts
         for row, text in enumerate(texts):
+            # Lower case has the same length, except for this letter, which becomes two characters.
             if DOTTED_I in text:
-                # Each character of the lower case belongs to one of the text.
                 widths = [len(letter.lower()) for letter in text]
-                originals = np.repeat(np.arange(len(text)), widths)
+                original_of_lowered = np.repeat(np.arange(len(text)), widths)
                 tokens = slice(self.offsets[row], self.offsets[row + 1])
-                starts[tokens] = originals[starts[tokens]]
-                ends[tokens] = originals[ends[tokens] - 1] + 1
+                starts[tokens] = original_of_lowered[starts[tokens]]
+                ends[tokens] = original_of_lowered[ends[tokens] - 1] + 1
         return np.column_stack((starts, ends)).astype(np.int32)

@@ -72,7 +72,15 @@ good, 1 is bad) it would be 100.0%: check which is which.'
 def _count_answers_by_label(
     scores: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return (K, K) counts of labeled items by their label and their answer."""
+    """Count the labeled items by their label and their predicted class.
+
+    Args:
+        scores: (N, K) scores, or (N,) P(class 1).
+        labels: (N,) labels; items with labels outside 0 to K - 1 are left out.
+
+    Returns:
+        (K, K) confusion matrix: rows are labels, columns are predictions.
+    """
     if scores.ndim == 1:
         n_classes = 2
         answers = (scores > 0.5).astype(np.int64)
@@ -80,16 +88,21 @@ def _count_answers_by_label(
         n_classes = scores.shape[1]
         answers = scores.argmax(axis=1)
     is_labeled = (labels >= 0) & (labels < n_classes)
-    # The cell of an item in a table of labels by answers, row after row.
+    # Number the cells of the matrix row by row: this counts a million items much faster than an
+    # index of two columns.
     cells = labels[is_labeled] * n_classes
     cells += answers[is_labeled]
-    # This counts a million items much faster than an index of two columns.
     counts = np.bincount(cells, minlength=n_classes**2)
     return counts.reshape(n_classes, n_classes)
 
 
 def _describe_order(class_names: Sequence[str], order: Iterable[int]) -> str:
-    """Return which number is which class: "0 is bad, 1 is good"."""
+    """Return the class of each number in words: "0 is bad, 1 is good".
+
+    Args:
+        class_names: Names of the classes.
+        order: Position in `class_names` of the class of each number, from 0.
+    """
     descriptions = []
     for number, position in enumerate(order):
         label = class_names[position]

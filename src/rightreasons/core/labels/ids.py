@@ -44,7 +44,17 @@ def resolve_labels(
     remedy: str = "",
     headings: bool = False,
 ) -> LabelColumn:
-    """Turn a column of labels into ids of named classes; see `resolve_label_columns`.
+    """Convert a column of labels to ids of named classes.
+
+    The rules are those of `resolve_label_columns`, which has the same arguments.
+
+    Args:
+        values: (N,) labels: texts, whole numbers or booleans; None for no label.
+        names: K names of the classes by id; None if they are not known.
+        first: The number of the first class if labels are numbers, 0 or 1; None to find out.
+        source: What the column is called in errors.
+        remedy: What a person can do about doubt, after a colon at the end of the sentence.
+        headings: Whether the names are those of columns in an order that means nothing.
 
     Example:
         >>> column = resolve_labels(["up", "down", None, "up"])
@@ -127,14 +137,19 @@ def resolve_label_columns(
 
 
 def _make_column(column: ValueColumn, classes: FoundClasses) -> LabelColumn:
-    """Return the id of each row; marks of unlabeled items have none."""
+    """Convert a column of labels to class ids; -1 for labels that mark unlabeled items.
+
+    Args:
+        column: The column, as its distinct values and the code of the value in each row.
+        classes: The class of each label.
+    """
     # Only distinct values are looked up: a column may have millions of rows.
-    ids = np.full(len(column.labels), -1, dtype=np.int64)
+    id_by_code = np.full(len(column.labels), -1, dtype=np.int64)
     for code, label in enumerate(column.labels.values()):
         if label is not None:
-            ids[code] = classes.id_by_text.get(label.text, -1)
+            id_by_code[code] = classes.id_by_text.get(label.text, -1)
     return LabelColumn(
-        ids=ids[column.codes],
+        ids=id_by_code[column.codes],
         names=classes.names,
         how=classes.rule,
         reason=classes.reason,

@@ -22,7 +22,11 @@ from rightreasons.core.sentences import format_list, suggest_similar_names
 
 
 def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
-    """Return the class of each label among known names.
+    """Find the class of each label in a list of names: by name, otherwise by number.
+
+    Args:
+        values: The distinct labels.
+        known_names: Names of the classes in the order of their ids.
 
     Raises:
         ValueError: If a label is none of the names, or the class of a number is in doubt.
@@ -41,15 +45,23 @@ def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> Fou
     words = values.words
     if not words:
         return _find_numbered_classes(values, numbers, known_names)
-    # One side says yes and no, or LABEL_1 and LABEL_0, and the other 1 and 0.
-    class_by_text = _find_classes_by_said_numbers(words, numbers, known_names)
+    # Words for numbers: one side has yes and no, or LABEL_1 and LABEL_0, the other 1 and 0.
+    class_by_text = _match_expressed_numbers(words, numbers, known_names)
     if class_by_text is not None:
         return FoundClasses(class_by_text, known_names, BY_NUMBER, NUMBERS_IN_WORDS)
     raise _make_unknown_label_error(values, spelling_by_text, known_names)
 
 
 def _spell_numbers(values: LabelValues, known_names: Sequence[str]) -> dict[str, str]:
-    """Return the name of each label: "1.0" and 1 are the name "1", unless "1.0" is known."""
+    """Return each label as it is compared with names: a number in its usual spelling.
+
+    Args:
+        values: The distinct labels.
+        known_names: Names of the classes.
+
+    Returns:
+        Text of the label -> spelling. "1.0" is spelled "1", unless "1.0" is itself a name.
+    """
     spelling_by_text = {}
     for text, label in values.label_by_text.items():
         is_number = label.number is not None and text not in known_names
@@ -57,31 +69,49 @@ def _spell_numbers(values: LabelValues, known_names: Sequence[str]) -> dict[str,
     return spelling_by_text
 
 
-def _find_classes_by_said_numbers(
+def _match_expressed_numbers(
     words: Sequence[str], numbers: Mapping[str, int], known_names: Sequence[str]
 ) -> dict[str, int] | None:
-    """Return the class of each label if both sides say numbers, such as yes and no for 1 and 0."""
-    targets = parse_label_numbers(known_names)
+    """Match labels and names by the numbers that they express, such as "yes" or "LABEL_1" for 1.
+
+    Args:
+        words: Labels that are no numbers.
+        numbers: Text of the labels that are numbers -> the number.
+        known_names: Names of the classes.
+
+    Returns:
+        Text of each label -> position of its class. None if a label or a name expresses no number,
+        or a label expresses another number than all names.
+    """
+    class_numbers = parse_label_numbers(known_names)
     number_by_word = parse_words_next_to_numbers(words, numbers)
-    if not targets or number_by_word is None:
+    if not class_numbers or number_by_word is None:
         return None
     number_by_text = {**numbers, **number_by_word}
-    # A label that no class says would be left without one.
-    if not set(number_by_text.values()) <= set(targets):
+    # A label with another number would be left without a class.
+    if not set(number_by_text.values()) <= set(class_numbers):
         return None
-    return {text: targets.index(number) for text, number in number_by_text.items()}
+    return {text: class_numbers.index(number) for text, number in number_by_text.items()}
 
 
 def _make_unknown_label_error(
     values: LabelValues, spelling_by_text: Mapping[str, str], known_names: Sequence[str]
 ) -> OptionError:
-    """Return the error of labels that are none of the known names, or that become equal."""
+    """Return the error for labels that cannot be matched with the known names.
+
+    Either a label is none of the names, or two labels are the same name except for letter case.
+
+    Args:
+        values: The distinct labels.
+        spelling_by_text: Text of each label -> its spelling, from `_spell_numbers`.
+        known_names: Names of the classes.
+    """
     labels = list(values.label_by_text)
-    # Each label may be known by itself, while two of them are one name without letter case.
     unknown_labels = []
     for text in labels:
         if NameIndex.find([spelling_by_text[text]], known_names) is None:
             unknown_labels.append(text)
+    # If each label is known by itself, two of them must be one name.
     problem = "two of these differ by letter case or spaces only"
     suggestion = ""
     label = values.label_by_text[labels[0]]
@@ -101,7 +131,17 @@ def _make_unknown_label_error(
 def _find_numbered_classes(
     values: LabelValues, numbers: Mapping[str, int], known_names: tuple[str, ...]
 ) -> FoundClasses:
-    """Return classes by position: labels are numbers, and names are not."""
+    """Match labels that are numbers with classes by their position, from 0 or from 1.
+
+    Args:
+        values: The distinct labels, all of them numbers.
+        numbers: Text of each label -> its number.
+        known_names: Names of the classes, which are not numbers.
+
+    Raises:
+        ValueError: If it is in doubt whether the labels count from 0 or from 1, or a number is
+            beyond the classes.
+    """
     n_classes = len(known_names)
     occurring = set(numbers.values())
     start = find_first_number(occurring, n_classes, values.first)
@@ -128,13 +168,18 @@ def _find_numbered_classes(
 
 
 def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
-    """Return the class of each label among names of columns, whose order means nothing.
+    """Find the class of each label among the headings of columns, whose order means nothing.
 
-    A number is then the class whose name says it (LABEL_1, class 1, true, yes), not a position.
+    A label that is a number belongs to the class whose heading expresses this number ("LABEL_1",
+    "class 1", "true", "yes"), not to the column at this position.
+
+    Args:
+        values: The distinct labels.
+        known_names: Headings of the columns.
 
     Raises:
-        OptionError: If labels are numbers, and the names of the columns do not say them.
-        ValueError: If a label is none of the names.
+        OptionError: If labels are numbers that the headings do not express.
+        ValueError: If a label is none of the headings.
     """
     numbers = values.numbers
     # A first number that the user gave says that numbers are positions, not names.
@@ -145,12 +190,12 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
     if not numbers or has_words or are_names:
         return find_known_classes(values, known_names)
 
-    targets = parse_label_numbers(known_names) or []
+    heading_numbers = parse_label_numbers(known_names) or []
     shift = 0
-    if targets and values.first is not None:
+    if heading_numbers and values.first is not None:
         # The columns may count from 0, and the labels from 1.
-        shift = min(targets) - values.first
-    if not {number + shift for number in numbers.values()} <= set(targets):
+        shift = min(heading_numbers) - values.first
+    if not {number + shift for number in numbers.values()} <= set(heading_numbers):
         raise OptionError(
             f"Expected labels in words in {values.source}, as the columns of scores are "
             f"{format_list(known_names)}, but they are {format_list(sorted(set(numbers.values())))}"
@@ -158,7 +203,9 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
             "the numbers.",
             option="label_names",
         )
-    id_by_text = {text: targets.index(number + shift) for text, number in numbers.items()}
+    id_by_text = {}
+    for text, number in numbers.items():
+        id_by_text[text] = heading_numbers.index(number + shift)
     return FoundClasses(
         id_by_text=id_by_text,
         names=known_names,

@@ -37,11 +37,14 @@ class LabelRow(Result):
 
 
 def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
-    """Return the mapping table of a column of labels, the most frequent value first.
+    """Return the table of the distinct values of a column of labels, with count, class and rule.
 
     Args:
         values: (N,) values of the column.
         column: Its labels.
+
+    Returns:
+        One row per value, the most frequent first.
 
     Example:
         >>> from rightreasons.core.labels.ids import resolve_labels
@@ -51,28 +54,34 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
     codes, distinct_values = factorize(values)
-    _, starts, counts = np.unique(codes, return_index=True, return_counts=True)
+    _, first_rows, counts = np.unique(codes, return_index=True, return_counts=True)
     # Rows of equal values have the same class, that of the first of them.
-    ids = column.ids[starts]
+    ids = column.ids[first_rows]
+    # (text, class id) -> count. Values of several types may be one text, such as 1 and "1".
     count_by_pair: Counter[tuple[str, int]] = Counter()
-    for value, number, count in zip(distinct_values, ids.tolist(), counts.tolist(), strict=True):
+    for value, class_id, count in zip(distinct_values, ids.tolist(), counts.tolist(), strict=True):
         text = ""
         if value is not None:
             text = str(value)
-        # Values of several types may be one text, such as 1 and "1".
-        count_by_pair[text, number] += count
+        count_by_pair[text, class_id] += count
     rows = []
-    for (text, number), count in count_by_pair.most_common():
-        if number < 0:
+    for (text, class_id), count in count_by_pair.most_common():
+        if class_id < 0:
             rows.append(LabelRow(text, count, label="", rule="no label"))
             continue
-        label = column.names[number]
+        label = column.names[class_id]
         rows.append(LabelRow(text, count, label, _describe_rule(text, label, column)))
     return tuple(rows)
 
 
 def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
-    """Return the rule by which a value was matched with the name of its class."""
+    """Return the rule by which a value was matched with its class, such as "by name".
+
+    Args:
+        value: The value as text.
+        label: Name of its class.
+        column: The column of labels, which has one rule for all values that are not names.
+    """
     if value.strip() == label:
         return BY_NAME
     if fold_name(value) == fold_name(label):

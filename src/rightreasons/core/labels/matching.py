@@ -115,7 +115,12 @@ class _Matching:
         return [self.names[position] for position in positions]
 
     def make_error(self, problem: str = "") -> OptionError:
-        """Return the error of names that are no classes, with both lists."""
+        """Return the error for names that cannot be matched with classes, which lists both.
+
+        Args:
+            problem: End of the sentence. If empty, the advice to rename the labels, if an option
+                can do that.
+        """
         terms = self.terms
         used_names = self.get_names(self.used)
         if terms.rename and used_names and not problem:
@@ -216,30 +221,38 @@ def match_labels(
 
 
 def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
-    """Return the class of each name by its number or position, and what that rests on.
+    """Match names with classes by their numbers, or words with numbered classes by position.
+
+    Args:
+        matching: The names and the classes.
+
+    Returns:
+        (L,) class of each name, -1 for none, and the reason for the match in words.
 
     Raises:
         OptionError: If neither side only numbers its labels, or the match is in doubt.
     """
     names = matching.names
     classes = matching.classes
-    numbers = parse_numbered_names(matching.get_names(matching.used_anywhere))
-    targets = parse_label_numbers(classes)
-    counts = sorted(targets or ())
+    # The number of each name and of each class; None if one of them is no number.
+    name_numbers = parse_numbered_names(matching.get_names(matching.used_anywhere))
+    class_numbers = parse_label_numbers(classes)
+
+    # The classes must be numbered without gaps, from 0 or from 1: others may be ids of anything.
+    sorted_numbers = sorted(class_numbers or ())
     from_zero = list(range(len(classes)))
     from_one = list(range(1, len(classes) + 1))
-    # Numbers with gaps may be ids of anything.
-    is_counted = targets is not None and counts in (from_zero, from_one)
-    if numbers is not None and (targets is None or is_counted):
+    is_counted = class_numbers is not None and sorted_numbers in (from_zero, from_one)
+    if name_numbers is not None and (class_numbers is None or is_counted):
         class_by_number = {}
-        for position, number in enumerate(targets or range(len(classes))):
+        for position, number in enumerate(class_numbers or range(len(classes))):
             class_by_number[number] = position
-        return _match_numbers(matching, numbers, class_by_number)
+        return _match_numbers(matching, name_numbers, class_by_number)
 
-    # Words have no number of their own: sorted words are what a training script numbers.
-    # Classes that say yes and no are words, not positions.
-    are_positions = targets == parse_numbered_names(classes)
-    is_ordered = is_counted and targets == counts and are_positions
+    # Words are matched with numbered classes by position: a training script numbers sorted words.
+    # Classes such as "no" and "yes" express numbers, but are words themselves.
+    are_plain_numbers = class_numbers == parse_numbered_names(classes)
+    is_ordered = is_counted and class_numbers == sorted_numbers and are_plain_numbers
     has_numbers = any(map(is_numbered, names))
     if is_ordered and len(names) == len(classes) and not has_numbers:
         order = f"the order of {matching.terms.source}"
@@ -253,12 +266,19 @@ def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
 def _match_numbers(
     matching: _Matching, numbers: Sequence[int], class_by_number: dict[int, int]
 ) -> tuple[NDArray[np.int64], str]:
-    """Match names that are numbers with classes that are numbered, or that have words.
+    """Match names that are numbers with numbered classes, of which either may count from 0 or 1.
 
     Args:
-        matching: The two lists.
+        matching: The names and the classes.
         numbers: The numbers of the names that occur anywhere.
-        class_by_number: The position of each class by its number; words are numbered from 0.
+        class_by_number: The position of each class by its number; classes with names are numbered
+            from 0.
+
+    Returns:
+        (L,) class of each name, -1 for none, and the reason for the match in words.
+
+    Raises:
+        OptionError: If it is in doubt where the names begin to count, or a name has no class.
     """
     n_classes = len(matching.classes)
     start = find_first_number(set(numbers), n_classes, matching.first_number)
@@ -330,7 +350,14 @@ def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
 
 
 def _find_abbreviated_class(name: str, names: Sequence[str], classes: Sequence[str]) -> str | None:
-    """Return the only class that begins with a name, if it begins with no other name."""
+    """Find the class that a label abbreviates, such as "entailment" for "e"; None if in doubt.
+
+    Args:
+        name: The label.
+        names: All labels.
+        classes: The classes. The label must be the beginning of exactly one of them, and no other
+            label may be the beginning of this class.
+    """
     candidates = [label for label in classes if _is_abbreviation(name, label)]
     # Two classes that begin alike leave open which is meant.
     if len(candidates) != 1:

@@ -29,9 +29,10 @@ _INVISIBLE_CHARS = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\uf
 
 
 def fold_name(name: str) -> str:
-    """Return a name without letter case, with one space for spaces, hyphens and underscores.
+    """Normalize a name for comparison without regard to letter case, spaces, hyphens and underscores.
 
-    A name of separators alone is returned as it is.
+    Each run of separators becomes one space. A name that consists of separators is returned as it
+    is.
 
     Example:
         >>> fold_name("Non-Hateful"), fold_name("--")
@@ -114,9 +115,16 @@ class NameIndex:
 
     @classmethod
     def find(cls, names: Collection[str], classes: Sequence[str]) -> NameIndex | None:
-        """Return an index in which each name is a separate class; None if there is none.
+        """Find a way to compare names by which each name is a separate class.
 
         Names are compared as they are written, otherwise by their folded form.
+
+        Args:
+            names: Distinct names.
+            classes: Names of the classes.
+
+        Returns:
+            An index of the classes; None if a name is no class by either comparison.
 
         Example:
             >>> NameIndex.find(["Good"], ["bad", "good"]).rule

@@ -46,7 +46,13 @@ class FoundClasses:
 
 
 def find_new_classes(values: LabelValues) -> FoundClasses:
-    """Return the classes of labels without known names.
+    """Define classes from labels whose names are not known: numbers are ids, words are sorted.
+
+    Args:
+        values: The distinct labels.
+
+    Returns:
+        The id of each label, and the names of the classes.
 
     Raises:
         ValueError: If a number is negative or not whole, numbers are mixed with words, a label
@@ -79,7 +85,7 @@ def _quote_words(words: Sequence[str]) -> list[str]:
 
 
 def _check_numbers(values: LabelValues) -> None:
-    """Refuse numbers that no class has."""
+    """Check that labels that are numbers can be ids of classes: whole, and not negative."""
     for label in values.label_by_text.values():
         if not label.is_invalid:
             continue
@@ -96,7 +102,16 @@ def _check_numbers(values: LabelValues) -> None:
 def _find_number_classes(
     values: LabelValues, numbers: Mapping[str, int], reason: str
 ) -> FoundClasses:
-    """Return classes whose ids are their numbers, counted from the first one."""
+    """Define classes whose names are the numbers from the first one to the largest that occurs.
+
+    Args:
+        values: The distinct labels.
+        numbers: Text of each label -> its number.
+        reason: Reason for the numbers in words; "" if the labels are numbers.
+
+    Raises:
+        ValueError: If a number is below the first one, or above `MAX_CLASSES`.
+    """
     start = values.first or 0
     for text, number in numbers.items():
         if start <= number < MAX_CLASSES:
@@ -114,7 +129,16 @@ def _find_number_classes(
 
 
 def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasses:
-    """Return classes in the sorted order of their names."""
+    """Define classes from labels that are words: their ids follow the sorted order of the words.
+
+    Args:
+        values: The distinct labels.
+        words: The same labels as texts.
+
+    Raises:
+        ValueError: If a label lists others, two labels differ by case or spaces only (except for
+            "true" and "false"), or there are more than `MAX_CLASSES`.
+    """
     _check_single_labels(values, words)
     spellings_by_name: dict[str, list[str]] = {}
     for word in words:
@@ -148,7 +172,13 @@ def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasse
 
 
 def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
-    """Refuse a label that lists others, such as "joy;fear" next to "joy" and "fear;anger"."""
+    """Check that no label lists other labels, such as "joy;fear" next to "joy" and "fear;anger".
+
+    Args:
+        values: The distinct labels.
+        words: The same labels as texts.
+    """
+    # Split each label at its separators, and count in how many labels each segment occurs.
     segments_by_word = {}
     counts: Counter[str] = Counter()
     for word in words:

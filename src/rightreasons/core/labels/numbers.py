@@ -37,7 +37,14 @@ def parse_label_number(name: str) -> int | None:
 
 
 def parse_label_numbers(names: Sequence[str]) -> list[int] | None:
-    """Return the number in each name; None if a name has none, or two names have the same.
+    """Return the number that each class name expresses, such as 1 for "LABEL_1", "1" or "yes".
+
+    Args:
+        names: Names of the classes.
+
+    Returns:
+        One number per name. None if a name expresses no number, or two express the same. "yes" and
+        "no" (or "true" and "false") are numbers only together.
 
     Example:
         >>> parse_label_numbers(["LABEL_1", "class 0"]), parse_label_numbers(["yes", "no"])
@@ -54,15 +61,22 @@ def parse_label_numbers(names: Sequence[str]) -> list[int] | None:
 
 
 def parse_numbered_names(names: Sequence[str]) -> list[int] | None:
-    """Return the number of each name if all are numbered ("3", "LABEL_3"), and no two are equal.
+    """Return the number of each name if all names are numbers, such as "3" or "LABEL_3".
 
     Unlike in `parse_label_numbers`, words such as "yes" are no numbers.
+
+    Args:
+        names: The names.
+
+    Returns:
+        The numbers; None if there are no names, a name is no number, or two numbers are equal.
     """
     numbers = []
     for name in names:
         match = _NUMBERED_NAME.fullmatch(name.strip())
         if match:
             numbers.append(int(match[1]))
+    # A name without a number leaves fewer numbers than names.
     if not names or len(set(numbers)) < len(names):
         return None
     return numbers
@@ -119,12 +133,15 @@ def parse_words_next_to_numbers(
 
 
 def find_first_number(numbers: Set[int], n_classes: int, first: int | None) -> int | None:
-    """Return the number of the first class, 0 or 1; None if it is in doubt.
+    """Find whether numbers of classes count from 0 or from 1.
 
     Args:
         numbers: The numbers that occur.
         n_classes: Number of classes.
         first: The number of the first class if it is known, otherwise None.
+
+    Returns:
+        The number of the first class, 0 or 1; None if it is in doubt.
 
     Example:
         >>> find_first_number({0, 2}, 3, None), find_first_number({1, 2, 3}, 3, None)
@@ -136,21 +153,24 @@ def find_first_number(numbers: Set[int], n_classes: int, first: int | None) -> i
         return first
     if not numbers or 0 in numbers:
         return 0
-    # Without 0, numbers surely count from 1 if the last one, K, would else be no class.
+    # Counted from 0, the largest number K would be no class: the numbers must count from 1.
     if numbers == set(range(1, n_classes + 1)):
         return 1
     return None
 
 
 def describe_ambiguous_offset(numbers: Set[int], n_classes: int, remedy: str) -> str:
-    """Return the end of a sentence on numbers that may count from 0 or from 1.
+    """Return the end of an error message about numbers that may count from 0 or from 1.
 
     Args:
         numbers: The numbers that occur.
         n_classes: Number of classes.
         remedy: What a person can do; "" if nothing is known.
+
+    Returns:
+        Words to append to the sentence; "" if a number is beyond the classes, which is an error
+        wherever numbers begin.
     """
-    # A number beyond the classes is an error wherever numbers begin.
     if max(numbers) > n_classes:
         return ""
     missing = "0" if min(numbers) == 1 else "0 or 1"

@@ -118,8 +118,9 @@ class LabelValues:
         return [text for text, label in self.label_by_text.items() if label.number is None]
 
     def describe_row(self, label: LabelValue) -> str:
-        """Return in which row a label is: "row 3 holds 'good'"."""
+        """Return the first row with a label in words: "row 3 holds 'good'"."""
         row = self.columns[label.column].find_row(label.value)
+        # Numbers are not quoted.
         text = label.text[:MAX_VALUE_CHARS]
         if label.number is None and not label.is_invalid:
             text = format_label(label.text)
@@ -128,13 +129,13 @@ class LabelValues:
     def make_refusal(
         self, expected: str, words: Collection[str], problem: str, suggestion: str = ""
     ) -> OptionError:
-        """Return the error of words that are no classes.
+        """Return the error for labels that are no classes, with advice.
 
         Args:
-            expected: What was expected.
-            words: The words. If one of them lists several labels, the error names the options that
-                ask about each.
-            problem: What was found.
+            expected: Description of the expected labels, after "Expected".
+            words: The invalid labels. If one of them lists several labels, the error names the
+                options that select one of these.
+            problem: Description of the labels that were found, after "but".
             suggestion: A closing sentence, left out if words list several labels.
         """
         has_lists = any(len(LABEL_SEPARATOR.split(word)) > 1 for word in words)
@@ -154,7 +155,9 @@ def parse_columns(
     first: int | None,
     remedy: str,
 ) -> LabelValues:
-    """Read columns of labels that share their classes, without the marks of unlabeled items.
+    """Parse columns of labels that share their classes into their distinct labels.
+
+    The marks of unlabeled items ("-1" and "-") are no labels, unless they are names of classes.
 
     Args:
         columns: Values by what the column is called in errors.
@@ -166,24 +169,31 @@ def parse_columns(
         TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
         ValueError: If a mark may be the second label of a data set with two labels.
     """
-    parsed = {}
+    parsed_columns = {}
     label_by_text: dict[str, LabelValue] = {}
     for name, values in columns.items():
-        parsed[name] = _parse_column(values, name)
-        for label in parsed[name].labels.values():
+        parsed_columns[name] = _parse_column(values, name)
+        for label in parsed_columns[name].labels.values():
+            # The first column with a label is the one that errors name.
             if label is not None:
                 label_by_text.setdefault(label.text, label)
 
     marks = []
     for mark in _find_marks(label_by_text, known_names):
         marks.append(label_by_text.pop(mark))
-    values = LabelValues(parsed, label_by_text, first, remedy)
-    _check_marks(marks, values, has_known_names=known_names is not None)
-    return values
+    label_values = LabelValues(parsed_columns, label_by_text, first, remedy)
+    _check_marks(marks, label_values, has_known_names=known_names is not None)
+    return label_values
 
 
 def _find_marks(labels: Collection[str], known_names: Collection[str] | None) -> list[str]:
-    """Return the labels that mark an item without a label."""
+    """Find the labels "-1" and "-" that mark unlabeled items, rather than being labels themselves.
+
+    Args:
+        labels: The distinct labels as texts.
+        known_names: Names of the classes. If None, "-1" is a label if "+1" occurs, and "-" if "+"
+            does.
+    """
     marks = []
     for mark, opposite in OPPOSITE_OF_MARK.items():
         if known_names is not None:
@@ -198,7 +208,13 @@ def _find_marks(labels: Collection[str], known_names: Collection[str] | None) ->
 def _check_marks(
     marks: Collection[LabelValue], values: LabelValues, *, has_known_names: bool
 ) -> None:
-    """Refuse -1 next to 1 alone, and a hyphen next to one label: these may be two labels."""
+    """Refuse marks of unlabeled items that may be the second of two labels: -1 and 1, "-" and "x".
+
+    Args:
+        marks: The values that mark unlabeled items.
+        values: The other distinct labels. If there are several, the marks are beyond doubt.
+        has_known_names: Whether the names of the classes are known.
+    """
     if len(values.label_by_text) != 1:
         return
     text, label = next(iter(values.label_by_text.items()))
@@ -214,7 +230,15 @@ def _check_marks(
 
 
 def _parse_column(values: Any, name: str) -> ValueColumn:
-    """Number the distinct values of a column, and parse each of them."""
+    """Find the distinct values of a column of labels, and parse each of them once.
+
+    Args:
+        values: (N,) values: an array, a column of Arrow, or a list.
+        name: What the column is called in errors.
+
+    Raises:
+        TypeError: If a value is neither a text nor a number, or booleans are mixed with numbers.
+    """
     is_array = getattr(values, "ndim", 0) == 1 and values.dtype != object
     codes = None
     if is_array or isinstance(values, LazyArrowColumn):
@@ -232,13 +256,12 @@ def _parse_column(values: Any, name: str) -> ValueColumn:
     if codes is not None:
         merged_codes = merged_codes[codes]
     labels = {value: parse_value(value, name) for value in distinct_values}
-    # Each distinct value is parsed once.
     return ValueColumn(merged_codes, labels)
 
 
 def _normalize_values(values: list[Any]) -> list[Any]:
-    """Replace scalars of numpy by Python values, and NaN by None."""
-    # To look at the types first spares a loop over values, of which there may be millions.
+    """Replace numpy scalars by Python values, and NaN by None."""
+    # Looking at the types first avoids a slow loop over values, of which there may be millions.
     types = set(map(type, values))
     if any(issubclass(value_type, np.generic) for value_type in types):
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -250,7 +273,16 @@ def _normalize_values(values: list[Any]) -> list[Any]:
 
 
 def _check_types(values: list[Any], codes: NDArray[np.int64] | None, name: str) -> None:
-    """Refuse values of a type that no label has, and booleans among numbers."""
+    """Check that labels are texts, numbers or booleans, and that booleans are not mixed with numbers.
+
+    Args:
+        values: The values, or only the distinct ones.
+        codes: (N,) index into `values` of each row. If None, there is one value per row.
+        name: What the column is called in the error.
+
+    Raises:
+        TypeError: If a value is invalid; the message names its first row.
+    """
     types = set(map(type, values))
     invalid_types = {
         value_type
@@ -276,7 +308,14 @@ def _check_types(values: list[Any], codes: NDArray[np.int64] | None, name: str) 
 
 
 def parse_value(value: Any, column: str) -> LabelValue | None:
-    """Parse a value: a text, a number or a boolean. Return None for None and for an empty text.
+    """Parse one label: a text, a number or a boolean.
+
+    Args:
+        value: The label, as it is in the column.
+        column: What the column is called in errors.
+
+    Returns:
+        The parsed label. None for None and for a blank text, which are no labels.
 
     Example:
         >>> parse_value(" 1.0", "the labels").number, parse_value(True, "the labels").text
@@ -301,7 +340,15 @@ def parse_value(value: Any, column: str) -> LabelValue | None:
 
 
 def _parse_text(value: str, column: str) -> LabelValue | None:
-    """Return a label that was written as text; None for a text of spaces, which is no label."""
+    """Parse a label that was written as text: a name, or a whole number such as "1" or "1.0".
+
+    Args:
+        value: The text.
+        column: What the column is called in errors.
+
+    Returns:
+        The parsed label. None for a blank text, which is no label.
+    """
     text = value.strip()
     if not text:
         return None
@@ -311,5 +358,6 @@ def _parse_text(value: str, column: str) -> LabelValue | None:
     match = _WHOLE_NUMBER.fullmatch(text)
     if match:
         return LabelValue(column, value, text, int(match[1]))
+    # -1 may mark an unlabeled item, and is no invalid number.
     is_invalid = text not in OPPOSITE_OF_MARK and _INVALID_NUMBER.fullmatch(text) is not None
     return LabelValue(column, value, text, is_invalid=is_invalid)
